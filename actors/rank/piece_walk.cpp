@@ -36,7 +36,7 @@ bool piece_walk::can_go_on() const {
   });
 }
 
-/// Whether a piece needs a new grant after the previous piece has ended.
+/// Whether a piece needs a new grant of the scheduler, after the previous piece ended.
 bool piece_walk::stops_before(std::size_t piece) const {
   const auto &last = pieces_[piece - 1], &next = pieces_[piece];
   return last.end != nothing || !last.ends_in.empty() || !next.needs.empty()

@@ -45,8 +45,8 @@ void actor_house::visit(const std::function<void()>& speak,
 }
 
 std::size_t actor_house::settle(std::size_t most) {
-  // CAF notes the actor at work for its log, which nobody reads: a tenth of an event.
-  // Spawning made it ready for that on this thread.
+  // CAF records the current actor for a log that has no reader: a tenth of an event's
+  // time. Spawning an actor had enabled that on this thread.
   caf::logger::set_current_actor_system(nullptr);
   if (!own_)
     return 0;

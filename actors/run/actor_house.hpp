@@ -17,40 +17,45 @@
 
 namespace troupe {
 
-/// Where the actors of a run live: CAF's system on threads of our own in real time, on
-/// CAF's testing coordinator in virtual time. It must not end before its actors have.
+/// The CAF actor system of a run. In real time the system has threads of the run's own,
+/// or a host's; in virtual time it is CAF's testing coordinator. All actors must end
+/// before this object does.
 class actor_house {
 public:
-  /// \param broken called on one of its threads if memory ran out inside CAF, so that
-  /// an actor may never end; may be empty
-  /// \param host in real time, a system that is there already, whose threads run the
-  /// actors; it outlives the house. Null: one of its own
+  /// \param broken called on a thread of the system if memory ran out inside CAF, so
+  /// that an actor may never end; may be empty
+  /// \param host in real time, an existing system whose threads run the actors; the
+  /// host outlives this object. Null: the run makes a system
   explicit actor_house(clock_kind clock, std::function<void()> broken = {},
                        caf::actor_system* host = nullptr);
 
   caf::actor_system& system() { return *system_; }
 
-  /// Counts an actor that was spawned here. Needed as a guest only.
+  /// Counts an actor that was spawned here. Needed in a host's system only; elsewhere
+  /// CAF's registry counts.
   template <class Handle>
   void count(const Handle& actor) {
     if (!own_)
       count(*caf::actor_cast<caf::abstract_actor*>(actor));
   }
 
-  /// Ends its own threads. \pre actors() == 0
+  /// Ends the run's own system and threads. \pre actors() == 0
   void close() { own_.reset(); }
 
-  /// In real time: starts threads, or some more. \throws no_thread
+  /// In real time without a host: starts `count` threads, or `count` more. \throws
+  /// no_thread
   void start_threads(int count);
 
-  /// In real time: as actor_pool::visit.
+  /// In real time: as `actor_pool::visit`. In a host's system only calls the first
+  /// function.
   void visit(const std::function<void()>& speak, const compute_threads::between& works);
 
-  /// Where no threads have been started, as in virtual time: lets all messages under
-  /// way be heard, or `most` handlers run. Returns how many ran, in virtual time.
+  /// Runs handlers where no threads have been started, as in virtual time: until no
+  /// message is left, or in virtual time at most `most` handlers. Returns the number of
+  /// handlers that ran in virtual time, else 0.
   std::size_t settle(std::size_t most = std::numeric_limits<std::size_t>::max());
 
-  /// How many actors have not ended.
+  /// Number of actors that have not ended.
   std::size_t actors() const {
     return own_ ? own_->registry().running() : guests_->load();
   }
@@ -59,9 +64,10 @@ private:
   void count(caf::abstract_actor& actor);
 
   std::unique_ptr<caf::actor_system_config> config_;
-  std::unique_ptr<caf::actor_system> own_; ///< Null where it is a guest.
+  std::unique_ptr<caf::actor_system> own_; ///< Null in a host's system.
   caf::actor_system* system_;
-  std::shared_ptr<std::atomic<std::size_t>> guests_; ///< Have not ended.
+  /// Actors that have not ended in a host's system.
+  std::shared_ptr<std::atomic<std::size_t>> guests_;
   bool real_;
   std::function<void()> broken_;
 };

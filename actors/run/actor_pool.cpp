@@ -25,7 +25,7 @@ namespace troupe {
 
 namespace {
 
-/// A clock that nobody sets.
+/// A clock on which no timeout can be set.
 class idle_clock : public caf::actor_clock {
 public:
   void set_ordinary_timeout(time_point, caf::abstract_actor*, caf::atom_value,
@@ -60,7 +60,8 @@ private:
   }
 };
 
-/// Whom CAF tells what actors of users print, and that a handler of theirs has thrown.
+/// Receives from CAF the text that users' actors print, and the news that a handler of
+/// such an actor has thrown.
 class plain_printer : public caf::monitorable_actor {
 public:
   explicit plain_printer(caf::actor_config& config) : monitorable_actor(config) {
@@ -78,7 +79,7 @@ private:
 
 } // namespace
 
-/// One thread, and the actor that it keeps.
+/// One thread, and the actor that the thread keeps.
 class actor_pool::worker : public caf::execution_unit {
 public:
   worker(actor_pool& pool, std::function<void()> broken)
@@ -96,7 +97,8 @@ public:
       pool_.add(before);
   }
 
-  /// Runs the actors that this thread has kept, on the caller's thread.
+  /// Calls `speak` and runs the actors that this worker has kept, on the caller's
+  /// thread.
   void visit(const std::function<void()>& speak,
              const compute_threads::between& works) {
     here = this;
@@ -117,7 +119,7 @@ public:
 
   bool visits() const { return visits_ != nullptr; }
 
-  /// It will be at something for long.
+  /// The thread will compute or read for long.
   void stay_away() {
     hand_over();
     if (visits())
@@ -170,7 +172,7 @@ private:
     while (auto* const job = next())
       try {
         resume(job);
-      } catch (const std::exception&) { // handlers' own do not come as far
+      } catch (const std::exception&) { // exceptions of handlers do not come as far
         broken_();
       }
   }
@@ -178,7 +180,7 @@ private:
   actor_pool& pool_;
   std::function<void()> broken_;
   caf::resumable* kept_ = nullptr;
-  int in_a_row_ = 0; // of kept ones
+  int in_a_row_ = 0; // of kept actors
   const compute_threads::between* visits_ = nullptr;
   std::thread thread_;
 };
@@ -236,7 +238,7 @@ void actor_pool::hand_over() {
 }
 
 void actor_pool::enqueue(caf::resumable* job) {
-  if (here != nullptr && here->visits()) // who speaks there has no actor of its own
+  if (here != nullptr && here->visits()) // outside the pool no actor speaks
     return here->exec_later(job);
   add(job);
 }
@@ -261,7 +263,8 @@ void actor_pool::start() {
     system().next_actor_id(), system().node(), &system(), config);
 }
 
-// Threads end when nothing is left to do; without any, what is left is forgotten.
+// Threads end when no actor is left to run; without any thread, the remaining actors
+// are dropped.
 void actor_pool::stop() {
   {
     const std::lock_guard guard{lock_};

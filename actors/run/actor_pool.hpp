@@ -16,14 +16,14 @@
 
 namespace troupe {
 
-/// The threads of real time, and how they share their actors: one queue for all, but a
-/// thread keeps the actor that it woke last for itself. What follows from a message on
-/// the same rank then needs neither lock nor another thread, and only what another rank
-/// is to do wakes one: of two actors woken, the first goes to the queue.
+/// The threads of real time, and how actors are shared among threads. All threads have
+/// one queue, but a thread keeps the actor that the thread woke last. So a message on
+/// the same rank needs neither a lock nor another thread, and only work of another rank
+/// wakes a thread. Of two actors woken, the first goes to the queue.
 ///
-/// CAF's own pools start their threads while an actor system is made. If one cannot be
-/// started, the program ends there without a word. These threads are started behind
-/// that, and there is none for a printer or a clock.
+/// CAF's own pools start threads while an actor system is made. If a thread cannot be
+/// started, the program ends there without an error message. The threads of this pool
+/// start later, and no thread exists for a printer or a clock.
 class actor_pool : public caf::scheduler::abstract_coordinator {
 public:
   explicit actor_pool(caf::actor_system& system);
@@ -33,23 +33,25 @@ public:
   static caf::actor_system::module* make(caf::actor_system& system,
                                          caf::detail::type_list<>);
 
-  /// The pool of a system that was configured with one.
+  /// The pool of an actor system that was configured with a pool.
   static actor_pool& of(caf::actor_system& system);
 
-  /// Starts `count` more threads. \param broken called on one of them if CAF runs out
-  /// of memory between two messages: then the actor at hand may never end
-  /// \throws no_thread if one cannot be started; those before it run
+  /// Starts `count` more threads. \param broken called on one of the new threads if CAF
+  /// runs out of memory between two messages: the current actor may then never end
+  /// \throws no_thread if a thread cannot be started; threads started earlier keep
+  /// running
   void start_threads(int count, const std::function<void()>& broken);
 
-  /// Runs the actors that are ready on the caller's thread, if the pool has none.
+  /// Runs ready actors on the caller's thread until none is ready, if the pool has no
+  /// threads.
   void settle();
 
-  /// For a thread that is not of the pool: calls `speak`, and then runs what follows
-  /// from the messages that were sent there, as a thread of the pool does, until
-  /// it is wanted at its work. What is left goes to the others.
+  /// For a thread outside the pool, such as a device's. Calls `speak`, then runs the
+  /// actors that messages from there have woken, as a pool thread does. Returns when
+  /// the thread is wanted at its work; remaining actors go to the queue.
   void visit(const std::function<void()>& speak, const compute_threads::between& works);
 
-  /// Gives the actor that this thread has kept to the others: for a thread that is
+  /// Puts the actor that this thread has kept into the queue: for a thread that is
   /// about to compute or to read for long.
   static void hand_over();
 

@@ -7,16 +7,16 @@
 
 namespace troupe {
 
-/// Counts the time in which a watch could notice something. A process that was stopped
+/// Counts the time in which a watchdog could notice events. A process that was stopped
 /// reads nothing meanwhile, so a look that comes late counts as little time.
 class awake_time {
 public:
-  /// \param most time between two looks that counts
+  /// \param most time between two looks that counts, in nanoseconds
   explicit awake_time(nanoseconds most) : most_(most) {
     // nop
   }
 
-  /// Time to count since the last look; the first look begins the count.
+  /// Returns the time to count since the last look; the first look starts the count.
   nanoseconds look(nanoseconds now) {
     const auto since = has_looked_ ? now - last_ : 0;
     has_looked_ = true;
@@ -30,11 +30,12 @@ private:
   bool has_looked_ = false;
 };
 
-/// How long another process has been silent, in time of this one's watch.
+/// The time that another process has been silent, as counted by this process's
+/// watchdog.
 class silence {
 public:
-  /// \param heard when the other process was heard last \param awake since the last
-  /// look
+  /// \param heard time of the last message from the other process \param awake time
+  /// counted since the last look. All in nanoseconds
   nanoseconds look(nanoseconds now, nanoseconds heard, nanoseconds awake) {
     return so_far_ = std::min(now - heard, so_far_ + awake);
   }

@@ -16,8 +16,8 @@ namespace troupe {
 
 namespace {
 
-/// A run from its equipment to its result: actors are made and wired, play, and come
-/// home. Some of them, or all that compute, may do so in other processes.
+/// A run from its devices to the result: actors are made and wired, run, and are ended.
+/// Some actors, or all that compute, may be in other processes.
 class company {
 public:
   company(run_plan plan, run_callbacks callbacks, distant_run* others)
@@ -35,12 +35,12 @@ public:
     // nop
   }
 
-  /// Ends when nobody has copies of what the run has.
+  /// Waits until all copies of the run's state have been released.
   ~company() { await_saved(); }
   company(const company&) = delete;
   company& operator=(const company&) = delete;
 
-  /// \throws what goes wrong outside the actors
+  /// \throws exceptions from outside the actors
   run_result run();
 
 private:
@@ -60,7 +60,7 @@ private:
   std::unique_ptr<ensemble, end_or_leave> here_;
   bool interrupted_ = false;
   double seconds_ = 0;
-  std::vector<mail::collected> last_; // what stages have in the end
+  std::vector<mail::collected> last_; // the state of all stages in the end
   std::shared_ptr<const saved_training> survives_;
   std::string lost_for_;
 };
@@ -106,9 +106,9 @@ void company::play() {
   }
 }
 
-/// The last checkpoint: of all batches, or of those before an interruption. Under
-/// schedules that keep versions a rank may be beyond what it
-/// ends with, and has forgotten some that are read from there on.
+/// Saves the last checkpoint: after all batches, or after the batches before an
+/// interruption. Under schedules that keep versions, a rank may be ahead of the final
+/// state, and may have dropped versions that are read from there on.
 void company::save_end(stage_manager& waiting) {
   const auto& dims = plan_->dims;
   const auto batches = interrupted_ ? last_.front().updates : dims.steps;
@@ -129,12 +129,12 @@ run_result company::run() {
   std::vector<mail::node_report> reports;
   if (others_ != nullptr)
     reports = others_->end();
-  auto failure = board().failure(); // and not what ends while all are sent home
+  auto failure = board().failure(); // and not failures while actors are ended
   here_->come_home();
   if (callbacks_.watch)
     callbacks_.watch(board().take_actions());
   if (callbacks_.report)
-    callbacks_.report(board().take_progress()); // what was still under way
+    callbacks_.report(board().take_progress()); // the last progress
   run_result result;
   const bool at_work = here_->at_work();
   try {
@@ -143,8 +143,7 @@ run_result company::run() {
                         board().finished() && !interrupted_, reports);
     else if (!failure)
       failure = "its actors could not be ended";
-  } catch (
-    const std::logic_error& wrong) { // weights are kept whatever is told of times
+  } catch (const std::logic_error& wrong) { // weights are kept whatever the times say
     if (!failure)
       failure = wrong.what();
   }
@@ -153,11 +152,12 @@ run_result company::run() {
     last_.clear();
   }
   auto& equipped = here_->equipped();
-  (void)board().take_saved(); // came too late: nobody writes them
+  (void)board().take_saved(); // came too late: no writer is left
   (void)board().take_recalled();
   await_saved();
+  // optimizers have ended, and so has the need for their memory
   if (!at_work)
-    equipped.release_optimizers(); // nothing needs their memory any more
+    equipped.release_optimizers();
   if (!board().failure() && !at_work) {
     keep_weights(*plan_, std::move(last_), equipped.shared(), result);
     keep_versions(*plan_, std::move(here_->log().versions), result);

@@ -12,21 +12,22 @@
 
 namespace troupe {
 
-/// Why a plan cannot be run, with what is allowed, in one sentence; empty if it can.
-/// \param beside counts what the caller of a training takes besides while it is
-/// performed; may be empty
-/// \param here the ranks whose memory is of this machine; absent: all
+/// One sentence if a plan cannot be run: the reason, and the values that are allowed.
+/// Empty if the plan can be run.
+/// \param beside counts the bytes that the caller of a training allocates in addition
+/// during the run; may be empty
+/// \param here the ranks that use this machine's memory; absent: all ranks
 std::string refusal(const run_plan& plan, const counts_beside& beside = {},
                     const std::optional<std::vector<int>>& here = {});
 
 class distant_run;
 
-/// Runs a plan: makes the actors, wires them, waits, and brings everyone home. If
-/// somebody is at work that never ends, the run fails, and what it uses stays.
-/// \param others plays all ranks in other processes; null: they are here
+/// Runs a plan: makes and wires the actors, waits for the run, and ends all actors. If
+/// some work never ends, the run fails, and the resources of that work are never freed.
+/// \param others hosts all ranks, in other processes; null: all ranks are here
 /// \pre refusal(plan).empty()
-/// \throws std::bad_alloc if the memory is not there after all, no_thread if threads
-/// are not, and what the callbacks throw
+/// \throws std::bad_alloc if memory is short after all, no_thread if threads are, and
+/// exceptions of the callbacks
 run_result perform(run_plan plan, run_callbacks callbacks = {},
                    distant_run* others = nullptr);
 

@@ -34,12 +34,12 @@ int ranks(self_pointer self) {
   return static_cast<int>(self->state.everybody->schedulers.size());
 }
 
-/// Adds a rank to those that have answered; true if it is the last one.
+/// Adds a rank to the ranks that have answered; true if all have answered now.
 bool completes(self_pointer self, std::set<int>& to, int rank) {
   return to.insert(rank).second && static_cast<int>(to.size()) == ranks(self);
 }
 
-/// Adds an answer of a stage, if that is the first; returns how many there are.
+/// Adds the first answer of a stage; returns the number of answers.
 template <class Message>
 std::size_t add(self_pointer self, answers<Message>& to, Message part) {
   const auto stage = self->state.everybody->index(part.where);
@@ -55,8 +55,8 @@ std::vector<Message> take_all(answers<Message>& from) {
   return result;
 }
 
-// Stages come to evaluations in order: of those before the newest whole one nothing is
-// missing.
+// Stages come to evaluations in order: of snapshots before the newest complete one no
+// part is missing.
 void gather(self_pointer self, mail::snapshot part) {
   auto& state = self->state;
   const int batches = part.batches;
@@ -86,8 +86,8 @@ void gather(self_pointer self, const mail::copied& part) {
     state.board->post_copied();
 }
 
-// What is of no stage, or not of this checkpoint, counts for nothing. From another node
-// copies may come before the word that they were made.
+// A copy from no stage of the run, or for another checkpoint, does not count. From
+// another node copies may arrive before `copied` does.
 void gather(self_pointer self, mail::saved part) {
   auto& state = self->state;
   gather(self, mail::copied{part.batches, part.where});
@@ -105,8 +105,8 @@ void gather(self_pointer self, mail::recalled part) {
     state.board->post_recalled(std::move(part));
 }
 
-/// Hears of copies, and keeps no handle of their buffers in the mailbox: whoever waits
-/// for them may give them back at once.
+/// Handles copies, and keeps no handle of the buffers in the mailbox: the thread that
+/// waits for copies may release the buffers at once.
 template <class Message>
 auto take_in(self_pointer self, mail_meter& meter) {
   return take<Message>(self, meter, [self, told = &meter](Message what) {
@@ -116,8 +116,8 @@ auto take_in(self_pointer self, mail_meter& meter) {
   });
 }
 
-/// Makes those who update together end after the first update that none of them has
-/// passed.
+/// Makes ranks that update together end after the same update, the first that none of
+/// them has finished.
 void gather(self_pointer self, const mail::begun& part) {
   auto& state = self->state;
   const bool first = state.begun.try_emplace(part.rank, part.count).second;
@@ -143,7 +143,7 @@ void gather(self_pointer self, const mail::at_checkpoint& part) {
   state.board->post_checkpoint(part.batches);
 }
 
-/// For relays that nobody asks their ledgers speak.
+/// For relays, which receive no such question, the ledgers answer.
 void ask_everybody(self_pointer self) {
   for (const auto& ledger : self->state.everybody->ledgers)
     if (ledger)
@@ -153,7 +153,7 @@ void ask_everybody(self_pointer self) {
   });
 }
 
-/// Where an actor of the user's own stands; empty if `who` is none of these.
+/// The name of the place of a user's actor; empty if `who` is no relay.
 std::string place_of_relay(const directory& all, const caf::actor_addr& who) {
   for (std::size_t i = 0; i < all.relays.size(); ++i)
     if (const auto& one = all.relays[i]; one && one.address() == who)
@@ -161,8 +161,8 @@ std::string place_of_relay(const directory& all, const caf::actor_addr& who) {
   return {};
 }
 
-/// What an end is to the run; empty: nothing. An actor of the user's own may not quit
-/// before it is told to, as messages would be lost.
+/// The failure that an actor's end means for the run; empty: none. A user's actor may
+/// not quit before the exit message, as messages would be lost.
 std::string failure_by_end_of(const directory& all, const caf::down_msg& down) {
   const auto why = text_of(down.reason);
   const auto relay = place_of_relay(all, down.source);
@@ -185,7 +185,8 @@ coordinator_actor::behavior_type coordinator(self_pointer self, props shared,
   auto& state = self->state;
   state.shared = std::move(shared);
   state.board = std::move(board);
-  self->set_exception_handler([self](std::exception_ptr& thrown) { // nobody monitors it
+  // no actor monitors this one
+  self->set_exception_handler([self](std::exception_ptr& thrown) {
     auto why = failure_of(self->state.name, thrown);
     self->state.board->post_failure(text_of(why));
     return why;

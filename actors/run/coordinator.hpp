@@ -16,7 +16,7 @@
 
 namespace troupe {
 
-/// One answer of each stage, by its index().
+/// One answer of each stage, by the stage's index().
 template <class Message>
 using answers = std::map<std::size_t, Message>;
 
@@ -25,27 +25,28 @@ struct coordinator_state {
   props shared;
   std::shared_ptr<notice_board> board;
   std::shared_ptr<const directory> everybody;
-  // Answers, by whom they are from: a repeated one counts once.
-  std::set<int> finished;                           // ranks
-  std::set<int> held;                               // ranks, in this round
-  int round = 0;                                    // the times that the run was held
-  std::set<int> at_checkpoint;                      // ranks, at the next one
-  int last_checkpoint = 0;                          // batches at which all ranks were
-  std::map<int, int> begun;                         // counts, by rank
+  // Answers, by sender: a repeated answer counts once.
+  std::set<int> finished;      // ranks
+  std::set<int> held;          // ranks, in this round
+  int round = 0;               // number of holds so far
+  std::set<int> at_checkpoint; // ranks, at the next one
+  int last_checkpoint = 0;     // batches that all ranks had done at the last one
+  std::map<int, int> begun;    // updates started, by rank
   std::map<int, answers<mail::snapshot>> snapshots; // by batches
-  int last_snapshot = 0;                            // batches of the newest whole one
-  bool collects = false;                            // what follows was asked for
+  int last_snapshot = 0; // batches of the newest complete one
+  bool collects = false; // answers were requested
   answers<mail::collected> collected;
   int copies = 0;               // batches after which stages copy
-  int saves = 0;                // batches whose copies come
+  int saves = 0;                // batches whose copies are expected
   std::set<std::size_t> copied; // stages
   answers<mail::saved> saved;
-  int recalls = 0;                // batches whose copies were asked for
+  int recalls = 0;                // batches whose kept copies were requested
   std::set<std::size_t> recalled; // stages that have not answered
 };
 
-/// Watches over a run: knows everyone, counts who is done, and passes on to all what
-/// the waiting thread wants; posts to its board what that thread must know.
+/// Supervises a run: monitors every actor, counts the ranks that have finished, and
+/// forwards requests of the waiting thread to all schedulers or stages. Posts failures
+/// and complete answers to the board of that thread.
 coordinator_actor::behavior_type
 coordinator(coordinator_actor::stateful_pointer<coordinator_state> self, props shared,
             std::shared_ptr<notice_board> board);

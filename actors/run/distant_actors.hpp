@@ -5,8 +5,8 @@
 
 namespace troupe {
 
-/// Handles of actors that play in other processes: mail to them is passed on. Made when
-/// asked for, and ended as any other.
+/// Handles of actors in other processes: messages to such a handle are forwarded. Each
+/// call makes a handle's actor, which ends as any other actor does.
 class distant_actors {
 public:
   virtual ~distant_actors() = default;

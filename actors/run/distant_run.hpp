@@ -10,36 +10,36 @@
 
 namespace troupe {
 
-/// The part of a run that other processes play, as the process that leads it sees that:
-/// all that computes. One run long. Calls come from the thread that performs the run,
-/// but for look and at_work.
+/// The part of a run in other processes, as the leading process sees that part:
+/// everything that computes. An object lasts for one run. All calls come from the
+/// thread that performs the run, except look() and at_work().
 class distant_run : public distant_watch {
 public:
-  /// Makes handles of all that are elsewhere.
+  /// Returns a maker of handles for all actors that are elsewhere.
   virtual ensemble::distant_maker maker() = 0;
 
-  /// Of GPUs that exchange arrays themselves.
+  /// Groups of GPUs that exchange arrays themselves.
   virtual known_groups groups() const = 0;
 
-  /// Lets mail come in, waits until everybody is ready everywhere, and lets the run
-  /// begin. A process that is lost from now on is a failure on the ensemble's board.
+  /// Accepts messages, waits until every process is ready, and starts the run. A
+  /// process that is lost from now on is a failure on the board of `here`.
   virtual void begin(ensemble& here) = 0;
 
-  // The run's clock stands still everywhere; goes on.
+  // Stop the run's clock in every process, and start the clock again.
   virtual void pause() = 0;
   virtual void resume() = 0;
 
-  /// Ends the run everywhere. No mail comes in afterwards. Returns what was measured
-  /// elsewhere, as far as it is known.
+  /// Ends the run in every process. No message comes in afterwards. Returns the
+  /// measurements of other processes, as far as known.
   virtual std::vector<mail::node_report> end() = 0;
 
-  /// Whether the process that plays a rank is lost.
+  /// Whether the process that hosts a rank is lost.
   virtual bool has_lost(int rank) const = 0;
 
-  /// Bytes of tensors that have come and gone.
+  /// Bytes of tensors sent and received.
   virtual std::int64_t moved() const = 0;
 
-  /// By so much times of different processes may be apart.
+  /// The nanoseconds by which times of different processes may differ.
   virtual nanoseconds clock_doubt() const = 0;
 };
 

@@ -38,7 +38,7 @@ void ensemble::gather() {
   roster_.wire();
 }
 
-/// Whether somebody who has been told to end never will.
+/// Whether an actor that has received an exit message will never end.
 bool ensemble::is_lost(int looks) {
   constexpr int stuck = 100, lost = 4000; // looks of milliseconds
   return watch_.broken() || looks >= lost
@@ -46,8 +46,9 @@ bool ensemble::is_lost(int looks) {
 }
 
 void ensemble::come_home() {
-  constexpr int often = 64; // so often memory for a message may have run out
-  virtual_clock_.clear();   // messages on their way hold buffers of pools
+  // looks from one exit message to the next, as memory for a message may have run out
+  constexpr int often = 64;
+  virtual_clock_.clear(); // messages under way hold buffers of pools
   interconnect_.clear();
   equipment_.stop();
   const run_watch::waiting counted{watch_};
@@ -72,7 +73,7 @@ void ensemble::come_home() {
 
 namespace {
 
-/// Those that could not be ended, the last one first. They are never destroyed.
+/// The runs that could not be ended, the last one first. They are never destroyed.
 std::atomic<ensemble*> left_at_work = nullptr;
 
 } // namespace

@@ -15,40 +15,41 @@
 
 namespace troupe {
 
-/// The part of a run that this process plays: ranks and their equipment, actors, and
-/// the house that these live in. Usually that is all of the run.
+/// The part of a run in this process: the ranks here with devices and memory, the
+/// actors here, and the actor system. Usually that part is the whole run.
 class ensemble {
 public:
-  /// Makes handles of the actors that play elsewhere.
+  /// Makes handles of the actors that are in other processes.
   using distant_maker = std::function<std::unique_ptr<distant_actors>(
     caf::actor_system& system, const props& shared)>;
 
-  /// Which part.
+  /// The part to run here.
   struct part {
     std::vector<int> ranks;
     bool leads = true;                ///< Has the coordinator and the recorder.
-    distant_maker elsewhere = {};     ///< Empty: nobody is elsewhere.
-    known_groups groups = {};         ///< Of GPUs of which some are elsewhere.
-    std::function<bool()> ended = {}; ///< As of gpu_groups.
+    distant_maker elsewhere = {};     ///< Empty: all actors are here.
+    known_groups groups = {};         ///< Of the plan's GPUs, here and elsewhere.
+    std::function<bool()> ended = {}; ///< As `gpu_groups` takes.
   };
 
-  /// \param told what it says of disorder, envelopes, relays and the system
+  /// \param told callbacks, of which the disorder, the listener, the relays and the
+  /// system are used
   /// \throws std::bad_alloc, no_thread
   ensemble(std::shared_ptr<const run_plan> plan, part which,
            const run_callbacks& told = {});
 
-  /// Spawns all actors that are here, and tells everybody of everybody else: whoever
-  /// has mail for them may send it.
+  /// Spawns all actors that are here, and sends every actor the handles of all others:
+  /// each may send messages from then on.
   void gather();
 
-  /// Lets the run begin.
+  /// Starts a run of which a part is elsewhere; else wiring has done so.
   void begin() { roster_.begin(); }
 
-  /// Ends everybody, and the house if that succeeds.
+  /// Ends all actors, and the actor system if all actors have ended.
   void come_home();
 
-  /// Whether somebody is still at work, who could not be ended: then nothing of this
-  /// may be.
+  /// Whether an actor or a device is still at work and could not be ended: then no
+  /// member of this object may be destroyed.
   bool at_work() const { return at_work_; }
 
   bool real() const { return plan_->clock == clock_kind::real; }
@@ -63,7 +64,7 @@ public:
   actor_house& house() { return house_; }
   const roster& actors() const { return roster_; }
 
-  ensemble* left_before = nullptr; ///< Another that is still at work.
+  ensemble* left_before = nullptr; ///< Left at work by an earlier run.
 
 private:
   props shared() {
@@ -81,7 +82,7 @@ private:
   equipment equipment_;
   bool at_work_ = false;
 
-  // These may hold buffers, so they go before the pools do.
+  // Members below may hold buffers, so these are destroyed before the pools are.
   std::shared_ptr<run_log> log_;
   std::shared_ptr<notice_board> board_ = std::make_shared<notice_board>();
   actor_house house_;
@@ -89,13 +90,14 @@ private:
   roster roster_;
 };
 
-/// Destroys an ensemble, or leaves it for good where somebody of it is still at work.
+/// Destroys an object, or leaves it for good where an actor or a device is still at
+/// work.
 struct end_or_leave {
   void operator()(ensemble* ended) const;
 };
 
-/// Whether a run of this process has left somebody at work. Then the process can end
-/// only without destroying what is global: by std::_Exit.
+/// Whether a run of this process has left work that never ends. Then the process must
+/// end without destroying global objects: by std::_Exit.
 bool is_at_work();
 
 } // namespace troupe

@@ -104,7 +104,7 @@ std::int64_t equipment::allocations() const {
   return result;
 }
 
-/// Empty where messages carry all.
+/// Empty where messages carry all exchanges.
 group_finder equipment::groups_of(position where) {
   if (groups_->none())
     return {};
@@ -194,8 +194,8 @@ void equipment::equip_pipeline(int pipeline) {
   }
 }
 
-/// What a stage here has between it and a neighbour. \param room that it shares with
-/// the neighbour if there is no edge; null: it has its own
+/// The channels and the pool between a stage here and a neighbour. \param room shared
+/// with the neighbour if there is no edge; null: the stage has a pool of its own
 side_edges equipment::side_of(position where, position neighbour,
                               std::shared_ptr<pool> room) {
   const auto& lower = where.stage < neighbour.stage ? where : neighbour;
@@ -242,7 +242,7 @@ void equipment::equip_optimizer(position where) {
       std::make_shared<exchange_pools>(plan_, where, exchange_step::gather, passing);
 }
 
-/// Where batches came before the run, an optimizer goes on from them.
+/// If batches came before the run, an optimizer resumes from their state.
 void equipment::go_on(optimizer& state, position where) const {
   const auto& earlier = plan_.work->earlier;
   if (earlier.updates.empty())
@@ -286,7 +286,8 @@ void equipment::equip_experts() {
     }
 }
 
-/// What data replicas update one by one: a server's share, or the first replica's.
+/// Makes the parameters that data replicas update one by one: a server's share, or the
+/// first replica's.
 void equipment::equip_exchange(position where) {
   if (!is_here(where))
     return;

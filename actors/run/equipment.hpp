@@ -23,7 +23,7 @@
 
 namespace troupe {
 
-/// One device and what it computes with.
+/// The device of one rank, with the rank's memory and stream.
 struct rank_resources {
   rank_resources(const run_plan& plan, int rank)
     : memory(plan.memory_at(rank)),
@@ -34,36 +34,39 @@ struct rank_resources {
   }
 
   rank_memory memory;
-  stream main_stream; ///< Of what its stages and experts compute.
+  stream main_stream; ///< Runs the arithmetic of stages and experts.
   std::unique_ptr<device> computer;
-  std::unique_ptr<device> sums; ///< Does its performers' sums; null if they do.
+  std::unique_ptr<device> sums; ///< Runs sums of performers; null: each sums itself.
 
   performer_devices devices() const { return {{computer.get()}, sums.get()}; }
 };
 
-/// An expert and where it stands.
+/// An expert and the stage that hosts it.
 struct expert_place {
   position host;
-  int number; ///< In the network's list.
+  int number; ///< Index in the network's list.
   std::shared_ptr<expert_work> work;
 };
 
 /// Makes a device in place of a virtual one.
 using device_maker = std::function<std::unique_ptr<device>(virtual_clock&)>;
 
-/// What those ranks of a run that are here compute with: devices, threads, and the
-/// tensors of their stages, optimizers and experts. All memory is taken when the
-/// equipment is made. Actors hold handles of it, so the equipment outlives them.
+/// The devices, threads and tensors of the ranks of a run that are here: for stages,
+/// optimizers and experts. All tensor memory is allocated when this object is made.
+/// Actors hold handles of the tensors, so this object outlives all actors.
 ///
-/// Of a stage whose rank is elsewhere nothing is here, so what is asked of it is null
-/// or empty. The pool of messages between two stages belongs to the lower one's rank;
-/// if only one of them is here, to that one's; with an edge between them each has one.
+/// For a stage whose rank is elsewhere nothing exists here, and accessors return null
+/// or empty values. The pool of messages between two stages belongs to the lower
+/// stage's rank. If only one of both ranks is here, the pool belongs to that rank. With
+/// an edge between two stages each rank has a pool.
 class equipment : private places {
 public:
-  /// \param plan,clock,watch outlive it; the clock is for virtual time, the watch for
-  /// real time \param make_virtual makes devices in virtual time; may be empty
-  /// \param groups of GPUs that ranks here belong to \param ended as of gpu_groups
-  /// \throws std::bad_alloc, no_thread; std::runtime_error if GPUs do not meet
+  /// \param plan,clock,watch outlive this object; the clock is used in virtual time,
+  /// the watch in real time
+  /// \param make_virtual makes devices in virtual time; may be empty
+  /// \param groups of GPUs that ranks here belong to \param ended as `gpu_groups` takes
+  /// \throws std::bad_alloc, no_thread; std::runtime_error if GPUs of a group do not
+  /// join
   equipment(const run_plan& plan, virtual_clock& clock, run_watch& watch,
             const std::vector<int>& here, const device_maker& make_virtual = {},
             const known_groups& groups = {}, const std::function<bool()>& ended = {});
@@ -73,7 +76,7 @@ public:
   equipment(const equipment&) = delete;
   equipment& operator=(const equipment&) = delete;
 
-  /// By their numbers; null where a rank is elsewhere.
+  /// By rank; null where a rank is elsewhere.
   const std::vector<std::unique_ptr<rank_resources>>& ranks() const { return ranks_; }
 
   /// \pre the stage's rank is here
@@ -99,7 +102,7 @@ public:
     return savers_[index(where)];
   }
 
-  /// To its neighbours on other GPUs.
+  /// The stage's channels to neighbours on other GPUs.
   const edges_of_stage& edges_of(position where) const { return edges_[index(where)]; }
 
   const optimizer_memory& optimizer_of(position where) const {
@@ -112,33 +115,34 @@ public:
   }
   const all_shared_parameters& shared() const { return shared_; }
 
-  /// Rank by rank.
+  /// In the order of ranks.
   const std::vector<expert_place>& experts() const { return experts_; }
 
-  /// The device of a parameter server's own. \pre there are servers
+  /// The device of a parameter server. \pre the plan has parameter servers
   device& server_device(position where) const {
     return *server_devices_[shard_index(where)];
   }
 
-  /// What a pipeline's data source reads with.
+  /// The resources that a pipeline's data source reads with.
   sample_reader reader_of(position first);
 
-  /// What threads of devices do when a work has ended. \pre none has begun
+  /// Sets the function that device threads call when a work has ended. \pre no work has
+  /// begun
   void set_visit(decltype(compute_threads::visit) visit) {
     if (threads_)
       threads_->visit = std::move(visit);
   }
 
-  /// Devices forget work that has not begun, and take no more.
+  /// Devices discard work that has not begun, and accept no more.
   void stop();
 
   /// Whether no device is at work.
   bool idle() const;
 
-  /// How often tensor memory was taken since the equipment was made.
+  /// Number of allocations of tensor memory since this object was made.
   std::int64_t late_allocations() const { return allocations() - at_start_; }
 
-  /// Gives the memory of optimizers back, as far as no actor holds it.
+  /// Frees the memory of optimizers, except buffers that an actor still holds.
   void release_optimizers() {
     savers_.clear();
     optimizers_.clear();
@@ -176,14 +180,14 @@ private:
   std::vector<std::unique_ptr<rank_resources>> ranks_;
   std::unique_ptr<gpu_groups> groups_;
   std::vector<std::unique_ptr<device>> server_devices_;   // by shard_index()
-  std::vector<std::shared_ptr<data_pools>> data_;         // a pipeline each
+  std::vector<std::shared_ptr<data_pools>> data_;         // one for each pipeline
   std::vector<std::shared_ptr<stage_work>> work_;         // by index()
   std::vector<edges_of_stage> edges_;                     // likewise
   std::vector<std::shared_ptr<stage_meetings>> meetings_; // likewise
   std::vector<std::shared_ptr<stage_saver>> savers_;      // likewise
   std::vector<optimizer_memory> optimizers_;              // by shard_index()
   all_shared_parameters shared_;                          // likewise
-  std::vector<expert_place> experts_;                     // rank by rank
+  std::vector<expert_place> experts_;                     // by rank
   std::int64_t at_start_ = 0;                             // allocations
 };
 

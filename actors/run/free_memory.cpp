@@ -28,13 +28,13 @@ std::optional<std::int64_t> number_of(const path& file, const std::string& key) 
   return {};
 }
 
-/// The only number of a file; absent if it is something else, as "max".
+/// The only number of a file; absent if the file holds another text, as "max".
 std::optional<std::int64_t> number_of(const path& file) {
   std::int64_t number = 0;
   return std::ifstream{file} >> number ? std::optional{number} : std::nullopt;
 }
 
-/// How a version of control groups calls what matters here.
+/// The file names and keys that one version of control groups uses.
 struct group_files {
   bool second; // version
   const char *limit, *usage, *inactive, *active;
@@ -58,7 +58,8 @@ bool names(const std::string& list, const std::string& one) {
   return std::ranges::count(split(list, ','), one) > 0;
 }
 
-/// Where a version's memory controller is mounted, and which group is seen there.
+/// The path where a version's memory controller is mounted, and the group that is seen
+/// there.
 struct mounted {
   std::string group, at;
 };
@@ -80,7 +81,7 @@ std::optional<mounted> mount_of(const path& root, const group_files& version) {
   return {};
 }
 
-/// The process's group as it is called where groups are mounted.
+/// The name of the process's group where groups are mounted.
 std::string group_of(const path& root, const group_files& version) {
   std::ifstream lines{root / "proc/self/cgroup"};
   for (std::string line; std::getline(lines, line);) { // number:controllers:group
@@ -103,7 +104,7 @@ void look_at_groups(const path& root, const group_files& version, free_memory& l
     group = group.substr(mount->group.size());
   const auto top = root / path{mount->at}.relative_path();
   auto folder = top / path{group}.relative_path();
-  if (!std::filesystem::exists(folder)) // it is called otherwise outside
+  if (!std::filesystem::exists(folder)) // the group has another name outside
     folder = top;
   for (;; folder = folder.parent_path()) {
     const auto limit = number_of(folder / version.limit),

@@ -7,19 +7,21 @@
 
 namespace troupe {
 
-/// Memory that may still be taken, and who would refuse more: "the machine".
+/// Bytes of memory that may still be allocated, and the limit that would refuse more:
+/// "the machine".
 struct free_memory {
   std::int64_t bytes;
   std::string where;
 };
 
-/// What this process could take now: the least that the machine, the control groups
-/// that it is in and its own limits leave it.
+/// The memory that this process could allocate now: the least that the machine, the
+/// process's control groups and the process's own limits leave.
 free_memory memory_of_process();
 
-/// The same without its own limits, as the kernel's files say that lie below `root`:
-/// /proc/meminfo, and of both versions of control groups those of the process and all
-/// above them. Pages of files that a group holds count as free: they are given up.
+/// The same without the process's own limits, read from the kernel's files below
+/// `root`. These are /proc/meminfo, and the control groups of the process and all
+/// groups above. Both versions of control groups are read. File pages that a group
+/// holds count as free: the kernel gives such pages up.
 free_memory memory_by_files(const std::filesystem::path& root);
 
 } // namespace troupe

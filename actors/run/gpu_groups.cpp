@@ -16,10 +16,11 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr auto patience = 120s;        // until all members have met
-constexpr auto patience_at_end = 50ms; // with what is over, and has not been told of
+constexpr auto patience = 120s; // until all members have met
+// for exchanges that are over and not yet reported
+constexpr auto patience_at_end = 50ms;
 
-// A stage computes while it waits for what it is given.
+// An edge has fewer blocks: a stage computes while the stage waits for a tensor.
 constexpr int blocks_of_group = 16, blocks_of_edge = 4;
 
 bool is_here(const run_plan& plan, position where, const std::vector<int>& here) {
@@ -64,9 +65,9 @@ known_groups groups_here(const run_plan& plan) {
   return result;
 }
 
-/// What members move before a run begins, so that they are connected: a value between
-/// any two. Its memory is there before any of them waits for others on its GPU, and
-/// until all are through: to take some, or give it back, may wait for the GPU.
+/// Moves a value between any two members before a run begins, so that all members are
+/// connected. Memory is allocated before any member waits for others on a GPU, and
+/// freed after all are through. Allocating or freeing may wait for the GPU.
 class gpu_groups::trial {
 public:
   trial(const processor& by, int member, int members)
@@ -130,8 +131,8 @@ struct gpu_groups::end {
   position where() const { return of.members[static_cast<std::size_t>(as.member)]; }
 };
 
-/// Ends that look for the others, each on a thread of its own. None exchanges before
-/// all have joined, as joining may wait for their GPUs.
+/// Members that look for the others of each group, each on a thread. None exchanges
+/// before all have joined, as joining may wait for the GPUs.
 struct gpu_groups::joining {
   std::mutex lock;
   std::exception_ptr failure;
@@ -151,7 +152,7 @@ struct gpu_groups::joining {
       {
         const std::lock_guard guard{lock};
         one.by = std::move(by);
-        if (ended) // those that were there have been ended already
+        if (ended) // earlier communicators have been aborted already
           one.by->abort();
       }
       for (--joins; joins > 0 && !ended;)
@@ -195,7 +196,8 @@ gpu_groups::gpu_groups(const run_plan& plan, const known_groups& known,
   }
 }
 
-/// For all ends at once: whoever is ended waits for others that are.
+/// Runs `what` for all members at once: a member that is ended waits for others that
+/// are.
 template <class What>
 void gpu_groups::at_once(const What& what) {
   std::vector<std::thread> threads;

@@ -16,7 +16,7 @@
 
 namespace troupe {
 
-/// GPUs were waited for, and whoever waits was told to end.
+/// Thrown when the process is told to end while GPUs are waited for.
 struct ended_while_joining : std::runtime_error {
   ended_while_joining() : std::runtime_error("ended while GPUs were waited for") {
     // nop
@@ -25,42 +25,46 @@ struct ended_while_joining : std::runtime_error {
 
 /// The groups of a run whose GPUs exchange arrays themselves.
 struct known_groups {
-  /// By what their members find each other, by their places in exchanging_groups().
-  /// Messages carry the arrays of others.
+  /// Ids by which members find each other, by index in exchanging_groups(). Messages
+  /// carry the arrays of groups without an id.
   std::map<int, group_id> ids;
-  /// Why there are none although ranks are on GPUs of their own, in words; else empty.
+  /// The reason, in words, if no group exists although ranks are on GPUs of their own;
+  /// else empty.
   std::string absence;
 };
 
-/// Of a run that is all in this process. \throws std::runtime_error
+/// The groups of a run that is wholly in this process. \throws std::runtime_error
 known_groups groups_here(const run_plan& plan);
 
-/// The ends of groups of GPUs that ranks here have: streams and communicators, and what
-/// launches on them. All are made, and have moved something, before a run begins.
+/// The members of GPU groups that ranks here have: streams, communicators, and the
+/// devices that launch exchanges. All members are made, and have moved a value, before
+/// a run begins.
 class gpu_groups {
 public:
-  /// \param threads that launch; outlive it, as do plan and watch \param ended may be
-  /// set by another thread: nobody is waited for any longer; may be null \throws
-  /// std::runtime_error with whom nobody found; std::bad_alloc, no_thread
+  /// \param threads launch the exchanges; threads, plan and watch outlive this object
+  /// \param ended polled on this thread while members join: true ends the waiting;
+  /// another thread may set the value; may be null
+  /// \throws std::runtime_error with the name of a group whose GPUs did not meet;
+  /// ended_while_joining; std::bad_alloc, no_thread
   gpu_groups(const run_plan& plan, const known_groups& groups,
              const std::vector<int>& here,
              const std::shared_ptr<compute_threads>& threads, run_watch& watch,
              const std::function<bool()>& ended = {});
 
-  /// Waits for what is under way.
+  /// Waits for exchanges under way.
   ~gpu_groups();
   gpu_groups(const gpu_groups&) = delete;
   gpu_groups& operator=(const gpu_groups&) = delete;
 
-  /// A member's end, as of group_finder; null: it has none.
+  /// A member of a group, as `group_finder` returns; null: the stage has none.
   gpu_group* find(position where, meeting_kind about, int stride);
 
-  /// The end of a stage of an edge from one stage to another. Null: messages carry
-  /// what goes there.
+  /// The member of stage `end` of the channel between two stages. Null: messages carry
+  /// those tensors.
   gpu_group* find_edge(position from, position to, position end);
 
-  /// What has not begun is forgotten; what is under way ends, and is made to if it does
-  /// not soon, as those who could end it may be gone.
+  /// Discards exchanges that have not begun. Exchanges under way may end; after 50 ms
+  /// this function aborts the rest, as peers may be gone.
   void stop();
 
   bool idle() const;

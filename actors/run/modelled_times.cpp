@@ -20,13 +20,13 @@ enum kind {
   come,         // both directions, to an update
   summed,       // the gradients of an update
   tied,         // both ends' gradients of a tied matrix
-  measured,     // what a norm is made of
+  measured,     // every stage's part of a norm
   made,         // a version, share by share
   whole,        // a version, for the other direction
 };
 
-/// Activations and gradients between stages of a pipeline: what a part of an action
-/// waits for, if it is the first, and what it gives, if it is the last. A recomputation
+/// Adds the activations and gradients between stages of a pipeline. The first part of
+/// an action waits for such milestones, and the last part gives some. A recomputation
 /// may wait for the gradient, in place of the backward behind it.
 void add_messages(int stages, recomputation recomputes, std::int64_t pipeline,
                   const action& a, bool first, bool last, time_layout::part& to) {
@@ -75,7 +75,8 @@ int modelled_times::directions() const {
   return plan_.directions();
 }
 
-/// A stage's number among all. Those of a group have that of its first.
+/// A stage's number among all stages. A milestone of a group has the number of the
+/// group's first stage.
 std::int64_t modelled_times::place(position where) const {
   const std::int64_t pipeline =
     std::int64_t{plan_.replica_at(where)} * plan_.tensor + where.tensor;
@@ -101,7 +102,7 @@ modelled_times::stage_state& modelled_times::of(position where) {
 void modelled_times::add(int rank, const measured_action& s) {
   const position where{plan_.data_of(rank), s.what.direction, s.what.stage,
                        plan_.shard_of(rank)};
-  if (s.expert >= 0) // of its own rank alone
+  if (s.expert >= 0) // waits for no other rank
     place_part(rank, s, {s.end - s.start, {}, {}});
   else if (s.what.what == op::update)
     add_update(rank, where, s);
@@ -126,15 +127,15 @@ milestone modelled_times::shard_meeting(position where, int number) const {
   return {shards_met, place(where), number, plan_.tensor, plan_.tensor};
 }
 
-/// What data replicas do together for a layer: numbered as each of them counts.
+/// A meeting of data replicas for a layer, numbered as each replica counts.
 milestone modelled_times::layer_meeting(int kind, position where, int number) const {
   where.data = 0;
   return {kind, place(where), number, plan_.data, plan_.data};
 }
 
-// What an action waits for at the start of a part goes to a moment of its own where
-// that start gives something too: the gathering of a layer begins while the one before
-// it is computed on.
+// The start of a part may both wait for milestones and give one: a layer's gathering
+// begins while the layer before is computed on. Then a moment before the part, of no
+// length, does the waiting and the giving.
 void modelled_times::add_pass(int rank, position where, const measured_action& s) {
   auto& stage = of(where);
   const auto& a = s.what;
@@ -154,7 +155,7 @@ void modelled_times::add_pass(int rank, position where, const measured_action& s
     }
   }
   if (s.part && s.ends_in == nothing)
-    return; // it has begun, and waits
+    return; // the action has begun, and waits
   if (std::exchange(stage.meets_shards, false))
     now.after.push_back(shard_meeting(where, stage.shard_meetings - 1));
   if (sums && stage.layer == stage.layers) { // the rest waits for all sums
@@ -223,13 +224,13 @@ milestone modelled_times::given_by(position where, int update) const {
   return {tied, place(where), update, 1, static_cast<int>(takers)};
 }
 
-/// That, if anybody takes it: a share may have nothing of the matrix.
+/// That milestone, if any shard takes it: a share may have nothing of the matrix.
 std::vector<milestone> modelled_times::given_of(position where, int update) const {
   const auto given = given_by(where, update);
   return given.takers > 0 ? std::vector{given} : std::vector<milestone>{};
 }
 
-/// What the other end gives.
+/// The milestones that the other end of a tied matrix gives.
 std::vector<milestone> modelled_times::sent_to(position where, int update) const {
   std::vector<milestone> result;
   for (const auto& other : tie_meeting::others_of(plan_, where))
@@ -237,7 +238,7 @@ std::vector<milestone> modelled_times::sent_to(position where, int update) const
   return result;
 }
 
-/// What an update's first arithmetic waits for.
+/// The milestones that an update's first arithmetic waits for.
 std::vector<milestone> modelled_times::gradients_of(position where, int update) const {
   std::vector<milestone> result;
   if (directions() > 1)
@@ -247,14 +248,15 @@ std::vector<milestone> modelled_times::gradients_of(position where, int update) 
   return result;
 }
 
-// The first direction makes the version; the other one waits for it, and copies it.
+// The first direction makes the version; the other direction waits for the version, and
+// copies it.
 void modelled_times::add_update(int rank, position where, const measured_action& s) {
   auto& stage = of(where);
   const int update = update_of(s.what);
   if (!std::exchange(stage.begun_update, true) && directions() > 1)
     place_moment(rank, {0, {}, {coming_of(where, update)}});
   if (s.part && s.ends_in == nothing)
-    return; // it has come, and waits
+    return; // the update has come, and waits
   auto first = where;
   first.direction = 0;
   const milestone for_others{whole, place(first), update, 1, directions() - 1};
@@ -289,7 +291,7 @@ void modelled_times::add_update(int rank, position where, const measured_action&
   }
   now.then = {version};
   place_part(rank, s, std::move(now));
-  if (!s.part) // the shares of others were there already
+  if (!s.part) // the shares of other replicas were there already
     place_moment(rank, {0, {version}, std::move(when_whole)});
 }
 

@@ -13,50 +13,51 @@
 
 namespace troupe {
 
-/// The times that a run would have taken with one device a rank: the parts of its
-/// actions, laid out by what they waited for. A part waits for messages between stages,
-/// collectives of tensor shards, and layers that data replicas share out. An update
-/// waits for all gradients, and where it clips or gathers for others. Latencies count
-/// as nothing.
+/// The times that a run would have taken with one device for each rank. The parts of
+/// actions are laid out by the events that each part waited for. A part waits for
+/// messages between stages, collectives of tensor shards, and layers that data replicas
+/// share out. An update waits for all gradients, and where it clips or gathers also for
+/// other ranks. Latencies count as nothing.
 ///
-/// Measured actions are given as they become known, and forgotten when they have their
-/// times.
+/// Measured actions are added as they become known, and forgotten when times have been
+/// assigned.
 class modelled_times {
 public:
-  /// Told of each sample with its times, for each rank in order.
+  /// Called for each measured action with modelled times, for each rank in order.
   using moved = std::function<void(int rank, const measured_action&)>;
 
-  /// \param plan outlives it \pre can_model(plan)
+  /// \param plan outlives this object \pre can_model(plan)
   modelled_times(const run_plan& plan, moved tell);
 
-  /// Whether it is known what the parts of a run wait for: not where experts are
-  /// spread, who may pass rows on at once, nor where updates follow one another as they
-  /// come.
+  /// Whether the events that the parts of a run wait for are known. Events are unknown
+  /// where experts are spread over ranks, as an expert may pass rows on at once. Events
+  /// are also unknown where updates follow one another as gradients come.
   static bool can_model(const run_plan& plan);
 
-  /// The next part that a rank ran, also one of no length.
+  /// Adds the next part that a rank ran, also one of no length.
   void add(int rank, const measured_action& s);
 
-  /// All parts of a run that has finished have been given.
-  /// \throws std::logic_error if a part waits for one that has not been, or anything is
-  /// remembered
+  /// Checks a finished run, all of whose parts have been added.
+  /// \throws std::logic_error if a part waits for one that was not added, or a
+  /// milestone is left
   void check_end() const;
 
 private:
   using part = time_layout::part;
 
-  /// A stage, as far as its parts are known.
+  /// The state of a stage, as far as the parts are known.
   struct stage_state {
-    int layers = 0;           // buckets
-    std::int64_t norm_of = 0; // the first of those whose gradients one norm covers
-    int in_norm = 0;          // how many those are; 0: no update waits for a norm
-    bool is_tied = false;     // it has an end of a tied matrix
-    bool begun = false;       // an action other than an update,
-    int layer = 0;            // of which it has done so many,
-    bool on_layer = false;    // and another in part
+    int layers = 0; // buckets
+    // place of the first stage whose gradients one norm covers
+    std::int64_t norm_of = 0;
+    int in_norm = 0;       // number of those stages; 0: no update waits for a norm
+    bool is_tied = false;  // the stage has an end of a tied matrix
+    bool begun = false;    // an action other than an update has begun
+    int layer = 0;         // layers of that action that are done
+    bool on_layer = false; // another layer of that action has begun
     bool meets_shards = false;
     int shard_meetings = 0;
-    int gathers = 0; // layers, in actions before
+    int gathers = 0; // layers, in earlier actions
     int sums = 0;    // likewise
     bool begun_update = false;
   };
@@ -82,7 +83,7 @@ private:
   const run_plan& plan_;
   moved tell_;
   std::vector<std::deque<std::optional<measured_action>>>
-    todo_; // a part each; absent: unseen
+    todo_; // parts of each rank; absent: not reported
   time_layout layout_;
   std::map<std::int64_t, stage_state> stages_; // by place
 };

@@ -64,7 +64,7 @@ void notice_board::post_waiting(std::string for_whom) {
   progress_.waits_for = std::move(for_whom);
 }
 
-// Nobody is woken for it: it is looked at now and then.
+// Wakes no thread: the waiting thread reads the progress at intervals.
 void notice_board::post_progress(const progress& p) {
   const std::lock_guard guard{lock_};
   progress_.samples = p.samples;
@@ -72,7 +72,8 @@ void notice_board::post_progress(const progress& p) {
   progress_.losses.insert(progress_.losses.end(), p.losses.begin(), p.losses.end());
 }
 
-// They are fetched ten times a second, unless the caller is busy for long.
+// The waiting thread takes actions ten times a second, unless the caller is busy for
+// long.
 void notice_board::post_actions(const std::vector<ranked_action>& ran) {
   constexpr std::ptrdiff_t most = 20'000;
   if (ran.empty())

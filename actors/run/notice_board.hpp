@@ -15,19 +15,20 @@
 
 namespace troupe {
 
-/// What the actors of a run tell the thread that waits for it. Thread-safe.
+/// The events that the actors of a run post for the thread that waits for the run.
+/// Thread-safe: any thread may call any function.
 class notice_board {
 public:
-  /// Parameters of the whole network after a batch, in whatever order.
+  /// Parameters of the whole network after a batch, in any order of stages.
   using snapshot = std::vector<mail::snapshot>;
 
   void post_finished();
-  void post_failure(std::string why); ///< The first one counts.
+  void post_failure(std::string why); ///< Only the first one counts.
   void post_held();
-  void post_checkpoint(int batches); ///< All ranks have come to one.
+  void post_checkpoint(int batches); ///< All ranks wait at one.
   void post_snapshot(snapshot s);
   void post_collected(std::vector<mail::collected> all);
-  void post_copied(); ///< What all stages save has been.
+  void post_copied(); ///< All stages have copied for a save.
   void post_saved(std::vector<mail::saved> all);
   void post_recalled(mail::recalled one);
   void post_explanation(mail::waiting_for one);
@@ -35,7 +36,7 @@ public:
   void post_progress(const progress& p);
   void post_actions(const std::vector<ranked_action>& ran);
 
-  /// Waits until something is posted, or for so long.
+  /// Waits until something is posted, at most this long.
   void wait(std::chrono::milliseconds at_most);
 
   /// Whether something was posted since the last call or the last wait.
@@ -44,7 +45,7 @@ public:
   bool finished() const;
   std::optional<std::string> failure() const;
 
-  // These take what was posted off the board; of the progress its losses.
+  // Each function removes the posted value; take_progress() removes only the losses.
   progress take_progress();
   recent_actions take_actions();
   bool take_held();
@@ -55,7 +56,7 @@ public:
   std::optional<std::vector<mail::saved>> take_saved();
   std::vector<mail::recalled> take_recalled();
 
-  /// Those that are there so far.
+  /// The explanations posted so far.
   std::vector<mail::waiting_for> explanations() const;
 
 private:

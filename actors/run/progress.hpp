@@ -8,8 +8,8 @@
 
 namespace troupe {
 
-/// The mean loss of a minibatch (under a local rule: of a microbatch), and the samples
-/// of the run up to its end.
+/// The mean loss of a minibatch (under a local rule: of a microbatch). The samples are
+/// those of the run up to the end of that minibatch.
 struct loss_so_far {
   std::int64_t samples;
   double loss;
@@ -17,17 +17,17 @@ struct loss_so_far {
   bool operator==(const loss_so_far&) const = default;
 };
 
-/// How far a run has come; what the last finished minibatch lost, if anything is
-/// computed.
+/// The progress of a run, with the loss of the last finished minibatch; a simulation
+/// has no loss.
 struct progress {
-  std::int64_t samples = 0; ///< That updates cover.
+  std::int64_t samples = 0; ///< Whose losses have come, without a gap.
   std::optional<double> loss;
   std::string waits_for =
-    {}; ///< Lines about those at work, if none has ended for long.
-  std::vector<loss_so_far> losses = {}; ///< That came since the last report, in order.
+    {}; ///< Lines about tasks under way, if no task has ended for long.
+  std::vector<loss_so_far> losses = {}; ///< Since the last report, in order.
 };
 
-/// How a run ended.
+/// The outcome of a run.
 enum class ending : std::uint8_t { finished, interrupted, failed };
 
 } // namespace troupe

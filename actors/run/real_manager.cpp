@@ -33,7 +33,7 @@ bool real_manager::rest() {
   return false;
 }
 
-/// Waits for news.
+/// Waits at most 20 ms for news.
 bool real_manager::go_on() {
   const run_watch::waiting counted{watch_};
   run_.board.wait(20ms);

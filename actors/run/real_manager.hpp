@@ -6,18 +6,18 @@
 
 namespace troupe {
 
-/// Waits for a run in real time, whose actors have threads of their own. A watch ends
-/// the run if it stalls.
+/// Waits for a run in real time, whose actors have threads. A watchdog ends the run if
+/// the run stalls.
 class real_manager : public stage_manager {
 public:
-  /// \param watch outlives the manager
+  /// \param watch outlives this object
   real_manager(const managed_run& run, run_watch& watch)
     : stage_manager(run), watch_(watch) {
     // nop
   }
   ~real_manager() override { watch_.end(); }
 
-  /// Starts the threads and the watch first. \throws no_thread too
+  /// Starts the threads and the watchdog first. \throws no_thread too
   void wait() override;
 
 private:

@@ -24,7 +24,7 @@ loss_log::loss_log(const run_plan& plan)
   // nop
 }
 
-/// Entry by entry, and in an entry replica by replica.
+/// The place of a microbatch: entry by entry, and in an entry replica by replica.
 std::int64_t loss_log::place_of(int microbatch) const {
   const int share = plan_.dims.microbatches, of_all = share * plan_.data;
   const int data = microbatch % of_all / share;
@@ -42,7 +42,7 @@ bool loss_log::ends_entry(std::int64_t place) const {
 progress loss_log::add(const mail::microbatch_loss& loss) {
   so_far_.losses.clear();
   const auto place = place_of(loss.microbatch);
-  if (place >= next_) // else it is a repetition
+  if (place >= next_) // else the loss is a repetition
     early_.emplace(place, loss);
   while (!early_.empty() && early_.begin()->first == next_) {
     const auto m = early_.extract(early_.begin()).mapped();
@@ -91,7 +91,7 @@ std::int64_t loss_log::missing(bool to_end) const {
   const auto all =
     to_end ? std::int64_t{plan_.dims.total()} * plan_.data
     : early_.empty() || plan_.stops_with(plan_.ranks() - 1) != 0
-      ? next_ + std::ssize(early_) // replicas end after updates of their own
+      ? next_ + std::ssize(early_) // replicas end after different updates
       : early_.rbegin()->first + 1;
   return all - next_ - std::ssize(early_);
 }
@@ -146,7 +146,7 @@ void run_log::keep(int rank, const measured_action& s) {
     cut = true;
 }
 
-/// Of times that are laid out, the one at which a loss would have been known.
+/// With modelled times: records the time at which a loss would have been known.
 void run_log::note_loss(int rank, const measured_action& s) {
   const bool gives_loss = plan_.work && s.what.what == op::forward && !s.part
                           && s.expert < 0 && plan_.shard_of(rank) == 0

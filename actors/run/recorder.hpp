@@ -19,40 +19,40 @@
 
 namespace troupe {
 
-/// The losses of a run, minibatch by minibatch (under a local rule microbatch by
-/// microbatch), as those of microbatches come, in whatever order. In a run that keeps
-/// no record there are no more than most_entries.
+/// The losses of a run, one entry for each minibatch (under a local rule for each
+/// microbatch). Losses of microbatches may be added in any order. In a run that keeps
+/// no record there are at most `most_entries` entries.
 class loss_log {
 public:
-  /// \param plan outlives it
+  /// \param plan outlives this object
   explicit loss_log(const run_plan& plan);
 
-  /// Adds a microbatch's loss; returns how far the run has come by it.
+  /// Adds a microbatch's loss; returns the progress of the run with that loss.
   progress add(const mail::microbatch_loss& loss);
 
   /// Mean losses of the minibatches whose microbatches are all there and before which
-  /// there is no gap, and the samples seen by then.
+  /// no loss is missing, and the number of samples seen by then.
   std::vector<double> losses() const;
   std::vector<std::int64_t> samples() const;
 
   /// The number of microbatches whose losses have not come.
-  /// \param to_end counts the whole run, else microbatches before the last loss; an
-  /// interrupted run counts 0 where replicas stop after updates of their own
+  /// \param to_end counts microbatches of the whole run, else only those before the
+  /// last loss. An interrupted run counts 0 where replicas stop after different updates
   std::int64_t missing(bool to_end) const;
 
-  /// When the forward of a microbatch ended that gave its loss.
+  /// Reports the time at which the forward that gave a microbatch's loss has ended.
   void ended(int microbatch, nanoseconds when);
 
-  /// When the last forward of each of losses() ended, also where other forwards have
-  /// ended since; empty if that is not known of all.
+  /// Times at which the last forward of each entry of losses() ended; forwards of later
+  /// entries do not count. Empty if the time of any entry is unknown.
   std::vector<nanoseconds> ends() const;
 
-  /// How many minibatches make an entry of those; the last may be of fewer.
+  /// Number of minibatches in an entry; the last entry may have fewer.
   std::int64_t every() const { return entries_.every(); }
 
 private:
   struct entry {
-    double loss;          // a prediction's
+    double loss;          // mean over predictions
     std::int64_t samples; // of this entry
   };
 
@@ -74,30 +74,32 @@ private:
   std::int64_t entries_added_ = 0, ends_added_ = 0;
 };
 
-/// What is known of a run afterwards.
+/// Everything that the recorder knows of a run.
 struct run_log {
-  /// \param plan outlives it
+  /// \param plan outlives this object
   explicit run_log(const run_plan& plan);
 
-  /// A rank's next parts of actions.
+  /// Adds the next parts of actions that a rank has run.
   void add(int rank, const std::vector<measured_action>& ran);
 
-  /// A microbatch's loss; returns how far the run has come by it.
+  /// Adds a microbatch's loss; returns the progress of the run with that loss.
   progress add(const mail::microbatch_loss& loss);
 
-  /// Actions that came since the last call, with their times; none if the run is not
-  /// watched.
+  /// Removes and returns the actions that came since the last call, with times; none if
+  /// the run is not watched.
   std::vector<ranked_action> take_fresh() { return std::exchange(fresh_, {}); }
 
-  /// The times of a run as if each rank had a device of its own, if the plan wants
-  /// them. \throws std::logic_error if that is not known of all, but the run is over
+  /// The measures of a run as if each rank had a device of its own, if the plan models
+  /// times; else absent. \throws std::logic_error if the run has finished and some time
+  /// is unknown
   std::optional<measures> modelled(bool finished) const;
 
-  std::vector<rank_sums> sums; ///< A rank each.
-  record actions;              ///< Those that the plan keeps.
-  bool cut = false;            ///< There were more.
+  std::vector<rank_sums> sums; ///< One for each rank.
+  record actions;              ///< The actions that the plan keeps.
+  bool cut = false;            ///< More actions ran than were kept.
   loss_log losses;
-  std::vector<mail::version_made> versions; ///< Of all stages, if the plan keeps them.
+  /// Of all stages, if the plan keeps versions.
+  std::vector<mail::version_made> versions;
   expert_loads loads;
 
 private:
@@ -106,7 +108,7 @@ private:
 
   const run_plan& plan_;
   std::optional<modelled_times> model_;
-  std::vector<rank_sums> modelled_; // likewise
+  std::vector<rank_sums> modelled_; // with modelled times
   std::vector<ranked_action> fresh_;
 };
 
@@ -117,7 +119,7 @@ struct recorder_state {
   std::shared_ptr<notice_board> board;
 };
 
-/// Keeps what the others say they did.
+/// Records the actions, losses, versions and expert loads that other actors report.
 recorder_actor::behavior_type
 recorder(recorder_actor::stateful_pointer<recorder_state> self, props shared,
          std::shared_ptr<run_log> log, std::shared_ptr<notice_board> board);

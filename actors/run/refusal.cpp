@@ -12,7 +12,8 @@ namespace troupe {
 
 namespace {
 
-/// Why experts cannot be placed so; empty if they can, or there are none.
+/// Returns an error if experts cannot be placed as planned; empty if they can, or there
+/// are none.
 std::string refusal_of_experts(const run_plan& plan) {
   if (plan.data % plan.expert != 0)
     return "expert=" + std::to_string(plan.expert)
@@ -44,8 +45,8 @@ std::string refusal_of_experts(const run_plan& plan) {
   return {};
 }
 
-/// Why ranks cannot be on such GPUs; empty if they can.
-/// \param here which ranks are; absent: all
+/// Returns an error if ranks cannot use the planned GPUs; empty if ranks can.
+/// \param here the ranks on this machine; absent: all
 std::string refusal_of_gpus(const run_plan& plan,
                             const std::optional<std::vector<int>>& here) {
   processor first;
@@ -63,7 +64,8 @@ std::string refusal_of_gpus(const run_plan& plan,
   return {};
 }
 
-/// Why a run cannot be saved between batches, or go on from there; empty if it can.
+/// Returns an error if a run cannot be saved between batches, or cannot resume there;
+/// empty if a run can.
 std::string refusal_of_checkpoints(const run_plan& plan) {
   if (plan.pause_every() == 0 && plan.dims.before == 0)
     return {};
@@ -91,7 +93,8 @@ std::string refusal_of_checkpoints(const run_plan& plan) {
   return {};
 }
 
-/// Why not every stage has another one with the same to keep; empty if each has.
+/// Returns an error if some stage has no other replica that keeps the same state; empty
+/// if each stage has one.
 std::string refusal_of_kept_steps(const run_plan& plan) {
   if (!plan.keep_steps)
     return {};
@@ -107,7 +110,8 @@ std::string refusal_of_kept_steps(const run_plan& plan) {
   return {};
 }
 
-/// Why a tied matrix cannot be trained so; empty if it can, or there is none.
+/// Returns an error if a tied matrix cannot be trained as planned; empty if one can, or
+/// there is none.
 std::string refusal_of_tied(const run_plan& plan) {
   if (!plan.work->whole.tied())
     return {};
@@ -132,7 +136,8 @@ std::string refusal_of_tied(const run_plan& plan) {
   return {};
 }
 
-/// Why forwards cannot run again in segments; empty if they can, or need not.
+/// Returns an error if forwards cannot run again in segments; empty if forwards can, or
+/// need not.
 std::string refusal_of_recomputation(const run_plan& plan) {
   if (plan.recomputed_units < 0)
     return "--recompute blocks=: a stage recomputes at least 1 block or layer at once";
@@ -149,7 +154,8 @@ std::string refusal_of_recomputation(const run_plan& plan) {
   return {};
 }
 
-/// Why microbatches cannot be uneven so; empty if they can, or are even.
+/// Returns an error if microbatches cannot be uneven as planned; empty if microbatches
+/// can, or are even.
 std::string refusal_of_uneven(const run_plan& plan) {
   if (!plan.uneven)
     return {};
@@ -194,8 +200,8 @@ std::string refusal_of_uneven(const run_plan& plan) {
   return {};
 }
 
-/// Why a meeting of the user's own cannot take the place of the sum; empty if it can,
-/// or there is none.
+/// Returns an error if a user's meeting cannot take the place of the sum; empty if it
+/// can, or there is none.
 std::string refusal_of_own_exchange(const run_plan& plan) {
   if (!plan.own_exchange)
     return {};
@@ -235,7 +241,8 @@ std::string refusal_of_exchange(const run_plan& plan) {
   return {};
 }
 
-/// Why what a plan computes cannot be run so; empty if it can.
+/// Returns an error if the computations of a plan cannot be run as planned; empty if
+/// these can.
 std::string refusal_of_work(const run_plan& plan) {
   if (auto wrong = refusal_of_tied(plan); !wrong.empty())
     return wrong;
@@ -297,7 +304,7 @@ std::string refusal(const run_plan& plan, const counts_beside& beside,
       return wrong;
   if (auto wrong = no_room_for_actors(plan); !wrong.empty())
     return wrong;
-  // What is held can be counted only of programs that are right.
+  // Stashes can be counted only of programs that are right.
   if (const auto fault = check(plan.sch, settled(plan.sch, plan.dims)))
     return plan.sch.name + ": " + to_string(*fault);
   if (auto wrong = refusal_of_gpus(plan, here); !wrong.empty())

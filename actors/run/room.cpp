@@ -22,7 +22,8 @@ std::string text_of(const free_memory& memory) {
   return memory.where + " has " + std::to_string(memory.bytes >> 20) + " MiB free";
 }
 
-/// What the actors of a stage take, and a check of its actions: measured, rounded up.
+/// The bytes that the actors of a stage take, and a check of the stage's actions:
+/// measured, rounded up.
 std::vector<std::int64_t> bytes_of_actors(const run_plan& plan) {
   constexpr std::int64_t bytes_a_stage = 20'000;
   constexpr std::int64_t bytes_a_bucket = 500; // of an exchange
@@ -35,9 +36,9 @@ std::vector<std::int64_t> bytes_of_actors(const run_plan& plan) {
              + std::int64_t{settled(plan.sch, plan.dims).total()})};
 }
 
-/// What a training takes besides its pools: the program itself, the caller, and copies
-/// of the parameters, in the end when the optimizers have gone, or for evaluations that
-/// put shares together. \param callers bytes
+/// The bytes that a training takes outside its pools: the program itself, the caller,
+/// and copies of the parameters. Copies exist in the end when the optimizers have been
+/// freed, or in evaluations that put shares together. \param callers bytes
 std::int64_t bytes_beside_pools(const run_plan& plan, std::int64_t callers) {
   constexpr std::int64_t value = sizeof(float);
   std::int64_t parameters = 0, largest = 0, optimizers = 0;
@@ -56,8 +57,8 @@ std::int64_t bytes_beside_pools(const run_plan& plan, std::int64_t callers) {
          + (puts_together ? copies : std::max<std::int64_t>(copies - optimizers, 0));
 }
 
-/// Copies for a checkpoint that come from ranks elsewhere; and of a step one data
-/// replica's, with what is put together of them.
+/// Bytes of the copies for a checkpoint that come from ranks elsewhere. For a kept step
+/// these are one data replica's copies, and the network put together of those.
 std::int64_t bytes_that_come(const run_plan& plan) {
   const auto values_of = [](const copies_bound& copies) {
     return copies.versions.buffers * copies.versions.values
@@ -73,13 +74,13 @@ std::int64_t bytes_that_come(const run_plan& plan) {
   return (saved + 2 * kept) * std::int64_t{sizeof(float)};
 }
 
-/// The refusal of a run that needs more of a GPU than it has free; empty if it does
-/// not.
+/// The error of a run that needs more memory of a GPU than is free; empty if there is
+/// enough.
 std::string too_large_for_gpus(const std::vector<processor>& of_each,
                                const std::vector<std::int64_t>& bytes,
                                const std::map<int, std::int64_t>& beside) {
   constexpr std::int64_t workspaces = 32 << 20;       // of a stream: cuBLASLt's
-  std::map<int, std::pair<std::int64_t, int>> needed; // bytes, and by how many ranks
+  std::map<int, std::pair<std::int64_t, int>> needed; // bytes, and number of ranks
   for (const auto& [gpu, others] : beside)
     needed[gpu].first = others + workspaces;
   for (std::size_t i = 0; i < of_each.size(); ++i)

@@ -12,43 +12,45 @@
 
 namespace troupe {
 
-/// What the caller of a training takes besides, while it is performed.
+/// Bytes that the caller of a training allocates in addition, while the training runs.
 struct bytes_beside {
   std::int64_t of_machine = 0;
-  std::map<int, std::int64_t> of_gpus = {}; ///< By their numbers.
+  std::map<int, std::int64_t> of_gpus = {}; ///< By the GPU's number.
 };
 
 using counts_beside = std::function<bytes_beside(const run_plan&)>;
 
-// Why a run does not fit the memory there is, in one sentence; empty if it does.
+// Each function returns one sentence if a run does not fit free memory; empty if it
+// does.
 
-/// What the program itself takes: measured, rounded up.
+/// Bytes of the program itself: measured, rounded up.
 inline constexpr std::int64_t bytes_of_program = 24 << 20;
 
-/// Of so many bytes on each rank. \param beside others
+/// Checks that this process can hold `bytes[r]` for each rank r. \param beside bytes of
+/// other users
 std::string no_room_for(const std::vector<std::int64_t>& bytes, std::int64_t beside);
 
-/// Of so many bytes on each rank, in this machine's memory and in that of GPUs.
-/// \param of_each what computes for it \param beside others
+/// The same for memory of this machine and of GPUs.
+/// \param of_each the processor of each rank \param beside bytes of other users
 std::string no_room_on(const std::vector<processor>& of_each,
                        const std::vector<std::int64_t>& bytes,
                        const bytes_beside& beside);
 
-/// Of what those ranks of a run take that this machine has. \param bytes of each of
-/// them \param beside others
+/// The same for the ranks of a run that are on this machine. \param bytes for each of
+/// those ranks \param beside bytes of other users
 std::string no_room_for_ranks(const run_plan& plan, const std::vector<int>& ranks,
                               const std::vector<std::int64_t>& bytes,
                               const bytes_beside& beside = {});
 
-/// Of what actors take, and a check of their programs.
+/// Checks the memory that actors take, and a check of the actors' programs.
 std::string no_room_for_actors(const run_plan& plan);
 
-/// Of sizes whose exact bytes might not fit a number: by what the parameters and one
-/// microbatch take at least. \pre work
+/// Checks sizes whose exact number of bytes might overflow: by the least that
+/// parameters and one microbatch take. \pre work
 std::string far_too_large(const run_plan& plan);
 
-/// Of all that a training takes. \param beside,here as refusal's
-/// \pre work, and its programs are right
+/// Checks all memory that a training takes. \param beside,here as refusal() takes
+/// \pre work, and programs that are right
 std::string no_room_for_training(const run_plan& plan, const counts_beside& beside,
                                  const std::optional<std::vector<int>>& here);
 

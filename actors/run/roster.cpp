@@ -85,7 +85,7 @@ void roster::spawn_stages(caf::actor_system& system) {
     }
 }
 
-/// Behind the last stage of a pipeline there is none.
+/// Makes a relay behind each stage but the last of a pipeline.
 void roster::spawn_relays(caf::actor_system& system) {
   auto& all = *everybody_;
   all.relays.resize(all.stages.size());
@@ -103,7 +103,8 @@ void roster::spawn_relays(caf::actor_system& system) {
     }
 }
 
-/// The optimizer shard of a stage, and where there are some its parameter server.
+/// Makes the optimizer shard of a stage, and in a plan with parameter servers also the
+/// server.
 void roster::spawn_shard(caf::actor_system& system, position where) {
   if (!is_here(where)) {
     everybody_->optimizers.push_back(
@@ -135,7 +136,8 @@ void roster::spawn_shard(caf::actor_system& system, position where) {
           }));
 }
 
-// The coordinator first: it must hear of whoever fails. First stages last: they begin.
+// The coordinator is first, as the coordinator must receive every failure. First stages
+// are last, as first stages begin the run.
 void roster::wire() {
   const mail::wiring wiring{everybody_};
   const auto wire = [&](const auto& all) {
@@ -163,7 +165,7 @@ void roster::begin() {
     post(*shared_.meter, one, mail::wiring{everybody_});
 }
 
-/// Also of those that were made before another one could not be.
+/// Includes actors that were made before another could not be made.
 template <class Each>
 void roster::for_each(const Each& each) const {
   if (!everybody_)

@@ -19,12 +19,13 @@
 
 namespace troupe {
 
-/// The actors of a run: makes them, tells each of all, and ends them.
+/// Makes the actors of a run, sends each actor the handles of all others, and ends all
+/// actors.
 class roster : private places {
 public:
   /// \param equipped outlives all actors
-  /// \param log null: the recorder and the coordinator of all are elsewhere
-  /// \param elsewhere outlives it; null: nobody is
+  /// \param log null: the recorder and the coordinator of the run are elsewhere
+  /// \param elsewhere outlives this object; null: no actor is elsewhere
   /// \param relays null: there are none
   roster(props shared, equipment& equipped, std::shared_ptr<run_log> log,
          std::shared_ptr<notice_board> board, distant_actors* elsewhere = nullptr,
@@ -41,33 +42,35 @@ public:
     // nop
   }
 
-  /// Makes all actors. \throws what CAF does, and not_made if the maker of relays
-  /// throws; then some of them are made
+  /// Makes all actors. \throws exceptions of CAF, and `not_made` if the maker of relays
+  /// throws; then some of the actors exist
   void spawn(caf::actor_system& system);
 
-  /// Tells everybody of all; data sources only if nobody is elsewhere. Then the run
-  /// begins.
+  /// Sends the handles of all actors to each actor; to data sources only if no actor is
+  /// elsewhere. The data sources' wiring starts the run.
   void wire();
 
-  /// Lets the run begin where somebody is elsewhere, and everybody has been wired.
+  /// Starts a run with actors elsewhere, after all actors have been wired.
   void begin();
 
   const std::shared_ptr<directory>& everybody() const { return everybody_; }
 
-  /// Tells everybody who is there to end; may be repeated.
+  /// Sends an exit message to each actor that is here; may be repeated.
   void dismiss();
 
-  /// Counts everybody who is there as a guest. \param house where they were spawned
+  /// Counts each actor that is here in a host's system. \param house where the actors
+  /// were spawned
   void count(actor_house& house) const;
 
-  /// Forgets all handles.
+  /// Drops all handles.
   void clear() {
     everybody_.reset();
     own_coordinator_ = coordinator_actor{};
   }
 
-  /// The one that posts to the board, also where another process leads the run: then it
-  /// hears only of actors that fail. Its handle is empty before spawn().
+  /// The coordinator that posts to the board, also where another process leads the run.
+  /// In that case this coordinator only reports actors that fail. The handle is empty
+  /// before spawn().
   const coordinator_actor& coordinator() const { return own_coordinator_; }
 
 private:

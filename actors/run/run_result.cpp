@@ -11,7 +11,7 @@ namespace troupe {
 
 namespace {
 
-/// What the tensors of the ranks that are here took.
+/// The tensor memory that the ranks here took, in bytes.
 std::vector<mail::node_report::rank_bytes> memory_of(const equipment& equipped) {
   std::vector<mail::node_report::rank_bytes> result;
   for (std::size_t r = 0; r < equipped.ranks().size(); ++r) {
@@ -41,7 +41,8 @@ void add_memory(const std::vector<mail::node_report::rank_bytes>& of,
   }
 }
 
-/// Adds what another process has measured. Its envelopes were under way beside others.
+/// Adds the measurements of another process. That process's messages were under way at
+/// the same time as others.
 void add(const run_plan& plan, const mail::node_report& from, run_result& to) {
   if (plan.work)
     add_memory(from.ranks, to);

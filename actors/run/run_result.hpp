@@ -20,81 +20,87 @@ class equipment;
 struct saved_training;
 struct run_log;
 
-/// The network after an update, and the gradients that it was of: buckets of all
+/// The network after an update, and the gradients of that update: buckets of all
 /// layers.
 struct kept_version {
   std::vector<std::vector<float>> parameters;
-  std::vector<std::vector<float>> gradients; ///< Summed, over replicas.
+  std::vector<std::vector<float>> gradients; ///< Summed over replicas.
 };
 
-/// What a run leaves behind.
+/// The measurements, parameters and outcome that a run returns.
 struct run_result {
   ending how = ending::finished;
-  std::string failure; ///< Who failed and why, if it failed.
+  std::string failure; ///< Name of the actor that failed, and the reason.
 
-  /// Of a run that has lost processes: all of it after the last step that the others
-  /// have kept. Null if they have not all, or the plan keeps no steps.
+  /// The state of a run that has lost processes, after the last step that the remaining
+  /// processes have kept. Null if some state is lost, or the plan keeps no steps.
   std::shared_ptr<const saved_training> survives;
-  std::string lost_for; ///< Why they have not, if the plan keeps steps.
+  std::string lost_for; ///< The reason for that null, if the plan keeps steps.
 
-  /// By so much times of different ranks may be apart, where several machines play.
+  /// Nanoseconds by which times of different ranks may differ, in a run on several
+  /// machines.
   nanoseconds clock_doubt = 0;
 
   double seconds = 0;          ///< Of wall time, without evaluations.
   measures sums;               ///< On the run's clock; times may be modelled.
-  record actions;              ///< Those that the plan keeps.
-  bool actions_cut = false;    ///< There were more.
-  exchange_measures exchange;  ///< Empty where updates are common.
-  shared_history accesses;     ///< If the plan keeps it; empty likewise.
-  std::vector<double> loss;    ///< A minibatch each (a local rule: a microbatch),
-  std::int64_t loss_every = 1; ///< or the mean of so many; of the last maybe fewer.
-  std::vector<std::int64_t> loss_samples; ///< Samples seen by then.
-  /// When they were known, on the run's clock, which may be modelled; empty if that is
-  /// not known.
+  record actions;              ///< The actions that the plan keeps.
+  bool actions_cut = false;    ///< More actions ran than were kept.
+  exchange_measures exchange;  ///< Empty where replicas share each update.
+  shared_history accesses;     ///< If the plan keeps the record; empty likewise.
+  std::vector<double> loss;    ///< One for each minibatch (a local rule: microbatch),
+  std::int64_t loss_every = 1; ///< or the mean of this many; the last may have fewer.
+  std::vector<std::int64_t> loss_samples; ///< Number of samples seen by then.
+  /// Times at which losses were known, in nanoseconds on the run's clock, which may be
+  /// modelled. Empty if some time is unknown.
   std::vector<nanoseconds> loss_times;
-  std::int64_t samples = 0;             ///< Of these losses; updates cover them.
-  std::int64_t missing_losses = 0;      ///< Of microbatches; they have not come.
-  std::vector<std::int64_t> peak_bytes; ///< A rank; empty from a simulation.
-  std::vector<std::array<std::int64_t, memory_uses>> peak_parts; ///< Of each use alone.
-  std::vector<std::int64_t> reserved_bytes;                      ///< A rank; likewise.
+  std::int64_t samples = 0;             ///< Of the losses; updates cover these samples.
+  std::int64_t missing_losses = 0;      ///< Microbatches without a loss so far.
+  std::vector<std::int64_t> peak_bytes; ///< By rank; empty from a simulation.
+  /// Of each use alone, by rank.
+  std::vector<std::array<std::int64_t, memory_uses>> peak_parts;
+  std::vector<std::int64_t> reserved_bytes; ///< By rank; empty likewise.
 
-  // If the plan keeps weights: what made them, and buckets of all layers.
-  std::vector<std::int64_t> updates; ///< A stage: over data replicas with some alone.
-  std::int64_t updated_samples = 0;  ///< That those of a stage cover.
+  // If the plan keeps weights: the updates behind the weights, and buckets of all
+  // layers.
+  /// By stage; over data replicas that update alone.
+  std::vector<std::int64_t> updates;
+  std::int64_t updated_samples = 0; ///< Covered by the updates of one stage.
   std::vector<std::vector<float>> parameters;
-  std::vector<std::vector<float>> gradients; ///< Summed last, over replicas.
-  std::string odd_stage; ///< One whose replica 0 ended with other parameters.
+  std::vector<std::vector<float>> gradients; ///< Of the last update, over replicas.
+  std::string odd_stage; ///< Name of a stage whose parameters differ from replica 0's.
 
-  std::vector<kept_version> versions; ///< From version 1 on, if the plan keeps them.
+  /// From version 1 on, if the plan keeps versions.
+  std::vector<kept_version> versions;
 
   expert_loads loads; ///< Of a network with experts.
 
   std::int64_t envelopes = 0;        ///< Messages sent.
-  std::int64_t most_envelopes = 0;   ///< Under way at once.
+  std::int64_t most_envelopes = 0;   ///< Largest number under way at once.
   std::int64_t late_allocations = 0; ///< Of tensor memory, after wiring.
-  std::array<std::int64_t, traffic_kinds> bytes_moved{}; ///< Of tensors in them.
+  /// Of tensors in messages, by kind.
+  std::array<std::int64_t, traffic_kinds> bytes_moved{};
 
-  /// Groups of ranks whose GPUs exchanged arrays themselves, and why there were none
-  /// although ranks were on GPUs of their own; empty: there is no such reason.
+  /// Number of groups of ranks whose GPUs exchanged arrays themselves. The text is the
+  /// reason if there were none although ranks had GPUs of their own; empty: no such
+  /// reason.
   int gpu_groups = 0;
   std::string ungrouped;
 
-  /// Messages in which data replicas summed gradients, and how many of them a rank
-  /// handled while its own device computed.
+  /// Messages in which data replicas summed gradients, and the number of these that a
+  /// rank handled while the rank's device computed.
   std::int64_t summed = 0, summed_at_work = 0;
 };
 
-/// What was measured of a run whose actors have all ended: everything but its weights,
-/// versions and wall time, and how it ended. Takes the record and the loads off the
-/// log.
-/// \param to_end whether all that the plan says was run
-/// \param elsewhere what other processes have measured
-/// \throws std::logic_error if times are to be modelled, and what ran is not known
+/// The measurements of a run whose actors have all ended. Not included are weights,
+/// versions, wall time and the outcome. Moves the record and the loads out of the log.
+/// \param to_end whether the run has reached the end of the plan
+/// \param elsewhere measurements of other processes
+/// \throws std::logic_error if times are to be modelled, and some action is unknown
 run_result measured(const run_plan& plan, run_log& log, const equipment& equipped,
                     const mail_meter& meter, bool to_end,
                     const std::vector<mail::node_report>& elsewhere = {});
 
-/// What a process has measured whose ranks another one leads.
+/// The measurements of a process whose ranks are led by another process.
 mail::node_report report_of(const equipment& equipped, const mail_meter& meter);
 
 } // namespace troupe

@@ -13,7 +13,7 @@ namespace {
 /// A disk or a network may be slow; actions have been measured.
 constexpr int patience_with_readers = 10;
 
-/// Everybody who answers when asked what it waits for.
+/// The names of all actors that answer when asked for the thing that each waits for.
 std::vector<std::string> names_of(const run_plan& plan) {
   std::vector<std::string> result;
   for (int rank = 0; rank < plan.ranks(); ++rank) {
@@ -36,7 +36,7 @@ std::vector<std::string> names_of(const run_plan& plan) {
   return result;
 }
 
-/// What of the user's own may keep somebody from an answer.
+/// The user code that may keep an actor from an answer, in words.
 std::string why_silent(const run_plan& plan) {
   return plan.own_exchange
            ? ": a function of an own meeting runs on the thread of its stage's "
@@ -117,8 +117,8 @@ void run_watch::begin(notice_board& board, std::function<void()> ask,
                                                 .silence = why_silent(plan_)});
 }
 
-/// As the others say; but a run has stalled only if they say so while somebody here
-/// waits for them, as long as the timeout.
+/// The verdict of the other processes. But a run has stalled only if the others say so
+/// while this process waits for them, as long as the timeout.
 stall_rule::verdict run_watch::look_at(distant_watch& others) {
   const auto verdict = others.look();
   const auto waited = waited_awake();

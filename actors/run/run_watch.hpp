@@ -15,41 +15,43 @@
 
 namespace troupe {
 
-/// Devices of a run in other processes. Any thread may look.
+/// Observes the devices of a run in other processes. Any thread may call.
 class distant_watch {
 public:
   virtual ~distant_watch() = default;
 
-  /// As of `stall_rule`, over all of them.
+  /// As in `stall_rule`, over all of those devices.
   virtual stall_rule::verdict look() = 0;
   virtual std::string at_work() = 0;
 };
 
-/// Watches over a run in real time: knows what each of its devices and readers is at,
-/// and how long the run has been waited for.
+/// Watches a run in real time for stalls: observes the tasks of devices and readers,
+/// and counts the time that the run was waited for.
 class run_watch {
 public:
-  /// \param plan,clock outlive it
+  /// \param plan,clock outlive this object
   run_watch(const run_plan& plan, const wall_clock& clock);
 
-  // These return where somebody is to say what it does.
+  // Each returns the place where a device or reader reports tasks; owned by this
+  // object.
   occupation& device_of(int rank);
   occupation& device_of_server(position where);
   occupation& reader_of(position first);
   occupation& group_of(position member, const std::string& deed);
 
-  /// Begins to watch. \param ask,help as of `watcher`
-  /// \param others whose devices count too; may be null \throws no_thread
+  /// Starts the watchdog. \param ask,help as the watchdog's controls
+  /// \param others a watch whose devices count too; may be null \throws no_thread
   void begin(notice_board& board, std::function<void()> ask, std::function<void()> help,
              distant_watch* others = nullptr);
   void end() { watcher_.reset(); }
 
-  /// Memory ran out for a message, so an actor may never end. From any thread.
+  /// Reports that memory ran out for a message, so an actor may never end. Any thread
+  /// may call.
   void break_down() { broken_ = true; }
   bool broken() const { return broken_; }
 
-  /// Time counts as waited while one of these lives: else the run may wait for the
-  /// caller.
+  /// While an object of this class lives, time counts as waited. At other times the run
+  /// may be waiting for the caller.
   class waiting {
   public:
     explicit waiting(run_watch& whose) : whose_(whose) { whose_.waited_.resume(); }
@@ -61,13 +63,13 @@ public:
     run_watch& whose_;
   };
 
-  // What devices are at that are here: for whoever watches from another process. look()
-  // is for one thread.
+  // The tasks of devices in this process, for a watchdog in another process. One thread
+  // may call look().
   void watch_here() { rule_.emplace(all_, plan_.stall_timeout); }
   stall_rule::verdict look() { return rule_->look(clock_.now(), waited_awake()); }
   std::string at_work() const { return rule_->at_work(clock_.now()); }
 
-  /// Whether somebody is at something that should have ended long ago. \pre end()
+  /// Whether a task is under way that should have ended long ago. \pre end()
   bool somebody_is_stuck();
 
 private:
@@ -81,7 +83,7 @@ private:
   const wall_clock& clock_;
   wall_clock waited_;
   awake_time awake_{500'000'000};
-  nanoseconds waited_awake_ = 0;  // of time waited, that of looks
+  nanoseconds waited_awake_ = 0;  // of waited time, the part that looks count
   nanoseconds stalled_since_ = 0; // likewise; for look_at
   std::atomic<bool> broken_ = false;
   std::list<occupation> occupations_;

@@ -16,15 +16,15 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Of a stage that saves nothing, or has not kept what it was asked for.
+/// True for a stage that saves nothing, or has not kept the requested state.
 bool has_nothing(const mail::saved& one) {
   return one.versions.empty() && one.moments.empty();
 }
 
 } // namespace
 
-// Stages that update together go on until all have made an update that is near, and end
-// as if the run were to end there.
+// Stages that update together continue until all have finished the same update, which
+// is near. Then these stages end as if the run were to end there.
 void stage_manager::stop_if_interrupted() {
   const auto* const flag = run_.callbacks.interrupted;
   const bool interrupted = flag != nullptr && flag->load();
@@ -49,7 +49,8 @@ void stage_manager::report_now_and_then() {
   if (now - last_report_ < 100ms)
     return;
   last_report_ = now;
-  const auto latest = run_.board.take_progress(); // also where nobody asks: it grows
+  // also without a report: losses would pile up
+  const auto latest = run_.board.take_progress();
   if (run_.callbacks.watch)
     run_.callbacks.watch(run_.board.take_actions());
   if (run_.callbacks.report)
@@ -97,14 +98,14 @@ void stage_manager::take_saved() {
     training_copies{run_.plan.dims.before + batches, std::move(*all)});
 }
 
-/// Whether a checkpoint is due, of so many batches of the run.
+/// Whether a checkpoint is due, after this many batches of the run.
 bool stage_manager::is_on_disk(int batches) const {
   const int every = run_.plan.checkpoint_every;
   return every > 0 && (run_.plan.dims.before + batches) % every == 0;
 }
 
-/// Whether the evaluations up to so many batches of the run are done: from a step that
-/// is kept on none is made again.
+/// Whether the evaluations up to this many batches of the run are done: a run that
+/// resumes from a kept step makes none again.
 bool stage_manager::has_evaluated(int batches) const {
   const auto& plan = run_.plan;
   const int all = plan.dims.before + batches, every = plan.evaluate_every;
@@ -171,7 +172,7 @@ std::vector<mail::collected> stage_manager::collect() {
   return all.value_or(std::vector<mail::collected>{});
 }
 
-/// Whom the copies of a step are asked of.
+/// The stages whose copies of a step are requested.
 class stage_manager::recalling {
 public:
   recalling(stage_manager& by, int batches) : by_(by), batches_(batches) {
@@ -182,7 +183,8 @@ public:
           stages_.push_back({{of, 0, stage, shard}, {}});
   }
 
-  /// Asks those who have not been asked, and are there. False if nobody is waited for.
+  /// Asks stages that have not been asked and whose process is there. False if no
+  /// answer is awaited.
   bool ask() {
     bool waits = false;
     for (auto& one : stages_) {
@@ -192,7 +194,7 @@ public:
       auto& who = one.next;
       const auto before = who.data;
       while (who.data < plan.data && by_.run_.others->has_lost(plan.rank_of(who)))
-        who.data += plan.expert; // the next who has the same experts
+        who.data += plan.expert; // the next replica with the same experts
       if (who.data >= plan.data)
         continue;
       waits = true;
@@ -202,7 +204,7 @@ public:
     return waits;
   }
 
-  /// Takes what has come; false if that is nothing.
+  /// Takes the answers so far; false if there are none.
   bool take() {
     auto all = by_.run_.board.take_recalled();
     for (auto& part : all)
@@ -212,7 +214,7 @@ public:
     return !all.empty();
   }
 
-  /// All that has come. \post nothing is left here
+  /// Returns all answers. \post no answer is left here
   training_copies copies() {
     training_copies result{by_.run_.plan.dims.before + batches_, {}};
     for (auto& one : stages_)
@@ -223,9 +225,9 @@ public:
   }
 
 private:
-  /// A stage, of data replicas that have the same.
+  /// A stage, of data replicas that have the same state.
   struct replicated_stage {
-    position next; // who is asked
+    position next; // the replica that is asked
     std::optional<mail::saved> copies;
     bool asked = false;
   };
@@ -248,7 +250,7 @@ stage_manager::recall() {
   take_copied();
   if (!kept_ || !has_lost())
     return problem{"no step was kept"};
-  constexpr nanoseconds patience = 10'000'000'000; // with who sends nothing
+  constexpr nanoseconds patience = 10'000'000'000; // with a process that sends nothing
   recalling asked{*this, *kept_};
   awake_time watched{1'000'000'000};
   nanoseconds silent = 0;

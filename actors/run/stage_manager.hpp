@@ -22,7 +22,7 @@ namespace troupe {
 
 struct saved_training;
 
-/// A run as its stage manager reaches it. All of it outlives the manager.
+/// The parts of a run that a run loop uses. All parts outlive the loop.
 struct managed_run {
   const run_plan& plan;
   const run_callbacks& callbacks;
@@ -34,9 +34,9 @@ struct managed_run {
   distant_run* others; ///< Null: all of the run is here.
 };
 
-/// The stage manager waits for a run, on the thread that performs it. Meanwhile the
-/// manager serves evaluations, reports how far the run has come, and ends it early when
-/// its caller says so. There is a manager for each kind of clock.
+/// Waits for a run, on the thread that performs the run. Meanwhile this loop serves
+/// evaluations and checkpoints, reports progress, and ends the run early when the
+/// caller says so. Each kind of clock has a loop of its own.
 class stage_manager {
 public:
   explicit stage_manager(const managed_run& run) : run_(run) {
@@ -46,43 +46,44 @@ public:
   stage_manager(const stage_manager&) = delete;
   stage_manager& operator=(const stage_manager&) = delete;
 
-  /// Waits until the run has finished or failed, which the board says.
-  /// \throws what the callbacks throw
+  /// Waits until the run has finished or failed, as the board says.
+  /// \throws exceptions of the callbacks
   virtual void wait() = 0;
 
-  /// Gives every snapshot that is on the board to the caller's evaluation. Once the run
-  /// is being ended early, takes them off the board only: ranks wait for their copies.
+  /// Passes every snapshot on the board to the caller's evaluation. Once the run is
+  /// being ended early, only removes snapshots from the board: ranks wait for copies.
   void serve_snapshots();
 
-  /// Takes the next step of a checkpoint, if one is due: when all ranks wait there,
-  /// stages copy; when they have, ranks go on; when all copies have come, the caller
-  /// gets them.
+  /// Takes the next step of a checkpoint, if one is due. When all ranks wait there,
+  /// stages copy; when all stages have copied, ranks resume. When all copies have come,
+  /// the caller receives them.
   void serve_checkpoint();
 
   /// Waits until the copies of the last checkpoint have come, or the run has failed.
   void finish_saving();
 
-  /// Gives the caller what stages have, after so many batches of the run.
+  /// Passes the state of all stages to the caller, after this many batches of the run.
   /// \pre all ranks rest, and finish_saving()
   void save(int batches);
 
-  /// What stages have while all ranks rest; empty if the run fails meanwhile.
+  /// The weights of all stages while all ranks rest; empty if the run fails meanwhile.
   std::vector<mail::collected> collect();
 
-  /// What is left of a run that has lost processes: all of it after the last step that
-  /// every stage had kept. Of each stage one data replica is asked, and the next if its
-  /// process is lost too. On error says why that is not all.
+  /// Fetches the state of a run that has lost processes: everything after the last step
+  /// that every stage has kept. One data replica of each stage is asked; the next one
+  /// if that replica's process is lost too. Returns the reason if some state is
+  /// missing.
   tl::expected<std::shared_ptr<const saved_training>, std::string> recall();
 
   /// Whether the caller has ended the run early.
   bool stopping() const { return stopping_; }
 
 protected:
-  /// Makes the run's clock stand still until ranks hear `proceed`; false if the run
+  /// Makes the run's clock stand still until ranks receive `proceed`; false if the run
   /// failed meanwhile.
   virtual bool rest() = 0;
 
-  /// Lets something happen; false if nothing is left that could.
+  /// Waits for an event, or makes the next one happen; false if no event is left.
   virtual bool go_on() = 0;
 
   void stop_if_interrupted();
@@ -105,13 +106,13 @@ private:
   void take_saved();
 
   int evaluated_ = 0;
-  int evaluated_to_ = 0; // batches, with those before the run
+  int evaluated_to_ = 0; // batches, including batches before the run
   bool stopping_ = false;
-  std::optional<mail::save> due_;     // all ranks wait there
-  std::optional<mail::save> copying_; // for this
-  bool copied_ = false;               // all stages have, for that
+  std::optional<mail::save> due_;     // all ranks wait at this one
+  std::optional<mail::save> copying_; // stages copy for this one
+  bool copied_ = false;               // all stages have copied for that
   std::optional<int> saving_;         // batches whose copies have not all come
-  std::optional<int> kept_;           // batches that all stages keep copies after
+  std::optional<int> kept_;           // batches after which all stages keep copies
   std::chrono::steady_clock::time_point last_report_ = std::chrono::steady_clock::now();
 };
 

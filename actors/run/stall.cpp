@@ -77,7 +77,8 @@ stall_rule::stall_rule(std::vector<watched> all, std::chrono::milliseconds timeo
 }
 
 nanoseconds stall_rule::allowance(const watched& whose, const task& what) const {
-  constexpr std::int64_t many = 32;    // of a kind: all its parts are among them
+  // tasks of a kind: each part of an action is among them
+  constexpr std::int64_t many = 32;
   constexpr double slow_machine = 1e8; // operations a second
   constexpr nanoseconds factor = 20;
   const auto learned = factor * whose.seen->longest(what.kind);
@@ -90,7 +91,7 @@ nanoseconds stall_rule::allowance(const watched& whose, const task& what) const 
 
 stall_rule::verdict stall_rule::look(nanoseconds now, nanoseconds waited) {
   std::int64_t ended = 0;
-  bool patient = false; // somebody is at a task that may well take as long
+  bool patient = false; // some task under way may well take as long
   for (const auto& w : all_) {
     ended += w.seen->ended();
     const auto task = w.seen->now();
@@ -144,8 +145,8 @@ void watcher::watch() {
   }
 }
 
-/// Waits for answers until all are there, or no more come: a second at most. Who does
-/// not answer is named.
+/// Waits for answers until all are there, or no more come: a second at most. Actors
+/// without an answer are named.
 void watcher::report() {
   constexpr int looks = 100, before_help = 15, before_end = 40;
   run_.ask();

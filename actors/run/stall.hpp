@@ -16,23 +16,24 @@
 
 namespace troupe {
 
-/// Who waits for whom, in words. First what of the user's own has to go on, as the rest
-/// waits for it, or else the cycle if there is one.
+/// Text of a stall: each actor, and the thing that the actor waits for. First comes any
+/// user code that has to proceed, as the rest waits for that code; otherwise the cycle,
+/// if there is one.
 std::string describe_stall(const std::vector<mail::waiting_for>& answers);
 
-/// Somebody of a run whose occupation is watched.
+/// A device or reader of a run whose tasks are watched.
 struct watched {
   std::string who;
   const occupation* seen;
   std::function<std::string(const task&)> doing; ///< "running F3 of stage 2"
-  int patience = 1; ///< Stall timeouts that any task of its may take.
+  int patience = 1; ///< Stall timeouts that any such task may take.
 };
 
-/// Tells a run that has stalled from one that only takes long. A run stalls when no
+/// Distinguishes a run that has stalled from one that is slow. A run stalls when no
 /// task has ended for as long as the timeout, and no task under way may still take
-/// longer. A task may take the timeout, and twenty times the longest so far of its
-/// kind. While few of its kind have ended, it may take what its operations would take a
-/// very slow machine.
+/// longer. A task may take the timeout, and twenty times the longest task so far of
+/// that kind. While few tasks of that kind have ended, a task may take the time that
+/// its operations would take a very slow machine.
 class stall_rule {
 public:
   stall_rule(std::vector<watched> all, std::chrono::milliseconds timeout);
@@ -44,10 +45,11 @@ public:
   };
 
   /// \param now on the run's clock
-  /// \param waited how long the run has been waited for in all; never decreases
+  /// \param waited total time for which the run has been waited for; never decreases
   verdict look(nanoseconds now, nanoseconds waited);
 
-  /// Who is at what since when, a line each; empty if nobody is.
+  /// Lines that name each task under way, and the time since the task began; empty if
+  /// there is none.
   std::string at_work(nanoseconds now) const;
 
   std::chrono::milliseconds timeout() const { return timeout_; }
@@ -61,18 +63,20 @@ private:
   nanoseconds last_news_ = 0; // of time waited
 };
 
-/// Ends a run in real time that has stalled, with a report of what everybody waits for.
-/// Has a thread of its own: the actors' threads may all be at work that never ends.
+/// Ends a run in real time that has stalled, with a report of the thing that each actor
+/// waits for. The watchdog has a thread of its own: the actors' threads may all be at
+/// work that never ends.
 class watcher {
 public:
-  /// What the watcher may do with a run. All are called on its thread.
+  /// The functions by which the watchdog controls a run, all called on the watchdog's
+  /// thread.
   struct controls {
     std::function<stall_rule::verdict()> look;
     std::function<std::string()> at_work;
-    std::function<void()> ask;      ///< Makes actors put explanations on the board.
-    std::function<void()> help;     ///< Gives them one more thread to answer on.
-    std::vector<std::string> asked; ///< Who should answer.
-    std::string silence; ///< What may keep them from it: ": a .."; empty: unknown.
+    std::function<void()> ask;      ///< Makes actors post explanations on the board.
+    std::function<void()> help;     ///< Starts one more thread for actors' answers.
+    std::vector<std::string> asked; ///< Names of the actors that should answer.
+    std::string silence; ///< The likely reason for no answer: ": a .."; empty: unknown.
   };
 
   /// \throws no_thread

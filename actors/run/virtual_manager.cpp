@@ -14,7 +14,7 @@ void virtual_manager::wait() {
         return;
       serve_snapshots();
       serve_checkpoint();
-      run_.house.settle(); // ranks may wait for it, and no event be left
+      run_.house.settle(); // ranks may wait for this, and no event be left
     }
     report_now_and_then();
     if (run_.board.finished())
@@ -30,12 +30,13 @@ void virtual_manager::wait() {
   }
 }
 
-/// Lets the next event happen.
+/// Makes the next event happen.
 bool virtual_manager::go_on() {
   return clock_.step();
 }
 
-/// Lets all messages be heard, or as many as the caller wants before the next event.
+/// Runs all handlers that can run, or as many as the caller wants before the next
+/// event.
 void virtual_manager::hear() {
   if (const auto& handlers = run_.callbacks.disorder.handlers)
     run_.house.settle(handlers());

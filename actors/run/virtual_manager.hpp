@@ -6,11 +6,12 @@
 
 namespace troupe {
 
-/// Lets a run in virtual time pass, event by event: all messages of an event are heard
-/// before the next. A run that has not finished when no event is left has stalled.
+/// Runs a run in virtual time, event by event: actors handle all messages of an event
+/// before the next event. A run that has not finished when no event is left has
+/// stalled.
 class virtual_manager : public stage_manager {
 public:
-  /// \param clock outlives the manager
+  /// \param clock outlives this object
   virtual_manager(const managed_run& run, virtual_clock& clock)
     : stage_manager(run), clock_(clock) {
     // nop

@@ -13,7 +13,7 @@ namespace troupe {
 
 namespace {
 
-/// A bucket that a stage holds, and the share of it that the stage updates.
+/// A bucket that a stage holds, and the share of that bucket that the stage updates.
 struct held_bucket {
   layer_bucket is;
   bucket_share share;
@@ -27,7 +27,8 @@ std::vector<held_bucket> held_by(const run_plan& plan, position where) {
   return result;
 }
 
-/// Copies what a stage holds of a layer to its place among all of it.
+/// Copies the part of a layer that a stage holds to the part's place in the whole
+/// layer.
 void put_together(const run_plan& plan, shared_out what, const held_bucket& bucket,
                   const float* held, float* all) {
   const auto& whole = *plan.work->whole.layers[bucket.is.of_layer];
@@ -51,8 +52,8 @@ bool same(const parameter& p, const std::vector<float>& a,
          == 0;
 }
 
-/// Keeps the parameters of one bucket: the first copy gives them, and the other copies
-/// must be equal to it.
+/// Keeps the parameters of one bucket: the first copy gives the values, and the other
+/// copies must be equal.
 void keep_parameters(const run_plan& plan, position where, const held_bucket& bucket,
                      const float* held, kept_version& result, std::string& odd_stage) {
   const auto& whole = *plan.work->whole.layers[bucket.is.of_layer];
@@ -86,8 +87,8 @@ void keep_gradients(const run_plan& plan, position where, const held_bucket& buc
   put_together(plan, shared_out::gradients, bucket, held, gradients.data());
 }
 
-/// Whole network from the parts of all stages. \param odd_stage names the first whose
-/// copy differs from that of replica 0
+/// Puts the whole network together from the parts of all stages. \param odd_stage
+/// receives the name of the first stage whose copy differs from that of replica 0
 template <class Part>
 kept_version put_together(const run_plan& plan, std::vector<Part> all,
                           bool with_gradients, std::string& odd_stage) {
@@ -187,7 +188,7 @@ std::string count_updates(const run_plan& plan, const std::vector<mail::collecte
   }
   if (plan.sch.local_rule())
     return {};
-  std::map<int, const mail::collected*> first; // of those that stop together
+  std::map<int, const mail::collected*> first; // of ranks that stop together
   for (const auto& part : all) {
     const auto& other =
       *first.emplace(plan.stops_with(plan.rank_of(part.where)), &part).first->second;

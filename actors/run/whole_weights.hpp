@@ -9,18 +9,21 @@
 
 namespace troupe {
 
-/// The parameters of the whole network, from what each stage holds of it: of a layer's
-/// bucket all, or a tensor shard's part, and of that all, or a data replica's share.
+/// The parameters of the whole network, put together from the parts that stages hold. A
+/// stage holds all of a layer's bucket, or a tensor shard's part. Of that the stage
+/// holds everything, or a data replica's share.
 class whole_weights {
 public:
-  /// \param parts of all stages that show theirs, in any order; outlive it
+  /// \param parts of all stages in the snapshot (`run_plan::in_snapshot`), in any
+  /// order; outlive this object
   whole_weights(const run_plan& plan, const std::vector<mail::snapshot>& parts);
 
-  /// A bucket a layer.
+  /// One bucket for each layer.
   const std::vector<const float*>& buckets() const { return buckets_; }
 
 private:
-  std::vector<std::vector<float>> put_together_; // a layer each, if it was in parts
+  // one for each layer, if stages hold parts
+  std::vector<std::vector<float>> put_together_;
   std::vector<const float*> buckets_;
 };
 
@@ -30,12 +33,13 @@ private:
 void keep_weights(const run_plan& plan, std::vector<mail::collected> all,
                   const all_shared_parameters& shared, run_result& result);
 
-/// Keeps the versions that stages made, each put together from all of them.
+/// Keeps the versions that stages made, each version put together from all stages.
 void keep_versions(const run_plan& plan, std::vector<mail::version_made> all,
                    run_result& result);
 
-/// Counts the updates that what stages have in the end has been through. Empty if it is
-/// one network's; else names two stages that should have made as many, and have not.
+/// Counts the updates in each stage's final parameters. Empty if all stages hold one
+/// network; otherwise names two stages that should have made equally many updates, but
+/// did not.
 std::string count_updates(const run_plan& plan, const std::vector<mail::collected>& all,
                           run_result& result);
 
