@@ -54,7 +54,7 @@ public:
   void look_again();
 
   /// Describes the work or meeting that the action waits for; absent if no action is
-  /// under way. \param who name of the performer in the answer
+  /// under way. \param name the name of the performer in the answer
   std::optional<mail::waiting_for> explain(const std::string& who) const;
 
 private:

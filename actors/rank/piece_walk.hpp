@@ -32,8 +32,8 @@ struct action_tellers {
 /// Runs one action: returns the next work for the device, or names the meeting that the
 /// action waits for.
 ///
-///   begin ── can_go_on? ──yes── next_work ── (a device) ── end_work ──▶ ended?
-///               no ◀────────────────────────────────────────── no
+///   begin ── can_resume? ──yes── next_work ── (a device) ── end_work ──▶ ended?
+///               no ◀─────────────────────────────────────────── no
 class piece_walk {
 public:
   explicit piece_walk(meeting_list meetings) : meetings_(meetings) {
@@ -59,7 +59,7 @@ public:
   /// Work with the next pieces, up to one that ends in a meeting, or that a piece with
   /// needed meetings follows. \param out receives the messages of the meetings that
   /// begin with that work
-  /// \pre can_go_on()
+  /// \pre can_resume()
   work next_work(letters& out);
 
   /// The work has ended. Returns the messages of the meetings that begin with this end.

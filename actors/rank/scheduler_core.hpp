@@ -21,7 +21,7 @@ public:
   /// \param rank absent: the device follows no program, and each action that arrives is
   /// granted, as on a parameter server's device
   /// \param depth number of actions that the device accepts at once, where a second one
-  /// may be granted (has_room())
+  /// may be granted (has_capacity())
   scheduler_core(std::shared_ptr<const run_plan> plan, std::optional<int> rank,
                  int depth);
 
@@ -40,7 +40,7 @@ public:
     action what;
     performer who;
     std::int64_t turn = no_turn;
-    /// The second action of a pair, if `what` is the first.
+    /// The second action of a pair, if `granted_action` is the first.
     std::optional<action> pair = {};
   };
 

@@ -46,7 +46,7 @@ public:
   /// no_thread
   void start_threads(int count);
 
-  /// In real time: as `actor_pool::visit`. In a host's system only calls the first
+  /// In real time: as `actor_threads::visit`. In a host's system only calls the first
   /// function.
   void visit(const std::function<void()>& speak, const compute_threads::between& works);
 

@@ -97,7 +97,7 @@ public:
       pool_.add(before);
   }
 
-  /// Calls `speak` and runs the actors that this worker has kept, on the caller's
+  /// Calls `report` and runs the actors that this worker has kept, on the caller's
   /// thread.
   void visit(const std::function<void()>& speak,
              const compute_threads::between& works) {

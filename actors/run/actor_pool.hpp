@@ -46,7 +46,7 @@ public:
   /// threads.
   void settle();
 
-  /// For a thread outside the pool, such as a device's. Calls `speak`, then runs the
+  /// For a thread outside the pool, such as a device's. Calls `report`, then runs the
   /// actors that messages from there have woken, as a pool thread does. Returns when
   /// the thread is wanted at its work; remaining actors go to the queue.
   void visit(const std::function<void()>& speak, const compute_threads::between& works);

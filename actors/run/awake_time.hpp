@@ -34,8 +34,8 @@ private:
 /// watchdog.
 class silence {
 public:
-  /// \param heard time of the last message from the other process \param awake time
-  /// counted since the last look. All in nanoseconds
+  /// \param last_message time of the last message from the other process \param awake
+  /// time counted since the last look. All in nanoseconds
   nanoseconds look(nanoseconds now, nanoseconds heard, nanoseconds awake) {
     return so_far_ = std::min(now - heard, so_far_ + awake);
   }

@@ -14,9 +14,9 @@ namespace troupe {
 
 /// One sentence if a plan cannot be run: the reason, and the values that are allowed.
 /// Empty if the plan can be run.
-/// \param beside counts the bytes that the caller of a training allocates in addition
-/// during the run; may be empty
-/// \param here the ranks that use this machine's memory; absent: all ranks
+/// \param count_caller_bytes returns the bytes that the caller of a training allocates
+/// in addition during the run; may be empty
+/// \param local_ranks the ranks that use this machine's memory; absent: all ranks
 std::string refusal(const run_plan& plan, const counts_beside& beside = {},
                     const std::optional<std::vector<int>>& here = {});
 
@@ -24,8 +24,8 @@ class distant_run;
 
 /// Runs a plan: makes and wires the actors, waits for the run, and ends all actors. If
 /// some work never ends, the run fails, and the resources of that work are never freed.
-/// \param others hosts all ranks, in other processes; null: all ranks are here
-/// \pre refusal(plan).empty()
+/// \param remote_part hosts all ranks, in other processes; null: all ranks are here
+/// \pre validation_error(plan).empty()
 /// \throws std::bad_alloc if memory is short after all, no_thread if threads are, and
 /// exceptions of the callbacks
 run_result perform(run_plan plan, run_callbacks callbacks = {},

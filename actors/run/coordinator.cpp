@@ -153,7 +153,7 @@ void ask_everybody(self_pointer self) {
   });
 }
 
-/// The name of the place of a user's actor; empty if `who` is no relay.
+/// The name of the place of a user's actor; empty if `address` is no relay's.
 std::string place_of_relay(const directory& all, const caf::actor_addr& who) {
   for (std::size_t i = 0; i < all.relays.size(); ++i)
     if (const auto& one = all.relays[i]; one && one.address() == who)

@@ -46,7 +46,7 @@ struct coordinator_state {
 
 /// Supervises a run: monitors every actor, counts the ranks that have finished, and
 /// forwards requests of the waiting thread to all schedulers or stages. Posts failures
-/// and complete answers to the board of that thread.
+/// and complete answers to the `run_status` of that thread.
 coordinator_actor::behavior_type
 coordinator(coordinator_actor::stateful_pointer<coordinator_state> self, props shared,
             std::shared_ptr<notice_board> board);

@@ -22,7 +22,7 @@ public:
   virtual known_groups groups() const = 0;
 
   /// Accepts messages, waits until every process is ready, and starts the run. A
-  /// process that is lost from now on is a failure on the board of `here`.
+  /// process that is lost from now on is a failure in the status of `local_part`.
   virtual void begin(ensemble& here) = 0;
 
   // Stop the run's clock in every process, and start the clock again.

@@ -32,8 +32,8 @@ public:
     std::function<bool()> ended = {}; ///< As `gpu_groups` takes.
   };
 
-  /// \param told callbacks, of which the disorder, the listener, the relays and the
-  /// system are used
+  /// \param callbacks give the disorder, the listener, the relays and the system;
+  /// other callbacks are not used here
   /// \throws std::bad_alloc, no_thread
   ensemble(std::shared_ptr<const run_plan> plan, part which,
            const run_callbacks& told = {});

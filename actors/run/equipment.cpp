@@ -194,8 +194,8 @@ void equipment::equip_pipeline(int pipeline) {
   }
 }
 
-/// The channels and the pool between a stage here and a neighbour. \param room shared
-/// with the neighbour if there is no edge; null: the stage has a pool of its own
+/// The channels and the pool between a stage here and a neighbour. \param shared_pool
+/// shared with the neighbour if there is no edge; null: the stage has a pool of its own
 side_edges equipment::side_of(position where, position neighbour,
                               std::shared_ptr<pool> room) {
   const auto& lower = where.stage < neighbour.stage ? where : neighbour;

@@ -196,8 +196,8 @@ gpu_groups::gpu_groups(const run_plan& plan, const known_groups& known,
   }
 }
 
-/// Runs `what` for all members at once: a member that is ended waits for others that
-/// are.
+/// Runs `operation` for all members at once: a member that is ended waits for others
+/// that are.
 template <class What>
 void gpu_groups::at_once(const What& what) {
   std::vector<std::thread> threads;

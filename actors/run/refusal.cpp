@@ -46,7 +46,7 @@ std::string refusal_of_experts(const run_plan& plan) {
 }
 
 /// Returns an error if ranks cannot use the planned GPUs; empty if ranks can.
-/// \param here the ranks on this machine; absent: all
+/// \param local_ranks the ranks on this machine; absent: all
 std::string refusal_of_gpus(const run_plan& plan,
                             const std::optional<std::vector<int>>& here) {
   processor first;

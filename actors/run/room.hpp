@@ -26,18 +26,19 @@ using counts_beside = std::function<bytes_beside(const run_plan&)>;
 /// Bytes of the program itself: measured, rounded up.
 inline constexpr std::int64_t bytes_of_program = 24 << 20;
 
-/// Checks that this process can hold `bytes[r]` for each rank r. \param beside bytes of
-/// other users
+/// Checks that this process can hold `bytes[r]` for each rank r. \param other_bytes
+/// that the process needs besides
 std::string no_room_for(const std::vector<std::int64_t>& bytes, std::int64_t beside);
 
 /// The same for memory of this machine and of GPUs.
-/// \param of_each the processor of each rank \param beside bytes of other users
+/// \param of_each the processor of each rank \param other_bytes that the process needs
+/// besides
 std::string no_room_on(const std::vector<processor>& of_each,
                        const std::vector<std::int64_t>& bytes,
                        const bytes_beside& beside);
 
 /// The same for the ranks of a run that are on this machine. \param bytes for each of
-/// those ranks \param beside bytes of other users
+/// those ranks \param other_bytes that the process needs besides
 std::string no_room_for_ranks(const run_plan& plan, const std::vector<int>& ranks,
                               const std::vector<std::int64_t>& bytes,
                               const bytes_beside& beside = {});
@@ -49,8 +50,8 @@ std::string no_room_for_actors(const run_plan& plan);
 /// parameters and one microbatch take. \pre work
 std::string far_too_large(const run_plan& plan);
 
-/// Checks all memory that a training takes. \param beside,here as refusal() takes
-/// \pre work, and programs that are right
+/// Checks all memory that a training takes. \param count_caller_bytes,local_ranks as
+/// validation_error() takes \pre work, and programs that are right
 std::string no_room_for_training(const run_plan& plan, const counts_beside& beside,
                                  const std::optional<std::vector<int>>& here);
 

@@ -23,9 +23,9 @@ namespace troupe {
 /// actors.
 class roster : private places {
 public:
-  /// \param equipped outlives all actors
+  /// \param resources outlives all actors
   /// \param log null: the recorder and the coordinator of the run are elsewhere
-  /// \param elsewhere outlives this object; null: no actor is elsewhere
+  /// \param remote_actors outlives this object; null: no actor is elsewhere
   /// \param relays null: there are none
   roster(props shared, equipment& equipped, std::shared_ptr<run_log> log,
          std::shared_ptr<notice_board> board, distant_actors* elsewhere = nullptr,
@@ -58,7 +58,7 @@ public:
   /// Sends an exit message to each actor that is here; may be repeated.
   void dismiss();
 
-  /// Counts each actor that is here in a host's system. \param house where the actors
+  /// Counts each actor that is here in a host's system. \param runtime where the actors
   /// were spawned
   void count(actor_house& house) const;
 
@@ -68,9 +68,9 @@ public:
     own_coordinator_ = coordinator_actor{};
   }
 
-  /// The coordinator that posts to the board, also where another process leads the run.
-  /// In that case this coordinator only reports actors that fail. The handle is empty
-  /// before spawn().
+  /// The coordinator that posts to the `run_status`, also where another process leads
+  /// the run. In that case this coordinator only reports actors that fail. The handle
+  /// is empty before spawn().
   const coordinator_actor& coordinator() const { return own_coordinator_; }
 
 private:

@@ -94,7 +94,7 @@ struct run_result {
 /// The measurements of a run whose actors have all ended. Not included are weights,
 /// versions, wall time and the outcome. Moves the record and the loads out of the log.
 /// \param to_end whether the run has reached the end of the plan
-/// \param elsewhere measurements of other processes
+/// \param remote_reports measurements of other processes
 /// \throws std::logic_error if times are to be modelled, and some action is unknown
 run_result measured(const run_plan& plan, run_log& log, const equipment& equipped,
                     const mail_meter& meter, bool to_end,

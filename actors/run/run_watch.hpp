@@ -39,8 +39,8 @@ public:
   occupation& reader_of(position first);
   occupation& group_of(position member, const std::string& deed);
 
-  /// Starts the watchdog. \param ask,help as the watchdog's controls
-  /// \param others a watch whose devices count too; may be null \throws no_thread
+  /// Starts the watchdog. \param request_explanations,help as the watchdog's controls
+  /// \param remote_watch a watch whose devices count too; may be null \throws no_thread
   void begin(notice_board& board, std::function<void()> ask, std::function<void()> help,
              distant_watch* others = nullptr);
   void end() { watcher_.reset(); }

@@ -46,12 +46,12 @@ public:
   stage_manager(const stage_manager&) = delete;
   stage_manager& operator=(const stage_manager&) = delete;
 
-  /// Waits until the run has finished or failed, as the board says.
+  /// Waits until the run has finished or failed, as the status says.
   /// \throws exceptions of the callbacks
   virtual void wait() = 0;
 
-  /// Passes every snapshot on the board to the caller's evaluation. Once the run is
-  /// being ended early, only removes snapshots from the board: ranks wait for copies.
+  /// Passes every posted snapshot to the caller's evaluation. Once the run is
+  /// being ended early, only removes snapshots: ranks wait for copies.
   void serve_snapshots();
 
   /// Takes the next step of a checkpoint, if one is due. When all ranks wait there,

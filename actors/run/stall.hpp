@@ -73,7 +73,7 @@ public:
   struct controls {
     std::function<stall_rule::verdict()> look;
     std::function<std::string()> at_work;
-    std::function<void()> ask;      ///< Makes actors post explanations on the board.
+    std::function<void()> ask;      ///< Makes actors post explanations.
     std::function<void()> help;     ///< Starts one more thread for actors' answers.
     std::vector<std::string> asked; ///< Names of the actors that should answer.
     std::string silence; ///< The likely reason for no answer: ": a .."; empty: unknown.
