@@ -79,8 +79,8 @@ public:
   bool stopping() const { return stopping_; }
 
 protected:
-  /// Makes the run's clock stand still until ranks receive `proceed`; false if the run
-  /// failed meanwhile.
+  /// Makes the run's clock stand still until ranks receive `mail::resume`; false if the
+  /// run failed meanwhile.
   virtual bool rest() = 0;
 
   /// Waits for an event, or makes the next one happen; false if no event is left.

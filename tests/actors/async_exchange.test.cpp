@@ -30,7 +30,7 @@ const std::vector data_sizes{3}, stage_counts{2};
 const std::vector data_sizes{2, 3}, stage_counts{1, 2};
 #endif
 
-/// Of each data replica; the last is the slowest.
+/// Slowdowns of data replicas; the last is the slowest.
 std::vector<double> uneven(int data) {
   std::vector<double> result(static_cast<std::size_t>(data), 1);
   result.back() = 2.5;
@@ -68,18 +68,18 @@ void check_proofs(const run_plan& plan) {
   CHECK(result.reserved_bytes == bytes_needed(plan));
 }
 
-/// A simulation on one rank a data replica, of batches that take 3 ms.
+/// A simulation with one rank for each data replica, of batches that take 3 ms.
 run_plan simulated(int steps, int data, const std::string& exchange) {
   return apart(tiny::simulation(gpipe(), {1, 1, steps}), data, exchange);
 }
 
-/// When a data replica of one rank was done, in milliseconds.
+/// The time at which a data replica of one rank was done, in milliseconds.
 double end_ms(const run_result& result, std::size_t data) {
   return static_cast<double>(result.actions[data].back().end) * 1e-6;
 }
 
-/// How many updates the data replica that is furthest ahead of the slowest has made,
-/// when a server answers it.
+/// The number of updates by which a data replica is ahead of the slowest when a server
+/// answers; the largest over the run.
 int furthest_ahead(const run_plan& plan, const run_result& result) {
   int most = 0;
   for (const auto& accesses : result.accesses) {
@@ -159,7 +159,7 @@ TEST_CASE("a fast data replica is held up by no slow one", "[async]") {
              async = perform(simulated(steps, 2, "server:async")),
              hogwild = perform(simulated(steps, 2, "hogwild"));
   CHECK(end_ms(ring, 0) > steps * 7.5);
-  CHECK(end_ms(async, 0) < steps * (3 + 0.2 + 0.001)); // and what messages take
+  CHECK(end_ms(async, 0) < steps * (3 + 0.2 + 0.001)); // and the time of messages
   CHECK(end_ms(hogwild, 0) == steps * 3);
   CHECK(async.exchange.max.front() > 1);
   CHECK(async.exchange.mean.front() > 0.5);

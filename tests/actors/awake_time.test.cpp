@@ -17,11 +17,11 @@ TEST_CASE("a watch that was stopped counts little of that time as silence", "[no
   CHECK(look(110, 100) == 10);
   CHECK(look(120, 118) == 2);
   CHECK(look(130, 118) == 12);
-  CHECK(look(1130, 118) == 32); // stopped: what has come is not read yet
-  CHECK(look(1140, 1139) == 1); // now it is
+  CHECK(look(1130, 118) == 32); // stopped: arrived messages are not read yet
+  CHECK(look(1140, 1139) == 1); // now read
   CHECK(look(1150, 1139) == 11);
   for (nanoseconds now = 1160; now <= 1260; now += 10)
-    CHECK(look(now, 1139) == now - 1139); // nothing has come
+    CHECK(look(now, 1139) == now - 1139); // no message has come
 }
 
 } // namespace troupe::awake_time_test

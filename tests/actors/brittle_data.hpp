@@ -12,7 +12,7 @@ namespace tiny {
 
 using namespace troupe;
 
-/// A data set to which something happens at a sample.
+/// A data set that calls a function at one sample.
 class brittle_data : public data_set {
 public:
   brittle_data(std::shared_ptr<const data_set> good, std::int64_t until,

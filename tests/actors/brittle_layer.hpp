@@ -11,7 +11,7 @@ namespace tiny {
 
 using namespace troupe;
 
-/// A layer to whose forward something happens at a sample.
+/// A layer whose forward calls a function at one sample.
 class brittle_layer : public layer<float> {
 public:
   brittle_layer(std::shared_ptr<const layer<float>> good, std::int64_t until,

@@ -55,13 +55,14 @@ struct bucket_member {
 
   memory_account memory;
   std::shared_ptr<exchange_pools> pools;
-  std::vector<std::vector<array>> updates; ///< Of each the arrays of all buckets.
+  /// For each update the arrays of all buckets.
+  std::vector<std::vector<array>> updates;
   bucket_meeting meets;
   position where;
   bool one_by_one;
 };
 
-/// Has all data replicas of a stage exchange three updates of random buckets.
+/// Makes all data replicas of a stage exchange three updates of random buckets.
 struct exchanged_buckets {
   exchanged_buckets(const run_plan& plan, exchange_step step, unsigned seed) {
     std::mt19937 chance{seed};
@@ -84,7 +85,7 @@ struct exchanged_buckets {
     CHECK((office.sums > 0) == (seed % 2 == 1 && step == exchange_step::sum));
   }
 
-  /// A bucket of an update in each of some data replicas, before.
+  /// A bucket of an update in each of some data replicas, before the exchange.
   std::vector<array> of(const std::vector<std::size_t>& replicas, std::size_t update,
                         std::size_t bucket) const {
     std::vector<array> result;
@@ -118,7 +119,7 @@ TEST_CASE("data replicas sum every bucket of every update", "[meetings][buckets]
       const auto sum = tiny::sum_of(e.of(all_of(data), u, b));
       for (std::size_t d = 0; d < n; ++d) {
         const auto& after = e.members[d]->updates[u][b];
-        if (plan.shares_out(shared_out::optimizer_state)) // its share is what it needs
+        if (plan.shares_out(shared_out::optimizer_state)) // only the share is needed
           CHECK(tiny::part_of(after, d, n) == tiny::part_of(sum, d, n));
         else
           CHECK(after == sum);
@@ -164,7 +165,8 @@ TEST_CASE("an update's buckets are over together, and it says whose are missing"
   const auto plan = tiny::replicas("ring", 2, 2, 4);
   bucket_meeting first{plan, {0, 0, 0}, exchange_step::sum, nullptr},
     second{plan, {1, 0, 0}, exchange_step::sum, nullptr};
-  CHECK_FALSE(first.over(bucket_meeting::all)); // what has not begun is not over
+  // a meeting that has not begun is not over
+  CHECK_FALSE(first.over(bucket_meeting::all));
   CHECK_FALSE(first.waits_for());
   meeting_office office;
   const auto begins = [](bucket_meeting& m, int bucket) {
@@ -217,7 +219,7 @@ TEST_CASE("sums travel as gradients to optimizer shards, versions as parameters"
   const auto sum = sums.begin(0)[0], gather = gathers.begin(bucket_meeting::all)[0];
   for (const auto* one : {&sum, &gather}) {
     CHECK(one->to == performer{role::optimizer_shard, {1, 0, 0}});
-    CHECK(one->bytes == 12); // half of it
+    CHECK(one->bytes == 12); // half of the sum
   }
   CHECK(sum.kind == traffic::gradients);
   CHECK(sum.about == meeting_kind::sums);

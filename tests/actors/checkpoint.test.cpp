@@ -34,7 +34,7 @@ run_result finished(const run_plan& plan, run_callbacks told = {}) {
   return result;
 }
 
-/// Runs a plan with checkpoints; returns them.
+/// Runs a plan with checkpoints; returns all checkpoints.
 all_saved saved_by(run_plan plan, int every, run_result& result) {
   all_saved all;
   plan.checkpoint_every = every;
@@ -158,8 +158,8 @@ TEST_CASE("each value is saved by one stage, and counted in its rank's memory",
   CHECK(more >= least);
 }
 
-// A local rule lets what is in flight through before a checkpoint, so checkpoints are
-// part of what runs.
+// A local rule finishes all microbatches in flight before a checkpoint, so checkpoints
+// change the run.
 TEST_CASE("under a local rule a run goes on as one with the same checkpoints did",
           "[checkpoint]") {
   const auto plan =

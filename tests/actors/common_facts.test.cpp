@@ -17,11 +17,11 @@ TEST_CASE("a process with another fact than the run's is refused, and named",
   common_facts all;
   CHECK(all.add("node a:1", {{"data", "text, 10 bytes"}, {"sum", "1"}}).empty());
   CHECK(all.add("node b:1", {{"data", "text, 10 bytes"}, {"sum", "1"}}).empty());
-  CHECK(all.add("node c:1", {{"sum", "1"}}).empty()); // it has no such fact
+  CHECK(all.add("node c:1", {{"sum", "1"}}).empty()); // this node has no such fact
   const auto wrong = all.add("node d:1", {{"data", "text, 11 bytes"}, {"sum", "1"}});
   CHECK_THAT(wrong, ContainsSubstring("node d:1 has text, 11 bytes, and node a:1 has "
                                       "text, 10 bytes"));
-  // Another attempt, on one node that is left: it is not what it was.
+  // Another attempt, on one remaining node: the facts have changed.
   CHECK(all.add("node b:1", {{"data", "text, 10 bytes"}, {"sum", "1"}}).empty());
   CHECK_THAT(all.add("node a:1", {{"data", "text, 9 bytes"}}),
              ContainsSubstring("node a:1 has text, 9 bytes, and node a:1 had text, 10 "

@@ -46,7 +46,8 @@ frame_bytes frame_of(std::uint64_t sequence, const wire::node_mail& mail) {
   return result;
 }
 
-/// What a line's listener hears: a mail, or the reason of the line's end.
+/// The events that a line's listener receives: a message, or the reason of the line's
+/// end.
 using news = std::variant<wire::node_mail, std::string>;
 
 /// A control line whose other end is a socket of the test's own.
@@ -76,7 +77,7 @@ public:
     (void)send(other_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
   }
 
-  /// All that comes before the line is closed.
+  /// All bytes that come before the line is closed.
   frame_bytes heard() const {
     frame_bytes result;
     std::array<unsigned char, 4096> some{};
@@ -94,7 +95,7 @@ public:
     return std::move(*one);
   }
 
-  /// The reason of the line's end. \pre nothing comes before that
+  /// The reason of the line's end. \pre no message comes before that
   std::string end() {
     auto one = next();
     REQUIRE(std::holds_alternative<std::string>(one));
@@ -109,10 +110,10 @@ private:
   inbox<news> all_;
 };
 
-/// What changes the frames of control lines in one direction; other bytes pass.
+/// Changes the frames of control lines in one direction; other bytes pass.
 class frame_changer {
 public:
-  /// \param change of a whole frame
+  /// \param change receives a whole frame, returns the frame to send
   frame_changer(bool to_node, std::function<frame_bytes(frame_bytes)> change)
     : greeting_(to_node ? sizeof(greeting) : 0), change_(std::move(change)) {
     // nop
@@ -146,7 +147,7 @@ public:
   }
 
 private:
-  /// Moves the first bytes that are kept to the end of others.
+  /// Moves the first kept bytes to the end of others.
   template <class Bytes>
   void take(Bytes& to, std::size_t count) {
     const auto end = kept_.begin() + static_cast<std::ptrdiff_t>(count);
@@ -154,10 +155,10 @@ private:
     kept_.erase(kept_.begin(), end);
   }
 
-  std::size_t greeting_; // bytes of it that have not passed
+  std::size_t greeting_; // bytes of the greeting that have not passed
   bool passes_ = false;  // a tensor link
   std::function<frame_bytes(frame_bytes)> change_;
-  std::vector<char> kept_; // of what has not come in whole
+  std::vector<char> kept_; // of a frame that is incomplete
 };
 
 /// A run whose shards exchange parts of the gradients' norm by control lines.
@@ -178,7 +179,7 @@ TEST_CASE("a control frame that is damaged anywhere ends the line with that reas
     auto frame = right;
     frame[byte] ^= static_cast<unsigned char>(1 << random.number(0, 7));
     at.say(frame);
-    at.say(frame_of(1, mail::ready{})); // is not heard
+    at.say(frame_of(1, mail::ready{})); // is not delivered
     const auto why = at.end();
     INFO("byte " << byte << ": " << why);
     const bool in_magic = byte < sizeof(control_header::magic);
@@ -190,7 +191,7 @@ TEST_CASE("a control frame that is damaged anywhere ends the line with that reas
 TEST_CASE("a line of another protocol ends at its first bytes", "[nodes]") {
   control_lines lines;
   open_line at{lines};
-  at.say({'S', 'S', 'H', '-', '2'}); // and nothing more before we answer
+  at.say({'S', 'S', 'H', '-', '2'}); // and nothing more before an answer
   CHECK(at.end() == "it does not speak troupe's language");
 }
 
@@ -252,7 +253,7 @@ TEST_CASE("a run whose control frames are damaged ends with that reason", "[node
   dice random{static_cast<unsigned>(seed)};
   const auto plan = clipped();
   nodes_here there{plan, 2};
-  there.reached_by().failure_timeout = 5s;     // sanitizers begin slowly
+  there.reached_by().failure_timeout = 5s;     // sanitizers start slowly
   std::atomic<int> left = random.number(1, 8); // frames of actors that pass
   const auto bit = random.number(0, 1 << 20);
   const auto relays =

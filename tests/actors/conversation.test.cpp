@@ -19,7 +19,8 @@ constexpr appointment sum(int occasion) {
   return {meeting_kind::sums, occasion};
 }
 
-/// A conversation whose meetings are sums. What it measures is of version 4.
+/// An action of a performer whose meetings are sums. The measured action is of version
+/// 4.
 struct spoken {
   meeting_list list() {
     meeting_list result;
@@ -45,11 +46,11 @@ TEST_CASE("an action that meets nobody computes, and has ended", "[conversation]
   spoken s;
   CHECK_FALSE(s.talk.under_way());
   s.begin({{}});
-  CHECK(s.port.news().empty()); // before it is granted
+  CHECK(s.port.news().empty()); // before the grant
   s.talk.go_on();
   CHECK(s.port.news() == lines{"computes B3"});
   CHECK(s.talk.ended(1, 2));
-  CHECK(s.port.news().empty()); // its performer says so
+  CHECK(s.port.news().empty()); // the performer reports the end
   CHECK_FALSE(s.talk.under_way());
 }
 
@@ -133,7 +134,7 @@ TEST_CASE("a letter that comes while the device computes changes nothing",
           "[conversation]") {
   spoken s;
   s.begin({{.share = 0.5, .end = layer_ends}, {.share = 0.5}});
-  s.talk.look_again(); // and not before it is granted either
+  s.talk.look_again(); // and not before the grant either
   s.talk.go_on();
   s.talk.look_again();
   CHECK(s.port.news() == lines{"computes B3"});
@@ -159,7 +160,7 @@ TEST_CASE("who pauses explains what it waits for, and for whom", "[conversation]
   REQUIRE(leave);
   CHECK(leave->what == "leave to go on with B3");
   CHECK(leave->on.empty());
-  s.talk.look_again(); // now it is the scheduler's turn
+  s.talk.look_again(); // now the scheduler has the turn
   CHECK_FALSE(s.talk.explain("stage 1"));
 }
 

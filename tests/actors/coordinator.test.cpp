@@ -18,7 +18,7 @@ namespace troupe::coordinator_test {
 
 namespace {
 
-/// A coordinator of a run of two stages on two ranks, which do nothing.
+/// A coordinator of a run of two stages on two ranks, which are fakes that do nothing.
 class lone_coordinator {
 public:
   lone_coordinator() {
@@ -51,7 +51,7 @@ public:
   }
 
   std::shared_ptr<notice_board> board = std::make_shared<notice_board>();
-  std::vector<int> stops; ///< What ranks were told: the update to end after.
+  std::vector<int> stops; ///< The updates to end after, as ranks received.
 
 private:
   std::shared_ptr<const run_plan> plan_ = std::make_shared<const run_plan>(
@@ -84,8 +84,8 @@ TEST_CASE("a stage counts once for a checkpoint, and for no other", "[checkpoint
   REQUIRE(all);
   CHECK(all->size() == 2);
 
-  // Who has handed copies over has made them; steps that are kept between do not
-  // disturb a checkpoint.
+  // A stage that has handed copies over has copied. Kept steps between do not disturb a
+  // checkpoint.
   one.hear(mail::save{4});
   one.hear(mail::saved{.batches = 4, .where = first});
   one.hear(mail::copied{4, second});
@@ -98,7 +98,7 @@ TEST_CASE("a stage counts once for a checkpoint, and for no other", "[checkpoint
   one.hear(mail::copied{5, second});
   CHECK(one.board->take_copied());
 
-  one.hear(mail::copied{6, first}); // before anybody was asked
+  one.hear(mail::copied{6, first}); // before any request
   one.hear(mail::save{6});
   one.hear(mail::copied{6, second});
   CHECK_FALSE(one.board->take_copied());
@@ -111,7 +111,7 @@ TEST_CASE("copies that a stage kept count once, where they were asked for",
   const auto kept = [](int batches, position where) {
     return mail::recalled{{.batches = batches, .where = where}};
   };
-  one.hear(kept(3, first)); // before anybody was asked
+  one.hear(kept(3, first)); // before any request
   one.hear(mail::recall{3, first});
   one.hear(kept(2, first));
   one.hear(kept(3, second));
@@ -175,7 +175,7 @@ TEST_CASE("weights of a stage that gives them twice count once", "[coordinator]"
   const auto weights = [](position where) {
     return mail::collected{where, 1, 1, {}, {}};
   };
-  one.hear(weights(first)); // before anybody was asked
+  one.hear(weights(first)); // before any request
   one.hear(mail::collect{});
   one.hear(weights(second));
   one.hear(weights(second));

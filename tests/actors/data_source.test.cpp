@@ -30,7 +30,7 @@ TEST_CASE("before it reads, a source lets others go on and says what it does",
   memory_account account;
   const auto pools = std::make_shared<data_pools>(*plan, position{}, account);
   mail_meter meter;
-  actor_house house{clock_kind::real}; // without threads: all runs on this one
+  actor_house house{clock_kind::real}; // without threads: all actors run on this one
   auto& system = house.system();
   const auto first =
     tiny::stand_in<stage_actor>(system, meter, [&order](const activation& a) {

@@ -105,7 +105,8 @@ run_plan some_run(dice& d, published& by) {
   return plan;
 }
 
-/// How far values are from exact ones, over how far these have moved.
+/// The distance of values from exact values, relative to the distance that the exact
+/// values have moved.
 double apart(const std::vector<float>& values, const std::vector<double>& exact,
              const std::vector<double>& before) {
   double difference = 0, moved = 0;
@@ -175,7 +176,7 @@ TEST_CASE("evaluations see the weights that the definition has after their batch
   }
 }
 
-// Clipped to nothing, gradients leave decay alone: w -= rate * decay * w.
+// With gradients clipped to nothing, only decay is left: w -= rate * decay * w.
 TEST_CASE("weights that only decay tell the rates of all updates, whoever makes them",
           "[definition]") {
   const std::string exchange =

@@ -79,7 +79,7 @@ TEST_CASE("an update has all gradients when all directions have asked for it and
   CHECK(meets.waits_for()->what == "the gradients of direction 0 to arrive");
   CHECK(told.empty());
   const auto written = meets.take(letter(mail::bucket_ready{0, 0, up}));
-  REQUIRE(told.size() == 1); // in the order of directions, not of letters
+  REQUIRE(told.size() == 1); // in the order of directions, not of messages
   CHECK(told[0] == std::pair{0, std::vector<const float*>{up.data(), down.data()}});
   REQUIRE(written.size() == 1);
   CHECK(std::get<mail::pulled>(written[0].what).server == 0);

@@ -22,24 +22,24 @@ namespace troupe::disorder_test {
 
 namespace {
 
-/// So many seeds for each run; more where somebody asks for them.
+/// Number of seeds for each run; the environment can ask for more.
 std::uint64_t seeds() {
   const char* const asked = std::getenv("TROUPE_SEEDS");
   return asked != nullptr ? std::stoull(asked) : 2;
 }
 
-/// What proofs refuse of a run in disorder, or how it failed.
+/// The errors that proofs report of a run in disorder, or the run's failure.
 std::string refusals(run_plan plan, std::uint64_t seed) {
   keep_for_proofs(plan);
   auto result = perform(plan, {.disorder = tiny::disorder_of(seed)});
   if (result.how != ending::finished)
     return result.failure;
   const auto by = rule_of(plan.sch);
-  plan.clock = clock_kind::real; // its times are no formula's
+  plan.clock = clock_kind::real; // real times follow no formula
   return tiny::proved_run{std::move(plan), std::move(result), by}.refusals();
 }
 
-/// By every other seed sums too are work of such devices.
+/// With every other seed sums are work of such devices too.
 void check(run_plan plan, const std::string& of) {
   for (std::uint64_t seed = 1; seed <= seeds(); ++seed) {
     plan.sum_rate = seed % 2 == 1 ? 1e9 : 0;
@@ -108,7 +108,7 @@ TEST_CASE("a run whose devices take their time evaluates what an orderly one doe
     tiny::training_on({}, sch, {4, microbatches, 3}, clock_kind::virtual_time);
   plan.evaluate_every = 1;
   if (sch.local_rule() || !refusal(plan).empty())
-    return; // what a local rule evaluates depends on when
+    return; // a local rule's evaluations depend on time
   const auto evaluated = [&](virtual_disorder disorder) {
     std::vector<float> all;
     const auto see = [&](int, const std::vector<const float*>& parameters) {
@@ -134,7 +134,7 @@ TEST_CASE("one seed gives one run", "[disorder]") {
   const auto a = run(1), b = run(1), c = run(2);
   CHECK(a.parameters == b.parameters);
   CHECK(a.seconds >= 0);
-  CHECK(a.parameters != c.parameters); // the servers heard others first
+  CHECK(a.parameters != c.parameters); // the servers received pushes in another order
 }
 
 } // namespace troupe::disorder_test

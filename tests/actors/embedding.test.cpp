@@ -42,7 +42,7 @@ private:
   mutable std::atomic<int> calls_ = 0;
 };
 
-/// Tells in its forward how many actors live in a system.
+/// A layer whose forward counts the actors that live in a system.
 class counting_layer : public plain_linear {
 public:
   counting_layer(caf::actor_system& where, std::atomic<std::size_t>& most)
@@ -106,7 +106,7 @@ TEST_CASE("in a system that is there already trainings have the same bits",
   std::thread other{[&] { CHECK(finished(job).loss == alone.loss); }};
   CHECK(finished(job).loss == alone.loss); // two at once
   other.join();
-  system.await_all_actors_done(); // all of them have gone
+  system.await_all_actors_done(); // all actors have ended
   CHECK(system.registry().running() == 0);
 }
 
@@ -192,7 +192,7 @@ TEST_CASE("what was trained is saved, and a job begins with it", "[embedding]") 
   CHECK(save(first, job, file) == "");
   auto again = job;
   again.begin = file;
-  again.optimizer.rate = 1e-30; // nothing moves that fp32 could hold
+  again.optimizer.rate = 1e-30; // nothing moves by as much as fp32 can hold
   const auto second = finished(again);
   for (const auto& [name, values] : first.parameters) {
     REQUIRE(second.parameters.at(name).size() == values.size());

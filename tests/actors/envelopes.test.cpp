@@ -20,7 +20,7 @@ namespace troupe::envelopes_test {
 namespace {
 
 /// Two stages and two microbatches, where updates take a millisecond and messages a
-/// quarter of one; nothing is computed.
+/// quarter of a millisecond; nothing is computed.
 run_plan simulated(const std::string& name) {
   auto plan = tiny::simulation(*find_schedule(name), {2, 2, 2}, 1, 2, 1);
   plan.machines.inside.latency = 250'000;
@@ -105,7 +105,7 @@ TEST_CASE("actors send the envelopes of their golden traces, and no others",
 
 namespace {
 
-/// Lines of a trace that one of some actors receives, and that speak of something.
+/// The number of lines of a trace that contain a text, received by one of some actors.
 int count_of(const std::string& trace, const std::vector<std::string>& receivers,
              const std::string& what) {
   std::istringstream lines{trace};
@@ -127,8 +127,8 @@ std::string golden_of(const std::string& name) {
 
 } // namespace
 
-// Who writes the golden traces anew does not see how long they have become: this test
-// does. What travels for the sum and the gather is not counted.
+// Golden traces that are written anew may have become longer, which this test refuses.
+// Messages of the sum and the gather do not count.
 TEST_CASE("an update by ZeRO 1 that waits twice takes at most twelve envelopes",
           "[envelopes]") {
   const auto trace = golden_of("1f1b-zero1");

@@ -15,7 +15,7 @@ namespace troupe::equipment_test {
 
 namespace {
 
-/// The equipment of some ranks, and what it needs.
+/// The resources of some ranks, and the objects that these resources need.
 struct equipped_ranks {
   equipped_ranks(const run_plan& plan, const std::vector<int>& here)
     : watch(plan, wall), all(plan, clock, watch, here) {
@@ -71,7 +71,8 @@ TEST_CASE("half of the ranks have their own memory, and both halves what a run n
       const auto r = static_cast<std::size_t>(rank);
       const bool is_here = std::ranges::count(here, rank) > 0;
       REQUIRE((some.all.ranks()[r] != nullptr) == is_here);
-      // A stage whose lower neighbour is elsewhere makes its gradients in own buffers.
+      // A stage whose lower neighbour is elsewhere makes gradients in buffers of its
+      // own.
       for (const auto& where : plan.hosted_by(rank))
         if (const position lower{where.data, where.direction, where.stage - 1,
                                  where.tensor};

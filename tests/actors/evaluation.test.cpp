@@ -18,7 +18,7 @@ namespace {
 
 using seen_parameters = std::map<int, std::vector<std::vector<float>>>;
 
-/// Makes a plan remember what its evaluations see.
+/// Makes a plan store a copy of the parameters at each evaluation.
 seen_parameters observe(run_plan plan, int every, run_result& result) {
   seen_parameters seen;
   plan.evaluate_every = every;
@@ -64,7 +64,7 @@ TEST_CASE("evaluations change neither bits nor virtual time", "[evaluation]") {
   CHECK(with.sums.makespan == without.sums.makespan);
 }
 
-// Who comes first of one instant decides what replicas read there.
+// The order of messages within an instant decides the version that replicas read.
 TEST_CASE("evaluations change no order of data replicas that update one by one",
           "[evaluation]") {
   const auto* const exchange =

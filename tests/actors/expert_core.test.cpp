@@ -27,8 +27,8 @@ std::shared_ptr<const run_plan> spread_experts() {
   return std::make_shared<const run_plan>(plan);
 }
 
-/// Work of the test's own: 100 operations a sample of the stage, of which a row takes a
-/// tenth.
+/// Work of the test's own: 100 operations for each sample of the stage. A row takes a
+/// tenth of a sample.
 class counting_work : public simulated_expert {
 public:
   double operations_of_stage() const override { return 100; }
@@ -40,10 +40,10 @@ public:
       computed.push_back(one.source);
   }
 
-  std::vector<int> computed; ///< Sources, in their order.
+  std::vector<int> computed; ///< Sources, in order.
 };
 
-/// The expert of stage 1 that stands with data replica 1.
+/// The expert of stage 1 that data replica 1 hosts.
 struct asked_expert {
   void give(int source, std::int64_t rows, op what = op::forward, int microbatch = 0,
             bool begins_sum = false) {
@@ -78,12 +78,12 @@ TEST_CASE("an expert arrives when all data replicas have sent rows, and answers 
   REQUIRE(work.parts.size() == 1);
   CHECK(work.parts[0].share == 0.5);
   e.port.run_work(e.core, 4, 6);
-  CHECK(e.work->computed == std::vector{0, 1}); // whoever came first
+  CHECK(e.work->computed == std::vector{0, 1}); // in the order of arrival
   CHECK(e.port.news() == lines{"done F0", answers[0], answers[1]});
   const auto& took = e.port.measured.back();
   CHECK(took.part);
   CHECK(took.expert == 3);
-  CHECK(took.version == 6); // that was lent
+  CHECK(took.version == 6); // that was borrowed
   CHECK(took.start == 4);
   CHECK(took.end == 6);
   const auto letters = e.port.mail();

@@ -24,8 +24,8 @@ namespace {
 
 constexpr std::int64_t width = 8;
 
-/// An expert of the test's own: when rows of both data replicas are there, it answers
-/// each with its rows, times its number and two.
+/// An expert of the test's own. When rows of both data replicas are there, this expert
+/// answers each replica with the rows, times the expert's number and two.
 class multiplying_expert : public meeting {
 public:
   multiplying_expert(const run_plan& plan, int expert, position host)
@@ -97,7 +97,7 @@ struct asking_stage {
     for (std::size_t l = 0; l < layers.size(); ++l) {
       auto& count = counts.emplace_back();
       for (int e = 0; e < 4; ++e)
-        count.push_back(static_cast<std::int32_t>(chance() % 4)); // its capacity is 3
+        count.push_back(static_cast<std::int32_t>(chance() % 4)); // the capacity is 3
       std::int64_t rows = 0;
       for (const auto c : count)
         rows += c;
@@ -201,7 +201,7 @@ TEST_CASE("what an expert makes of rows takes their place, in each data replica"
     REQUIRE(loads.size() == 2);
     for (std::size_t l = 0; l < 2; ++l) {
       CHECK(loads[l].of_layer == s->layers[l]);
-      CHECK(loads[l].microbatch == 2 * s->where.data); // counted over both
+      CHECK(loads[l].microbatch == 2 * s->where.data); // counted over both replicas
       CHECK(loads[l].rows
             == std::vector<std::int64_t>(s->counts[l].begin(), s->counts[l].end()));
       CHECK(loads[l].dropped
@@ -229,7 +229,8 @@ TEST_CASE("an expert is lent the version that the action reads, by the stage bes
   });
   for (const auto& e : all.experts) {
     REQUIRE(e->loans.size() == 6);
-    const bool begins[] = {false, true, false, false, false, true}; // an update's sum
+    // whether a backward begins an update's sum
+    const bool begins[] = {false, true, false, false, false, true};
     const bool adds[] = {false, true, false, false, true, true};
     for (int i = 0; i < 6; ++i) {
       const auto& loan = e->loans[static_cast<std::size_t>(i)];

@@ -39,7 +39,7 @@ array behind(array first, const array& second) {
   return first;
 }
 
-/// Expert 0, with parameters that stand beside it.
+/// Expert 0, with parameters that the test holds.
 struct computing_expert {
   explicit computing_expert(recomputation how = recomputation::none)
     : plan(spread_experts(how)) {
@@ -47,7 +47,7 @@ struct computing_expert {
     std::ranges::copy(values, parameters.data());
   }
 
-  /// Computes rows of both data replicas; returns what each is answered.
+  /// Computes rows of both data replicas; returns the answer to each.
   std::vector<array> compute(op what, int microbatch, const array& a, const array& c,
                              bool begins_sum = false) {
     rows_by_source rows;
@@ -77,8 +77,8 @@ struct computing_expert {
     return result;
   }
 
-  /// What the layer makes of rows: its outputs, and with gradients of these the
-  /// gradients of its inputs and of its parameters.
+  /// The outputs of the layer for rows; with output gradients also the gradients of the
+  /// inputs and of the parameters.
   struct defined {
     array y, dx, dw;
   };
@@ -149,7 +149,7 @@ TEST_CASE("an expert computes the rows of all data replicas behind one another",
   CHECK(y_alone[1] == d_alone.y);
   const auto dx = e.compute(op::backward, 0, da, dc, true);
   CHECK(behind(dx[0], dx[1]) == d.dx);
-  CHECK(e.summed() == d.dw); // sets them
+  CHECK(e.summed() == d.dw); // sets the gradients
   e.compute(op::backward, 1, {}, dalone);
   auto sum = d.dw;
   for (std::size_t i = 0; i < sum.size(); ++i)
@@ -173,7 +173,7 @@ TEST_CASE("an expert's weight gradient may come later than its input gradient",
   CHECK(e.compute(op::input_gradient, 0, dy, {})[0] == d.dx);
   CHECK(std::ranges::count(e.summed(), 3.F) == e.expert.bucket()); // not yet
   std::fill_n(e.gradients.data(), e.expert.bucket(), 0.F); // also between parameters
-  // A whole backward comes between them.
+  // A whole backward comes between the two.
   e.compute(op::forward, 1, other, {});
   e.compute(op::backward, 1, dother, {}, true);
   CHECK(e.summed() == d_other.dw);

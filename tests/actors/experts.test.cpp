@@ -209,7 +209,7 @@ TEST_CASE("a norm goes through data replicas and their buckets as a plain loop d
 
 TEST_CASE("every choice of an expert is counted, taken or dropped", "[experts]") {
   const int data = GENERATE(1, 2);
-  auto sch = gpipe(); // what is recomputed counts once
+  auto sch = gpipe(); // recomputation counts once
   sch.recomputes = GENERATE(recomputation::none, recomputation::late);
   const auto result =
     check_proofs(with_experts(sch, {2, 4, 3}, clock_kind::virtual_time,
@@ -255,8 +255,8 @@ TEST_CASE("evaluations see the experts of all ranks", "[experts]") {
 }
 
 TEST_CASE("an action takes as long as its rows at home and with experts", "[experts]") {
-  // One expert that has all rows: the stage and it share the forward's 12 ms and the
-  // backward's 24, and on one rank nothing travels.
+  // One expert that has all rows. The stage and the expert share the forward's 12 ms
+  // and the backward's 24 ms, and on one rank no message takes time.
   auto plan = with_experts(*find_schedule("gpipe"), {1, 1, 1}, clock_kind::virtual_time,
                            {.count = 1, .capacity = 1});
   plan.cost = costs_from(tiny::costs(12, 24));
@@ -275,7 +275,7 @@ TEST_CASE("experts cost what their rows are of a shorter microbatch", "[experts]
   plan.cost = costs_from(tiny::costs(12, 24));
   const auto result = perform(plan);
   REQUIRE(result.how == ending::finished);
-  // The second has 4 of 16 tokens.
+  // The second expert has 4 of 16 tokens.
   CHECK(std::abs(result.sums.makespan - 36'000'000 * 5 / 4) < 100);
 }
 
@@ -299,7 +299,7 @@ TEST_CASE("experts have their share of an input gradient and of a weight gradien
 }
 
 TEST_CASE("simulated rows take their way to experts and back", "[experts]") {
-  // A third of an action is the experts'; of the rows half go to the other rank.
+  // The experts take a third of an action; half of the rows go to the other rank.
   const auto makespan_ms = [](int expert, double bytes) {
     auto plan = tiny::simulation(*find_schedule("gpipe"), {1, 1, 1}, 12, 24);
     plan.data = 2;

@@ -49,8 +49,8 @@ TEST_CASE("a data replica that fails ends a run whose experts wait for it",
   CHECK(result.failure == "data_source of data replica 1: the disk is on fire");
 }
 
-// Whoever fails, and whatever message it fails at: the run ends with that reason, all
-// of its actors end, and no buffer is lost. Virtual time repeats each of them.
+// Any actor may fail, at any message: the run ends with that reason, all actors of the
+// run end, and no buffer is lost. Virtual time repeats each such failure.
 TEST_CASE("a run whose actor fails at any one of its messages ends with the reason",
           "[failure]") {
   struct small_run {
@@ -90,7 +90,7 @@ TEST_CASE("a run whose actor fails at any one of its messages ends with the reas
                 throw std::runtime_error("struck by lightning");
               }});
     INFO("message " << at << " of " << all << ", of " << who);
-    // A report that comes when all is over changes nothing any more.
+    // A report that comes when the run is over changes nothing any more.
     if (result.how == ending::finished)
       CHECK((who == "recorder" || who == "coordinator"));
     else

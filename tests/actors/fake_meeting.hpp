@@ -11,11 +11,11 @@ namespace tiny {
 
 using namespace troupe;
 
-/// A meeting of a test's own: writes down what begins, writes a letter of that number
-/// to parameter server 0, and is over when the test says so.
+/// A meeting for tests. Begins write the index to a log and return a message with that
+/// index to parameter server 0. A meeting is over when the test says so.
 class fake_meeting : public meeting {
 public:
-  /// \param name,log for what it writes down; the log outlives it
+  /// \param name,log name of the meeting in the log; the log outlives this object
   fake_meeting(std::string name, std::vector<std::string>& log)
     : name_(std::move(name)), log_(&log) {
     // nop
@@ -47,7 +47,7 @@ private:
   std::map<int, bool> open_;
 };
 
-/// The numbers of the letters of such meetings.
+/// The indices in the messages of such meetings.
 inline std::vector<int> numbers_of(const letters& all) {
   std::vector<int> result;
   for (const auto& one : all)

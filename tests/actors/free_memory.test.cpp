@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t mib = 1 << 20;
 
-/// Files as below the root of a machine with 8 GiB to spare.
+/// Files as below the root of a machine with 8 GiB of free memory.
 struct machine {
   machine() {
     write("proc/meminfo", "MemTotal: 16777216 kB\nMemAvailable: 8388608 kB\n");
@@ -25,7 +25,7 @@ struct machine {
     folder.write(path, content);
   }
 
-  /// A group of the second version, in MiB; its files are pages of data sets.
+  /// A control group of the second version, in MiB; the files are pages of data sets.
   void group(const std::string& at, const std::string& limit, std::int64_t used,
              std::int64_t files = 0) const {
     write(at + "/memory.max", limit + "\n");
@@ -34,7 +34,7 @@ struct machine {
           "anon 5\ninactive_file " + std::to_string(files * mib) + "\nactive_file 0\n");
   }
 
-  /// One of the first version.
+  /// A control group of the first version.
   void old_group(const std::string& at, std::int64_t limit, std::int64_t used,
                  std::int64_t files = 0) const {
     write(at + "/memory.limit_in_bytes", std::to_string(limit) + "\n");

@@ -26,7 +26,8 @@ model_options gpt() {
   return {"gpt", 4, 16, 2, context, 23};
 }
 
-/// First weights that are far apart, so that texts are no single word again and again.
+/// First weights that are far apart, so that texts do not repeat a single word again
+/// and again.
 generation_job job_of(const model_options& model, int stages, int threads = 2) {
   generation_job job{.plan = tiny::inference_of(model, stages, threads),
                      .prompt = {3, 17, 5}};
@@ -41,7 +42,7 @@ generation_job job_of(const model_options& model, int stages, int threads = 2) {
   return job;
 }
 
-/// The logits of what follows some tokens, in double: every layer reads all of them.
+/// The logits of the token behind some tokens, in double: every layer reads all tokens.
 std::vector<double> plain_logits(const generation_job& job,
                                  std::vector<std::int32_t> tokens) {
   if (std::ssize(tokens) > context)
@@ -104,7 +105,7 @@ TEST_CASE("the likeliest text is that of a loop which keeps nothing", "[generati
     const auto want = plain_text(job);
     std::set<std::int32_t> words(want.begin(), want.end());
     INFO(model.model << (model.tied ? ", tied: " : ": ") << words.size());
-    CHECK((model.tied || words.size() > 3)); // or the text says little
+    CHECK((model.tied || words.size() > 3)); // else the text is too simple
     for (const int stages : {1, 2, 4}) {
       auto cut = job_of(model, stages);
       cut.prompt = job.prompt;
@@ -123,7 +124,7 @@ TEST_CASE("the likeliest text is that of a loop which keeps nothing", "[generati
   }
 }
 
-// fp32 beside double through four blocks whose logits are about 10.
+// Compares fp32 with double, through four blocks whose logits are about 10.
 TEST_CASE("each token is chosen by the logits of all before it", "[generation]") {
   for (const auto& model : models()) {
     auto job = job_of(model, 3);
@@ -164,7 +165,7 @@ TEST_CASE("a text depends on neither stages, threads nor other texts", "[generat
   CHECK(write(1, 1, 5, 4) != want);
 }
 
-// All words are equally likely where no weight says otherwise.
+// All words are equally likely, as all weights are 0.
 TEST_CASE("each token of each text is drawn by a number of its own", "[generation]") {
   auto job = job_of(gpt(), 2);
   job.plan.weights = [layers = job.plan.whole.layers](std::size_t layer,
@@ -188,7 +189,7 @@ TEST_CASE("each token of each text is drawn by a number of its own", "[generatio
       INFO("word " << word << " of text " << s);
       CHECK(std::abs(std::ranges::count(text, word) - 20) < 20);
     }
-    // One in 23 is equal to one before it, or to another text's.
+    // One word in 23 is equal to an earlier one, or to one of another text.
     for (const std::size_t behind : {1U, 2U, 11U})
       CHECK(part_equal(text, text, behind) < 0.1);
     const auto& other = got.sequences[(s + 1) % 3];
@@ -207,7 +208,7 @@ TEST_CASE("a job that cannot be written is refused in a sentence", "[generation]
   CHECK_THAT(refusal(job), ContainsSubstring("token 23 at position 1"));
   job.prompt = {-1};
   CHECK_THAT(refusal(job), ContainsSubstring("vocabulary, 0 to 22"));
-  job.prompt.assign(13, 0); // more than are read at once
+  job.prompt.assign(13, 0); // more than the model reads at once
   job.prompt.front() = 23;
   CHECK_THAT(refusal(job), ContainsSubstring("token 23 at position 0"));
   job.prompt.clear();

@@ -25,7 +25,7 @@ run_plan plan_with(const tiny::mesh_of_ranks& mesh,
 
 using ranks = std::vector<int>;
 
-/// The ranks of each group of one kind of meeting; of none: of each edge.
+/// The ranks of each group of one kind of meeting; without a kind: of each edge.
 std::vector<ranks> groups_of(const run_plan& plan, std::optional<meeting_kind> about) {
   std::vector<ranks> result;
   for (const auto& group : exchanging_groups(plan))
@@ -105,7 +105,7 @@ TEST_CASE("each two neighbours have an edge in each direction", "[groups]") {
         == all{{0, 1}, {1, 0}, {1, 0}, {0, 1}});
   CHECK(edges_of({}, one_f_one_b(), {1, 4, 2}).empty());
   auto plan = plan_with({});
-  plan.has_relays = true; // which would not see what passes
+  plan.has_relays = true; // a relay would not see these tensors
   CHECK(exchanging_groups(plan).empty());
 }
 
@@ -126,7 +126,7 @@ TEST_CASE("only ranks on GPUs of their own make a group", "[groups]") {
     return groups_on_gpus(plan, gpus);
   };
   CHECK(on({"a", "b", "c", "d"}) == ranks{0, 1, 2, 3, 4, 5});
-  CHECK(on({"a", "a", "b", "b"}) == ranks{0, 1}); // stages share theirs
+  CHECK(on({"a", "a", "b", "b"}) == ranks{0, 1}); // a replica's stages share one
   CHECK(on({"a", "b", "a", "c"}) == ranks{1, 2, 3, 4, 5});
   CHECK(on({"a", "", "c", "d"}) == ranks{0, 4, 5});
   CHECK(on({"", "", "", ""}).empty());
@@ -136,7 +136,7 @@ TEST_CASE("only ranks on GPUs of their own make a group", "[groups]") {
 
 TEST_CASE("nodes whose GPUs cannot be in groups leave out theirs alone", "[groups]") {
   const auto plan = plan_with({.data = 2, .tensor = 2, .exchange = "ring"});
-  const std::vector<int> places{1, 1, 1, 1, 2, 2, 2, 2}; // a replica each
+  const std::vector<int> places{1, 1, 1, 1, 2, 2, 2, 2}; // one node for each replica
   std::vector<node_facts> nodes{{"a:1", {.gpus = {"0", "1", "2", "3"}}},
                                 {"b:2", {.gpus = {"4", "5", "6", "7"}}}};
   const auto all = exchanging_groups(plan);

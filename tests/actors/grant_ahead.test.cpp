@@ -43,7 +43,7 @@ TEST_CASE(
   CHECK(s.grant() == "F0");
   CHECK(s.grant() == "B0");
   s.done(f, 0);
-  CHECK(s.grant().empty()); // B0 makes what the update reads
+  CHECK(s.grant().empty()); // the update reads B0's gradients
   s.done(b, 0);
   CHECK(s.grant() == "U0");
   CHECK(s.grant().empty());
@@ -126,7 +126,7 @@ TEST_CASE("turns count passes that may be granted behind others, rank-wide",
   arrive(f, 1, 1, 1);
   CHECK(turn() == "F0: 0");
   CHECK(turn() == "F1: 1");
-  CHECK_FALSE(done(f, 1, 1)); // its stage was faster to tell
+  CHECK_FALSE(done(f, 1, 1)); // the other stage reported first
   CHECK(turn().empty());
   CHECK(done(f, 0, 0));
   CHECK(done(f, 1, 1));
@@ -210,7 +210,7 @@ TEST_CASE("what a pass left alive does not count what was granted behind it",
   s.give(2);
   s.give_gradient(1);
   s.core.go(s.of(f, 2), 0);
-  s.core.go(s.of(b, 1), 1); // lets version 0 go
+  s.core.go(s.of(b, 1), 1); // releases version 0
   s.port.run_work(s.core);
   CHECK(s.port.measured.back().versions_alive == 2);
   s.port.run_work(s.core);
@@ -233,7 +233,7 @@ TEST_CASE(
   s.port.run_work(s.core);
   CHECK(s.port.news()
         == lines{"computes B0", "demands", "computes F2", "computes U0", "done B0"});
-  s.core.go(s.of(u, 0)); // may write what is being copied
+  s.core.go(s.of(u, 0)); // could overwrite buffers that are being copied
   s.port.run_work(s.core);
   CHECK(s.port.news() == lines{"sends on 2", "done F2"});
   s.port.run_work(s.core);

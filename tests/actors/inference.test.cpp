@@ -21,7 +21,7 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-/// Work of a stage that counts.
+/// Work of a stage that counts calls.
 struct counted_work : inference_work {
   buffer room() override {
     ++rooms;
@@ -85,14 +85,14 @@ TEST_CASE("a stage begins a forward when portion, device and room are there",
     REQUIRE(forward);
     CHECK(forward->microbatch == k);
     CHECK(forward->operations == 5);
-    CHECK_FALSE(core.begin()); // its device is at work
+    CHECK_FALSE(core.begin()); // the device is at work
     CHECK(core.explain().what == "its device");
     forward->run();
     const auto made = core.end();
     CHECK(made.number == k);
     CHECK(made.length == 8);
   }
-  CHECK_FALSE(core.begin()); // nobody has used up what is above
+  CHECK_FALSE(core.begin()); // the upper stage has not used up its input
   CHECK(core.explain().on == "stage 2");
   CHECK(work->rooms == portions_between);
   core.free_above();
@@ -145,7 +145,7 @@ TEST_CASE("an evaluation through stages is the evaluator's to the bit", "[infere
     CHECK(got.found.loss == want.loss);
     CHECK(got.found.accuracy == want.accuracy);
     CHECK(got.run.late_allocations == 0);
-    // Of what is said before, the client's samples are not a stage's.
+    // The client's samples are in the prediction, and are not memory of a stage.
     const auto said = bytes_needed(job);
     REQUIRE(got.run.bytes.size() == said.size());
     for (std::size_t s = 0; s < said.size(); ++s) {
@@ -155,7 +155,7 @@ TEST_CASE("an evaluation through stages is the evaluator's to the bit", "[infere
   }
 }
 
-// What is rounded is the order in which products of other sizes sum.
+// Products of other sizes sum in another order, which rounding shows.
 TEST_CASE("the size of microbatches changes an evaluation by rounding alone",
           "[inference]") {
   auto job = evaluation_of({"gpt", 4, 8, 2, 12, 11}, 3);

@@ -9,7 +9,7 @@ namespace tiny {
 
 using namespace troupe;
 
-/// A network with its first weights, cut into stages.
+/// A network with first weights, cut into stages.
 inline inference_plan inference_of(const model_options& model, int stages,
                                    int threads = 2) {
   auto whole = *make_network<float>(model);
@@ -21,7 +21,7 @@ inline inference_plan inference_of(const model_options& model, int stages,
           .threads = threads};
 }
 
-/// The weights of such a plan, a bucket a layer.
+/// The weights of such a plan, one bucket for each layer.
 inline std::vector<std::vector<float>> buckets_of(const inference_plan& plan) {
   std::vector<std::vector<float>> result;
   for (std::size_t l = 0; l < plan.whole.layers.size(); ++l) {

@@ -30,7 +30,7 @@ constexpr int moments = 4;
 
 using buckets = std::vector<std::vector<float>>;
 
-/// Losses that a run reported while it went on.
+/// Losses that a run reported while running.
 struct reported_losses {
   std::vector<double> values;
   std::vector<std::int64_t> samples;
@@ -45,7 +45,8 @@ struct reported_losses {
   }
 };
 
-/// Runs a plan in virtual time and interrupts it when so many works have begun.
+/// Runs a plan in virtual time, and interrupts the run when the given number of works
+/// have begun.
 run_result interrupted_after(run_plan plan, int works) {
   std::atomic<bool> interrupted = false;
   plan.cost = [&interrupted, works, cost = plan.cost,
@@ -60,13 +61,13 @@ run_result interrupted_after(run_plan plan, int works) {
   REQUIRE(result.how == ending::interrupted);
   CHECK(told.values == result.loss);
   CHECK(told.samples == result.loss_samples);
-  if (plan.updates_are_by(update_by::all)) // else replicas end after updates apart
+  if (plan.updates_are_by(update_by::all)) // else replicas end after different updates
     CHECK(told.last_samples == result.samples);
   return result;
 }
 
-/// Runs it on devices that take their time, and interrupts it after so many rounds of
-/// handlers: with two passes under way, or one in line.
+/// Runs a plan on devices of random speed, and interrupts the run after the given
+/// number of rounds of handlers: with two passes under way, or one in line.
 run_result interrupted_in_disorder(run_plan plan, int rounds) {
   std::atomic<bool> interrupted = false;
   auto disorder = tiny::disorder_of(static_cast<std::uint64_t>(rounds));
@@ -82,7 +83,7 @@ run_result interrupted_in_disorder(run_plan plan, int rounds) {
   return result;
 }
 
-/// What so many updates of every stage make, by a run that ends there.
+/// The result of a run that ends after the given number of updates of every stage.
 run_result after(run_plan plan, std::int64_t updates) {
   if (updates == 0) {
     run_result initial;
@@ -102,7 +103,7 @@ run_result after(run_plan plan, std::int64_t updates) {
 
 using rows_of_steps = std::map<std::size_t, std::vector<std::vector<std::int64_t>>>;
 
-/// Rows of each expert, and choices that were dropped, by layer and step.
+/// Rows of each expert, and dropped choices, by layer and step.
 rows_of_steps rows_of(const expert_loads& loads) {
   rows_of_steps result;
   for (const auto& [layer, steps] : loads.of)
@@ -113,7 +114,7 @@ rows_of_steps rows_of(const expert_loads& loads) {
   return result;
 }
 
-/// Samples of a data replica's microbatches that have been through.
+/// Samples of a data replica's microbatches whose backwards have run.
 std::int64_t samples_backwarded(const run_plan& plan, const record& ran) {
   std::int64_t sum = 0;
   for (std::size_t rank = 0; rank < ran.size(); ++rank)
@@ -124,7 +125,8 @@ std::int64_t samples_backwarded(const run_plan& plan, const record& ran) {
   return sum;
 }
 
-/// What made the updates of a run, without what it had begun beyond the last of them.
+/// The actions behind a run's updates, without actions that had begun beyond the last
+/// update.
 record what_counts(const record& ran) {
   record result;
   for (const auto& row : ran) {
@@ -185,7 +187,7 @@ TEST_CASE("an interrupted run whose stages update together leaves the network of
     CHECK((result.parameters == whole.parameters));
     CHECK(result.odd_stage.empty());
     CHECK(result.samples == result.updated_samples);
-    CHECK(result.loss == whole.loss); // no forward that its updates do not cover
+    CHECK(result.loss == whole.loss); // no forward that the updates do not cover
     CHECK(result.loss_samples == whole.loss_samples);
     CHECK((rows_of(result.loads) == rows_of(whole.loads)));
   }

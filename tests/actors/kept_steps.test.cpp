@@ -39,7 +39,7 @@ run_plan plan_of(const lost_run& one) {
   plan.work->optimizer.kind = optimizer_kind::adamw;
   plan.work->optimizer.momentum = 0;
   plan.keep_steps = true;
-  plan.checkpoint_every = 2; // the link is cut as one comes
+  plan.checkpoint_every = 2; // the link is cut as a checkpoint comes
   return plan;
 }
 
@@ -51,8 +51,9 @@ std::vector<std::vector<float>> undisturbed(run_plan plan) {
   return result.parameters;
 }
 
-/// Plays on so many nodes, and cuts some off when so many batches are saved. The others
-/// see the connections end: a timeout would be that of a busy machine.
+/// Runs a plan on the given number of nodes, and cuts some nodes off when `batches`
+/// batches are saved. The other nodes see closed connections: a timeout would depend on
+/// the machine's load.
 run_result cut_off(const run_plan& plan, int nodes, const std::vector<int>& victims,
                    int batches) {
   nodes_here there{plan, nodes};
@@ -81,7 +82,7 @@ TEST_CASE("what a lost node had is with the other data replicas, after the last 
   CHECK_THAT(result.failure, ContainsSubstring("is lost"));
   REQUIRE(result.survives);
   CHECK(result.survives->batches >= 4);
-  CHECK(result.survives->batches <= 5); // the sixth needs the one that is lost
+  CHECK(result.survives->batches <= 5); // the sixth needs the lost one
 
   auto rest = plan;
   rest.keep_steps = false;
@@ -115,7 +116,7 @@ TEST_CASE("a node says how far it has come once, step by step", "[nodes]") {
   CHECK_NOTHROW(all.await(roll_call::step::prepared, nullptr, 1));
   all.take(1, mail::prepared{.machine = "other"});
   CHECK(all.facts(1).machine == "m");
-  REQUIRE(all.is_gone(1)); // else nobody would end the next wait
+  REQUIRE(all.is_gone(1)); // else the next wait would not end
   CHECK_THROWS_WITH(all.await(roll_call::step::connected, nullptr, 1),
                     "node 1: it repeated a message about its progress");
   all.take(2, mail::identity{{2, 2}});
@@ -141,7 +142,7 @@ TEST_CASE("who says that it has lost a node is not taken for lost", "[nodes]") {
   CHECK(all.is_gone(2));
   CHECK_THAT(*board.failure(), ContainsSubstring("node 2 is lost"));
 
-  all.take(1, mail::lost_node{3, "no answer"}); // and that is all that is known
+  all.take(1, mail::lost_node{3, "no answer"}); // and nothing more is known
   for (int looks = 0; looks < 500 && !all.is_gone(1); ++looks)
     std::this_thread::sleep_for(20ms);
   CHECK(all.is_gone(1));
@@ -176,10 +177,10 @@ TEST_CASE("what a run keeps of its steps is counted before it begins", "[nodes]"
 }
 
 TEST_CASE("what was lost with all its replicas does not survive", "[nodes]") {
-  const auto plan = plan_of({{.data = 2}, one_f_one_b()}); // a rank a node
+  const auto plan = plan_of({{.data = 2}, one_f_one_b()}); // one rank for each node
   CHECK_FALSE(cut_off(plan, 4, {0, 2}, 2).survives);
   CHECK(cut_off(plan, 4, {0, 3}, 2).survives);
-  CHECK(cut_off(plan, 4, {1}, 2).survives); // of stage 0 there are two
+  CHECK(cut_off(plan, 4, {1}, 2).survives); // stage 0 has two replicas
 }
 
 TEST_CASE("a run that keeps its steps has the bits of one that does not", "[nodes]") {

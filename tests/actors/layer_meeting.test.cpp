@@ -23,8 +23,8 @@ namespace {
 constexpr int layer_count = 3;
 constexpr std::size_t layer_values = 10;
 
-/// What a layer has in a version, and what a data replica adds to its gradients with a
-/// microbatch: all numbers differ.
+/// The values of a layer in a version; below, the values that a data replica adds to
+/// the gradients with a microbatch. All numbers differ.
 array version_of(int layer, int version) {
   array result;
   for (std::size_t i = 0; i < layer_values; ++i)
@@ -39,15 +39,15 @@ array gradient_of(int data, int microbatch, int layer) {
   return result;
 }
 
-/// A data replica that holds a share of each layer: runs backwards layer by layer, in
-/// two places, as the picture of weave.hpp says.
+/// A data replica that holds a share of each layer: runs backwards layer by layer, with
+/// buffers for two layers, as the picture of weave.hpp says.
 class layer_member {
 public:
   layer_member(const run_plan& plan, int d)
     : data_(d),
       count_(static_cast<std::size_t>(plan.data)),
       gathers_(plan.shares_out(shared_out::parameters)),
-      // Of two layers, and of each as long as its last message is under way.
+      // Buffers for two layers, each in use until the layer's last message has arrived.
       sum_copies_("a test's sums", 4 * bound(plan, exchange_step::sum).buffers,
                   bound(plan, exchange_step::sum).values, memory_),
       gather_copies_("a test's gathers", 4 * bound(plan, exchange_step::gather).buffers,
@@ -142,7 +142,7 @@ TEST_CASE("data replicas gather each layer whole, and keep their share of its su
   for (int d = 0; d < data; ++d) {
     members.push_back(std::make_unique<layer_member>(plan, d));
     std::vector<meeting_office::step> steps;
-    members.back()->add_backward(steps, 0, 3, true); // of an update that is over
+    members.back()->add_backward(steps, 0, 3, true); // of an update that has ended
     members.back()->add_backward(steps, 1, 4, true);
     members.back()->add_backward(steps, 2, 4, false);
     office.join({role::stage, {d, 0, 0}}, meeting_kind::layers, members.back()->meets(),
@@ -171,9 +171,9 @@ TEST_CASE("a place is free when nothing is under way in it", "[meetings][layers]
   REQUIRE(!out.empty());
   CHECK(out[0].to == performer{role::stage, {1, 0, 0}});
   CHECK(out[0].kind == traffic::parameters);
-  CHECK(out[0].bytes == 16); // its share
+  CHECK(out[0].bytes == 16); // the replica's share
   CHECK_FALSE(meets.over(m::gather_of(3)));
-  CHECK_FALSE(meets.over(m::gather_of(1))); // the same place
+  CHECK_FALSE(meets.over(m::gather_of(1))); // the same buffer
   CHECK(meets.over(m::gather_of(2)));
   CHECK(meets.over(m::sum_of(3)));
   REQUIRE(meets.waits_for());

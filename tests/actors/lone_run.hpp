@@ -17,11 +17,11 @@
 
 namespace tiny {
 
-/// A run of which nothing is there but a coordinator of the test's own: what a stage
-/// manager is tested with.
+/// A run that has only a coordinator of the test's own: the environment in which run
+/// loops are tested.
 class lone_run {
 public:
-  /// Called with what the coordinator hears: "hold", "proceed 3".
+  /// Called with each message to the coordinator: "hold", "proceed 3".
   using hears = std::function<void(const std::string&)>;
 
   explicit lone_run(clock_kind by)
@@ -37,7 +37,7 @@ public:
     }
   }
 
-  /// Makes the coordinator, and who waits for the run.
+  /// Makes the coordinator, and the run loop that waits for the run.
   std::unique_ptr<stage_manager> managed(hears answer) {
     answer_ = std::move(answer);
     const auto note = [this](const std::string& what) {
@@ -75,7 +75,8 @@ public:
     return heard_;
   }
 
-  /// What the only stage shows after a batch: every parameter has the batch's number.
+  /// The snapshot of the only stage after a batch: every parameter is the batch's
+  /// number.
   notice_board::snapshot shown(int batches) {
     const auto buckets = plan.buckets_of({});
     mail::snapshot part{batches, {}, {}};
@@ -98,7 +99,7 @@ private:
 public:
   run_plan plan;
   run_callbacks callbacks;
-  distant_run* others = nullptr; ///< Processes elsewhere, if there are any.
+  distant_run* others = nullptr; ///< Processes elsewhere; null: none.
   notice_board board;
   mail_meter meter;
   wall_clock wall;

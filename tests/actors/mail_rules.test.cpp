@@ -26,7 +26,7 @@ const mail_rules& rules() {
   return result;
 }
 
-/// Mail with the sizes that the plan gives its tensors.
+/// A message with the tensor sizes that the plan prescribes.
 wire::addressed_mail to(const wire::address& whom, wire::actor_mail what) {
   wire::addressed_mail result{whom, std::move(what), {}};
   result.tensors = tensor_bytes(plan(), result);
@@ -100,7 +100,7 @@ TEST_CASE("GPUs are called to take what their edges give, and get no other",
   call.call = 3;
   of_other.pipeline = 1;
   CHECK(to(stage(1), activation{call, {}}).tensors == std::vector<std::int64_t>{0});
-  CHECK_FALSE(passes(activation{call, {}})); // nobody gives so
+  CHECK_FALSE(passes(activation{call, {}})); // no GPU channel is known
   known_groups known;
   const auto all = exchanging_groups(plan());
   for (std::size_t g = 0; g < all.size(); ++g)
@@ -110,9 +110,9 @@ TEST_CASE("GPUs are called to take what their edges give, and get no other",
   of.know(known);
   CHECK(passes(activation{call, {}}));
   CHECK_FALSE(passes(activation{header(1), {}}));
-  CHECK(passes(gradient{header(1), {}})); // that comes from above
+  CHECK(passes(gradient{header(1), {}})); // from the stage above
   CHECK_FALSE(passes(gradient{call, {}}));
-  CHECK(passes(activation{of_other, {}}, 1)); // by the other replica's stage
+  CHECK(passes(activation{of_other, {}}, 1)); // from the other replica's stage
   of_other.call = 3;
   CHECK_FALSE(passes(activation{of_other, {}}, 1));
   auto last = header(2);
@@ -171,14 +171,14 @@ TEST_CASE("copies for a checkpoint are those that the stage saves", "[nodes]") {
     return result;
   };
   CHECK(passes(copies({0, 0, 1}, {0}, 2)));
-  CHECK(passes(copies({1, 0, 1}, {}, 0))); // the first data replica saves it
+  CHECK(passes(copies({1, 0, 1}, {}, 0))); // the first data replica saves this one
   for (const auto& wrong :
        {copies({0, 0, 1}, {}, 2), copies({0, 0, 1}, {0}, 1), copies({0, 0, 1}, {0}, 3),
         copies({0, 0, 1}, {1}, 2), copies({0, 0, 1}, {0, 1}, 2),
         copies({1, 0, 1}, {0}, 0), copies({0, 0, 9}, {0}, 2)})
     CHECK_FALSE(passes(wrong));
-  // What a stage has kept of a step it hands over whole, whichever data replica it is
-  // of, or nothing.
+  // A stage hands over a whole kept step, whichever data replica the stage is of, or
+  // nothing.
   saves.keep_steps = true;
   const mail_rules keeping{std::make_shared<const run_plan>(saves)};
   const auto recalls = [&](const mail::saved& what) {
@@ -192,7 +192,7 @@ TEST_CASE("copies for a checkpoint are those that the stage saves", "[nodes]") {
   CHECK(recalls(copies({1, 0, 1}, {}, 0)));
   CHECK_FALSE(
     rules.fault_of({coordinator, mail::recalled{copies({1, 0, 1}, {}, 0)}, {}})
-      .empty()); // the plan keeps none
+      .empty()); // the plan keeps no steps
   for (const auto& wrong :
        {copies({1, 0, 1}, {}, 2), copies({1, 0, 1}, {0}, 1), copies({1, 0, 1}, {1}, 2),
         copies({1, 0, 1}, {0, 1}, 2), copies({0, 0, 9}, {0}, 2)})
@@ -244,7 +244,7 @@ TEST_CASE("calls are of members of a group alone", "[nodes]") {
     return of.fault_of(result).empty();
   };
   const position shard{0, 0, 0, 1}, other{1, 0, 0, 1};
-  CHECK_FALSE(call(shard, meeting_kind::shards, 0, 1)); // nobody exchanges so
+  CHECK_FALSE(call(shard, meeting_kind::shards, 0, 1)); // no group has this exchange
   known_groups known;
   const auto all = exchanging_groups(plan);
   for (std::size_t g = 0; g < all.size(); ++g)
@@ -252,14 +252,15 @@ TEST_CASE("calls are of members of a group alone", "[nodes]") {
       known.ids[static_cast<int>(g)] = {};
   of.know(known);
   CHECK(call(shard, meeting_kind::shards, 0, 1));
-  CHECK_FALSE(call(shard, meeting_kind::shards, 1, 0)); // that is to the other
+  CHECK_FALSE(call(shard, meeting_kind::shards, 1, 0)); // addressed to the other shard
   CHECK_FALSE(call(shard, meeting_kind::shards, 1, 1));
   CHECK_FALSE(call(shard, meeting_kind::shards, -1, 1));
   CHECK_FALSE(call(shard, meeting_kind::shards, 2, 1));
   CHECK_FALSE(call(shard, meeting_kind::shards, 0, 7));
-  CHECK_FALSE(call(other, meeting_kind::shards, 0, 1)); // messages carry theirs
+  // messages carry the other's arrays
+  CHECK_FALSE(call(other, meeting_kind::shards, 0, 1));
   CHECK_FALSE(call(shard, meeting_kind::sums, 0, 1));
-  // A call speaks of all that goes one way: of more than one message.
+  // A call covers all values that go one way: more than one message's.
   const auto& l = *plan.work->whole.layers.front();
   const auto all_of_it = l.output() * plan.samples_of(0, 0);
   CHECK(call(shard, meeting_kind::shards, 0, 1, all_of_it));

@@ -15,11 +15,11 @@ namespace tiny {
 
 using namespace troupe;
 
-/// Members of meetings in one thread, and the letters between them. A member does its
-/// steps one after another, each when it may. Chance chooses whose step is next and
-/// which letter arrives, so letters overtake one another and come before they are
-/// expected. Where meetings yield their sums, chance chooses when each is done. Letters
-/// that are repeated arrive a second time, whenever chance says.
+/// Runs members of meetings in one thread, and delivers messages between members. A
+/// member runs steps in order, each when its condition holds. Chance chooses the next
+/// step and the next message, so messages overtake each other and may come early. Where
+/// meetings yield sums, chance chooses when each sum ends. Repeated messages arrive a
+/// second time, at a time that chance chooses.
 class meeting_office {
 public:
   explicit meeting_office(bool yields_sums = false, bool repeats = false)
@@ -28,11 +28,11 @@ public:
   }
 
   struct step {
-    std::function<bool()> may; ///< Empty: at once.
+    std::function<bool()> may; ///< Condition; empty: at once.
     std::function<letters()> go;
   };
 
-  /// \param at outlives the office
+  /// \param at outlives this object
   void join(performer who, meeting_kind about, meeting& at, std::vector<step> steps) {
     members_.push_back({who, about, &at, std::move(steps)});
     if (yields_sums_)
@@ -43,8 +43,8 @@ public:
       });
   }
 
-  /// \param seed 0: without chance, every step as soon as it may, and letters in the
-  /// order in which they were written
+  /// \param seed 0: without chance, every step as soon as the condition holds, and
+  /// messages in the order of sending
   void run(unsigned seed) {
     std::mt19937 chance{seed};
     for (;;) {
@@ -65,7 +65,7 @@ public:
       CHECK(m.next == m.steps.size());
   }
 
-  int sums = 0; ///< That meetings have asked for.
+  int sums = 0; ///< Sums that meetings have requested.
 
 private:
   struct member {
@@ -100,7 +100,7 @@ private:
     FAIL("a letter to nobody");
   }
 
-  /// Its end is a letter.
+  /// Computes one sum, and delivers the message of the sum's end.
   void do_sum(std::size_t index) {
     const auto [who, sum] = std::move(sums_[index]);
     sums_.erase(sums_.begin() + static_cast<std::ptrdiff_t>(index));
@@ -111,11 +111,11 @@ private:
 
   bool yields_sums_, repeats_;
   std::vector<member> members_;
-  std::deque<std::pair<mail::letter, bool>> under_way_; // and whether it comes again
+  std::deque<std::pair<mail::letter, bool>> under_way_; // and whether to deliver again
   std::deque<std::pair<performer, asked_sum>> sums_;
 };
 
-/// Whole numbers as chance makes them: their sums are the same in any order.
+/// Random whole numbers: the sum is the same in any order.
 inline std::vector<float> random_numbers(std::mt19937& chance, std::int64_t count) {
   std::vector<float> result;
   for (std::int64_t i = 0; i < count; ++i)

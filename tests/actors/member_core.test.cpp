@@ -14,7 +14,7 @@ namespace troupe::member_core_test {
 
 namespace {
 
-/// Members of a collective over so many values, which has run to its end.
+/// Members of a collective over `values` values, which has run to the end.
 struct ran_members {
   ran_members(const collective_order& order, int count, std::int64_t values) {
     for (int r = 0; r < count; ++r)
@@ -85,7 +85,7 @@ TEST_CASE("a member waits for its sum", "[collective]") {
 TEST_CASE("a member waits for the message of a round", "[collective]") {
   member_core first{even_part(ring_all_reduce(), 0, 3, 9), {}};
   CHECK(first.name() == "member 0");
-  CHECK(first.explain().what.empty()); // it has not begun
+  CHECK(first.explain().what.empty()); // the member has not begun
   first.begin();
   CHECK_FALSE(first.done());
   CHECK(first.explain().who == "member 0");

@@ -8,13 +8,13 @@
 
 namespace tiny {
 
-/// How ranks stand around the pipeline, and what they do together.
+/// The ranks around the pipeline, and the exchange of data replicas.
 struct mesh_of_ranks {
   int data = 1;
   int tensor = 1;
   int expert = 1;
   std::string exchange = "ring";
-  bool experts = false; ///< The model has some.
+  bool experts = false; ///< The model has experts.
   bool by_sequence = false;
   bool tied = false;
   bool clips = false;
@@ -30,13 +30,13 @@ struct mesh_of_ranks {
   }
 };
 
-/// A schedule's name, and what tells it from others of that name.
+/// A schedule's name, and the values that distinguish schedules of that name.
 inline std::string kind_of(const schedule& sch) {
   return sch.name + " " + std::to_string(sch.update_every) + " "
          + std::string{sch.weights.name};
 }
 
-/// A training on such ranks that keeps all that proofs need.
+/// A training on such ranks that keeps everything that proofs need.
 inline run_plan training_on(const mesh_of_ranks& mesh, const schedule& sch, shape dims,
                             clock_kind clock) {
   model_options model{mesh.experts ? "moe" : "gpt", 4, 8, 2, 4, 12};

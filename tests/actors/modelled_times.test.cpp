@@ -23,7 +23,7 @@ constexpr int plans = 20;
 constexpr int plans = 400;
 #endif
 
-/// Costs of microseconds, another each time; those of each rank follow one another.
+/// Random costs in whole microseconds, in a random sequence of their own for each rank.
 cost_model random_costs(std::mt19937::result_type seed) {
   return [random = std::mt19937{seed}](const work& w) mutable -> nanoseconds {
     const auto cost = std::uniform_int_distribution<nanoseconds>{1, 50}(random)*1000;
@@ -31,7 +31,7 @@ cost_model random_costs(std::mt19937::result_type seed) {
   };
 }
 
-/// What a record shows: no parts that took no time.
+/// A record without parts that took no time.
 record shown(record ran) {
   for (auto& row : ran)
     std::erase_if(row,
@@ -81,7 +81,7 @@ Value any_of(std::mt19937& random, const std::vector<Value>& all) {
 const std::vector<std::string> exchanges{"naive",  "tree",  "ring",  "halving",
                                          "server", "zero1", "zero2", "zero3"};
 
-/// A schedule that these sizes allow.
+/// A random schedule that the sizes allow.
 schedule any_schedule(std::mt19937& random, shape dims) {
   for (;;) {
     const auto& entry =

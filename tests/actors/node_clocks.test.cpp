@@ -24,7 +24,7 @@ namespace {
 constexpr nanoseconds hour = 3'600'000'000'000;
 constexpr nanoseconds delay = 5'000'000; // of a late answer
 
-/// The line of a node: keeps the times of the probes that the leader sends.
+/// A node's control line, which keeps the times of the probes that the leader sends.
 struct probed_line : control_line {
   using control_line::send;
   void send(control_frame what) override {
@@ -38,7 +38,7 @@ struct probed_line : control_line {
   inbox<std::optional<nanoseconds>> probes;
 };
 
-/// Answers the probes of a line. Every second answer is late; its clock then shows a
+/// Answers the probes of a line. Every second answer is late, with a clock that shows a
 /// quarter of an hour more.
 void answer(roll_call& nodes, int node, probed_line& line, nanoseconds ahead,
             bool late_first) {

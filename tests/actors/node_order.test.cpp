@@ -21,9 +21,9 @@ namespace troupe::node_order_test {
 
 namespace {
 
-/// Runs that want the same nodes, by a clock of the test's own. A node plays one run;
-/// others wait in the order in which their requests came. Requests, answers and ends
-/// take some time each, as the dice say.
+/// Runs that request the same nodes, on a simulated clock of the test. A node takes
+/// part in one run; other runs wait in the order of requests. Requests, answers and
+/// ends take random times.
 class contention {
 public:
   contention(int runs, int nodes, dice& random) : random_(random) {
@@ -38,7 +38,7 @@ public:
         std::swap(
           spelled[i - 1],
           spelled[static_cast<std::size_t>(random.number(0, static_cast<int>(i) - 1))]);
-      std::vector<node_identity> known; // as this run numbers them
+      std::vector<node_identity> known; // in this run's numbering
       for (const int n : spelled)
         known.push_back(at(n).identity);
       auto& run = runs_.emplace_back();
@@ -48,7 +48,7 @@ public:
     }
   }
 
-  /// How many runs had all nodes before nothing was left to happen.
+  /// Returns the number of runs that had all nodes before the last event.
   int played() {
     while (!events_.empty()) {
       auto next = events_.extract(events_.begin());
@@ -62,7 +62,7 @@ private:
   struct node {
     node_identity identity;
     bool plays = false;
-    std::deque<std::function<void()>> line; // answers to those who wait
+    std::deque<std::function<void()>> line; // answers to waiting runs
   };
 
   node& at(int n) { return nodes_[static_cast<std::size_t>(n)]; }

@@ -37,7 +37,7 @@ TEST_CASE("both ranks of a stage of two directions stand on one node", "[nodes]"
 }
 
 TEST_CASE("all ranks of a stage of several pairs stand on one node", "[nodes]") {
-  // Stage 0 begins at ranks 0 and 4, and ends, the other way, at 7 and 3.
+  // Stage 0 is first on ranks 0 and 4, and in the other direction on ranks 7 and 3.
   const auto plan = on({}, chimera({.pairs = 2}), 8);
   const std::vector<int> places{1, 2, 2, 1, 1, 2, 2, 1};
   CHECK(usual_places(plan, 2) == places);

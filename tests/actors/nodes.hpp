@@ -15,8 +15,8 @@
 
 namespace troupe {
 
-/// Nodes in threads of this process, which play parts of a plan, and a lead's way to
-/// them.
+/// Nodes in threads of this process, which run parts of a plan, and a leader with
+/// connections to those nodes.
 class nodes_here {
 public:
   nodes_here(run_plan plan, int count)
@@ -35,7 +35,7 @@ public:
     // nop
   }
 
-  /// \param part of what a lead describes
+  /// \param part makes the plan from a leader's facts
   nodes_here(decltype(player_means::plan) part, int count) {
     means_ = {.plan = std::move(part), .by = &plain_};
     for (int i = 0; i < count; ++i) {
@@ -61,7 +61,7 @@ public:
 
   cluster& reached_by() { return cluster_; }
 
-  /// Performs a plan there. \param text of its options
+  /// Runs a plan on these nodes. \param text of the plan's options
   run_result perform(const run_plan& plan, run_callbacks told = {},
                      const std::string& text = {}) {
     lead others{cluster_, std::make_shared<const run_plan>(plan), {.options = text}};
@@ -69,7 +69,7 @@ public:
   }
 
 private:
-  /// Streams of sockets' own bytes.
+  /// Streams of the sockets' bytes, without encryption.
   class in_plain : public connector {
   public:
     std::unique_ptr<byte_stream> to(socket_descriptor socket,
@@ -85,7 +85,7 @@ private:
     control_lines lines_;
   };
 
-  in_plain plain_; // before who uses it
+  in_plain plain_; // before members that use this one
   player_means means_;
   cluster cluster_;
   std::atomic<bool> stop_ = false;

@@ -146,7 +146,7 @@ TEST_CASE("links that take 200 ms more change no bit, and nobody is lost", "[nod
   CHECK(saved == std::vector{1, 2});
   plan.checkpoint_every = 0;
   CHECK(result.parameters == alone(plan).parameters);
-  CHECK(std::chrono::steady_clock::now() - before > 2s); // they did
+  CHECK(std::chrono::steady_clock::now() - before > 2s); // links did take longer
 }
 
 #endif

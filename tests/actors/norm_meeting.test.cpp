@@ -36,8 +36,8 @@ struct four_shards {
       }
   }
 
-  /// The factors that they find, update by update. \param squares of an update those of
-  /// each shard
+  /// The factors that the shards find, update by update. \param squares for each update
+  /// the squares of each shard
   using squares_of_shards = std::vector<std::vector<double>>;
   std::vector<std::vector<double>>
   factors(const std::vector<squares_of_shards>& squares, std::int64_t samples,
@@ -120,7 +120,8 @@ TEST_CASE("squares are summed in the order of the model, whoever comes first",
   const unsigned seed = GENERATE(range(0U, 20U));
   const auto plan = clipped("zero1");
   four_shards shards{plan};
-  // Beside the first a one is lost; a thousand of them first would not be.
+  // Added behind the first value, a one is lost; a thousand of ones before it would not
+  // be.
   const double large = 9007199254740992; // 2^53
   const std::vector<double> ones(100'000, 1);
   const auto factors = shards.factors({{{large}, ones, ones, ones}}, 1, seed);
@@ -143,7 +144,7 @@ TEST_CASE("the first shard waits for the others' squares, and they for its answe
   CHECK(third.waits_for()->what == "the norm of all gradients");
   CHECK(third.waits_for()->whom == "optimizer of stage 0");
   CHECK(first.take(std::move(out[0])).empty());
-  CHECK_FALSE(first.waits_for()); // it has not come itself
+  CHECK_FALSE(first.waits_for()); // this shard has not come either
   first.expect({shards.where[0], 1, {1}});
   first.take(std::move(first.begin(norm_meeting::factor_known)[0]));
   REQUIRE(first.waits_for());

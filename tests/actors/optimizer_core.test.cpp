@@ -28,7 +28,7 @@ mail::letter to_shard(mail::letter::content what) {
   return {{role::optimizer_shard, first}, meeting_kind::directions, std::move(what)};
 }
 
-/// A direction's part of an update in which nothing is computed.
+/// One direction's part of an update in which nothing is computed.
 mail::letter request(int direction = 0, int stage = 0) {
   return to_shard(mail::update_request{.what = {.what = update(direction, stage)},
                                        .samples = 2,
@@ -37,7 +37,7 @@ mail::letter request(int direction = 0, int stage = 0) {
                                        .to = {}});
 }
 
-/// An optimizer shard where nothing is computed, and its port.
+/// An optimizer shard that computes nothing, and the shard's port.
 struct counted_shard {
   counted_shard(const run_plan& made, position at)
     : plan(std::make_shared<const run_plan>(made)),
@@ -52,7 +52,7 @@ struct counted_shard {
   optimizer_core core;
 };
 
-/// Hands the letters of some optimizer shards to one another; others are dropped.
+/// Delivers messages between some optimizer shards; messages to others are dropped.
 void exchange(const std::vector<counted_shard*>& all) {
   for (auto* from : all)
     for (auto& letter : from->port.mail())
@@ -175,7 +175,7 @@ TEST_CASE("servers are pushed to, and their answers end the update", "[optimizer
   plan.exchange = find_exchange("server:async");
   counted_shard s{plan, first};
   s.core.take(request());
-  CHECK(s.port.news() == lines{"computes U1"}); // it measures
+  CHECK(s.port.news() == lines{"computes U1"}); // measures the norm
   s.port.run_work(s.core);
   CHECK(s.port.news() == lines{"writes push", "writes push", "paused U1"});
   CHECK(s.core.explain().on == "parameter server of stage 0 (share 0)");
@@ -194,8 +194,8 @@ TEST_CASE("servers are pushed to, and their answers end the update", "[optimizer
 
 namespace {
 
-/// An optimizer shard that computes, with plain steps of 0.5, and buckets of
-/// each direction: gradients are 0, parameters begin as 1.
+/// An optimizer shard that computes, with plain steps of 0.5, and buckets of each
+/// direction. Gradients are 0, and parameters begin as 1.
 struct training_shard {
   training_shard(run_plan made, double clip, clip_scope scope)
     : plan(with(std::move(made), clip, scope)),

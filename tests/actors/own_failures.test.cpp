@@ -23,7 +23,7 @@ namespace {
 
 using happening = std::function<void()>;
 
-/// What happens, and how it is told.
+/// An exception to throw, and the text that a report has for it.
 struct thrown {
   happening what;
   std::string text;
@@ -33,7 +33,7 @@ const thrown with_text{[] { throw std::runtime_error("no luck"); }, "no luck"},
   without_text{[] { throw 7; }, "an exception of unknown type"},
   of_memory{[] { throw std::bad_alloc(); }, "out of memory"};
 
-/// A layer to one of whose functions something happens.
+/// A layer of which one function fails.
 class brittle_own : public plain_linear {
 public:
   enum class at : std::uint8_t { forward, input_gradient, weight_gradient, room, cost };
@@ -72,7 +72,7 @@ private:
   happening what_;
 };
 
-/// A meeting to one of whose functions something happens, in data replica 1.
+/// A meeting of which one function fails, in data replica 1.
 class brittle_meeting : public own_exchange {
 public:
   enum class at : std::uint8_t { begin, take, over };
@@ -126,7 +126,7 @@ TEST_CASE("what layers of one's own throw is told", "[embedding]") {
   for (const auto where : {at::forward, at::input_gradient, at::weight_gradient})
     CHECK(failure_of(job_with(where)) == "stage 1: " + thrown.text);
   for (const auto where : {at::room, at::cost})
-    if (thrown.text != of_memory.text) // which leaves train() as it is before a run
+    if (thrown.text != of_memory.text) // after which train() is as before a run
       CHECK(refusal_of(job_with(where)) == "before the run: " + thrown.text);
 }
 

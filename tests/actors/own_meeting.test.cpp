@@ -24,7 +24,8 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-/// All data replicas send all others all they have; sums go in the replicas' order.
+/// Every data replica sends all its gradients to all others; sums are in the order of
+/// replicas.
 class sum_of_all : public own_exchange {
 public:
   explicit sum_of_all(const exchange_place& where) : where_(where) {}
@@ -142,7 +143,7 @@ TEST_CASE("letters of an own meeting that come early wait for their update",
                           mail::own_letter{update, 1, {static_cast<std::byte>(what)}}};
     CHECK(meets.take(std::move(letter)).empty());
   };
-  hear(0, 1); // before it has begun
+  hear(0, 1); // before the begin
   CHECK(told.empty());
   CHECK_FALSE(meets.over(0));
   const auto written = meets.begin(0);
@@ -232,7 +233,7 @@ TEST_CASE("objects of an own exchange are made before, by the caller, each once"
           "[embedding]") {
   auto job = small_job();
   job.replicas = 2;
-  std::vector<std::pair<int, int>> made; // not safe on several threads
+  std::vector<std::pair<int, int>> made; // not safe in several threads
   job.own_exchange = [&](const exchange_place& p) {
     made.emplace_back(p.stage, p.replica);
     return std::make_unique<sum_of_all>(p);
@@ -245,7 +246,7 @@ TEST_CASE("objects of an own exchange are made before, by the caller, each once"
 
 TEST_CASE("a place says where each parameter of its stage stands in the gradients",
           "[embedding]") {
-  // The gradient of a parameter is the only thing that moves it: half of them are set.
+  // Only a parameter's gradient changes the parameter: half of the gradients are set.
   struct by_name : sum_of_all {
     explicit by_name(const exchange_place& p) : sum_of_all(p), place(p) {}
     std::vector<exchange_letter>
@@ -305,7 +306,7 @@ TEST_CASE("a training whose own meeting lets data replicas drift apart says so",
           "[embedding]") {
   struct alone : sum_of_all {
     using sum_of_all::sum_of_all;
-    bool over() const override { return true; } // with its own gradients as they are
+    bool over() const override { return true; } // with local gradients unchanged
     std::vector<exchange_letter> begin(std::span<const std::span<float>>) override {
       return {};
     }

@@ -25,8 +25,8 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-/// Messages that relays have passed on, and those that came to another place than
-/// theirs. Relays have threads, and Catch2's checks may have one.
+/// Messages that relays have passed on, and messages that reached the wrong relay.
+/// Relays have threads, and Catch2's checks may run in one thread.
 struct counts {
   std::atomic<int> activations = 0, gradients = 0, misplaced = 0;
 };
@@ -76,7 +76,8 @@ TEST_CASE("an actor between stages may still hold what it has sent on", "[embedd
   auto job = small_job(GENERATE(gpipe(), one_f_one_b(), pipedream()));
   job.virtual_time = true;
   const auto alone = finished(job);
-  // As if it were told to wait between sending and the end of its handler.
+  // Each relay keeps a handle of the tensor last sent, as a relay does whose thread has
+  // to wait between sending and the end of the handler.
   job.relays = std::make_shared<own_relays>(
     own_relays{[](caf::actor_system& system, const relay_place& where) {
       return system.spawn(
@@ -189,7 +190,7 @@ TEST_CASE("a maker of relays that throws, or makes none, ends the run in words",
 
 TEST_CASE("a relay that sends on what it was not given ends the run and says so",
           "[embedding]") {
-  // At the second activation or gradient in the place between stage 1 and stage 2.
+  // Fails at the second activation or gradient between stage 1 and stage 2.
   const auto failure_by = [](bool forward, auto wrong) {
     auto job = small_job(gpipe());
     job.virtual_time = true;

@@ -37,7 +37,7 @@ std::optional<action> backwards_first(const local_view& view) {
   return *std::ranges::min_element(view.arrived, lower);
 }
 
-/// Forwards as long as it may hold more.
+/// Forwards as long as the rank may hold more.
 std::optional<action> forwards_first(const local_view& view) {
   const bool full = view.held == view.may_hold;
   for (const auto& a : view.arrived)

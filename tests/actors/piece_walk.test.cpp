@@ -24,7 +24,7 @@ constexpr appointment norm(int occasion) {
   return {meeting_kind::norm, occasion};
 }
 
-/// A walk with two kinds of meetings.
+/// Runs the pieces of an action, with two kinds of meetings.
 struct walked {
   meeting_list list() {
     meeting_list result;
@@ -47,14 +47,14 @@ struct walked {
     return result;
   }
 
-  lines log; ///< What began.
+  lines log; ///< Meetings that have begun.
   tiny::fake_meeting sums{"sum", log}, norms{"norm", log};
   piece_walk walk{list()};
   action what{op::backward, 0, 2, 5};
-  numbers written; ///< With the last work.
+  numbers written; ///< In messages, with the last work.
 };
 
-/// Runs the parts of a work; returns their numbers.
+/// Runs the parts of a work; returns the indices of parts that reported an end.
 numbers run(const work& what, numbers& ran) {
   ran.clear();
   for (const auto& part : what.parts) {
@@ -82,7 +82,7 @@ TEST_CASE("an action without meetings is one work", "[piece_walk]") {
   CHECK(all.done() == 1);
   all.run();
   CHECK(ran == 1);
-  CHECK(w.walk.under_way()); // until it has ended
+  CHECK(w.walk.under_way()); // until the work has ended
   CHECK(w.walk.at_work());
   CHECK(w.walk.end_work().empty());
   CHECK_FALSE(w.walk.at_work());
@@ -107,10 +107,10 @@ TEST_CASE("pieces are one work up to the next meeting", "[piece_walk]") {
   CHECK(run(first, ran) == numbers{0, 1});
   CHECK(first.begun == 0);
   CHECK(first.done() == Approx(3 / 28.0));
-  CHECK(w.log.empty()); // before it has ended
+  CHECK(w.log.empty()); // before the work has ended
   CHECK(tiny::numbers_of(w.walk.end_work()) == numbers{0});
   CHECK(w.log == lines{"sum 0"});
-  CHECK(w.walk.can_go_on()); // the next piece does not need it
+  CHECK(w.walk.can_go_on()); // the next piece does not need sum 0
   const auto second = w.next();
   CHECK(run(second, ran) == numbers{2, 3});
   CHECK(second.begun == Approx(3 / 28.0));
@@ -142,7 +142,7 @@ TEST_CASE("meetings begin in the order in which pieces name them", "[piece_walk]
   CHECK(w.begin(std::move(pieces), {sum(3), norm(1)}) == numbers{3, 1});
   CHECK_FALSE(w.walk.can_go_on());
   w.sums.end(3);
-  CHECK_FALSE(w.walk.can_go_on()); // it needs both
+  CHECK_FALSE(w.walk.can_go_on()); // the piece needs both
   w.norms.end(1);
   CHECK(w.walk.can_go_on());
   w.next();
@@ -165,7 +165,7 @@ TEST_CASE("each bucket is told of behind the piece that completes it", "[piece_w
   w.begin(pieces, {}, {.bucket = [&ran](int bucket) { ran.push_back(bucket); }});
   CHECK(run(w.next(), ran) == numbers{-1, 7, -1, -1, 4, 2});
   w.walk.end_work();
-  w.begin(some); // without anybody to tell
+  w.begin(some); // without callbacks
   CHECK(run(w.next(), ran) == numbers{-1, -1, -1});
 }
 
@@ -217,14 +217,14 @@ TEST_CASE("what a piece ended in is said once, and of its own action", "[piece_w
   CHECK(w.walk.take_end() == nothing);
   w.begin({{.share = 0.5, .end = layer_ends}, {.share = 0.5}});
   w.next();
-  CHECK(w.walk.take_end() == nothing); // it has not ended
+  CHECK(w.walk.take_end() == nothing); // the work has not ended
   w.walk.end_work();
   CHECK(w.walk.take_end() == layer_ends);
   CHECK(w.walk.take_end() == nothing);
   w.next();
   w.walk.end_work();
   CHECK(w.walk.take_end() == nothing);
-  w.begin({{.end = shards_meet}}); // nobody asks what it ended in
+  w.begin({{.end = shards_meet}}); // the end of this one is not read
   w.next();
   w.walk.end_work();
   w.begin({{}});
@@ -234,7 +234,7 @@ TEST_CASE("what a piece ended in is said once, and of its own action", "[piece_w
 TEST_CASE("what waits resumes once, when all that it needs is over", "[piece_walk]") {
   walked w;
   w.begin({{.needs = {sum(0)}}}, {sum(0)});
-  CHECK_FALSE(w.walk.resumes()); // it was not said to wait
+  CHECK_FALSE(w.walk.resumes()); // not paused
   w.walk.pause();
   CHECK(w.walk.waits());
   CHECK_FALSE(w.walk.resumes());

@@ -10,16 +10,15 @@
 #include <functional>
 #include <vector>
 
-/// What a run must train, in double: one loop over its microbatches. Layers and samples
-/// are the project's; versions, sums, means, clipping, rates and updates are written
-/// here from their definitions. So are sizes and lengths of microbatches: one with
-/// shorter sequences is a network that never had longer ones.
+/// The training that a run must do, in double: one loop over the microbatches. Layers
+/// and samples are the project's. Versions, sums, means, clipping, rates and updates
+/// are written here from the definitions. So are sizes and lengths of microbatches:
+/// with shorter sequences a microbatch has a network that never had longer ones.
 namespace plain {
 
 class training {
 public:
-  /// When updates are made of which gradients. Microbatches count within a data
-  /// replica.
+  /// The gradients that make each update. Microbatches count within a data replica.
   struct rule {
     int every; ///< Microbatches of each data replica that an update covers.
     /// The version that a stage reads for a microbatch.
@@ -43,14 +42,15 @@ public:
       update(begin, std::min(begin + rule_.every, plan.dims.total()));
   }
 
-  std::vector<double> loss; ///< A minibatch each: the mean over predictions.
-  std::vector<std::vector<std::vector<double>>> versions; ///< Then layers, then values.
+  std::vector<double> loss; ///< One for each minibatch: the mean over predictions.
+  /// Indices: version, layer, value.
+  std::vector<std::vector<std::vector<double>>> versions;
 
 private:
   using buckets = std::vector<std::vector<double>>;
 
-  /// Samples of a microbatch, counted over all data replicas: sizes differ by one, the
-  /// larger come first.
+  /// Samples of a microbatch, counted over all data replicas. Sizes differ by one, and
+  /// larger ones come first.
   std::int64_t samples_of(int microbatch) const {
     const int pieces = plan_.dims.microbatches * plan_.data, k = microbatch % pieces;
     if (plan_.uneven && !plan_.uneven->samples.empty())
@@ -119,7 +119,7 @@ private:
     keep_version();
   }
 
-  /// Of all gradients that are clipped together with a layer's.
+  /// The norm of all gradients that are clipped together with a layer's.
   double norm(const buckets& sum, std::size_t layer) {
     const bool alone = work_.optimizer.scope == troupe::clip_scope::stage;
     double squares = 0;
@@ -130,8 +130,8 @@ private:
     return std::sqrt(squares);
   }
 
-  /// Copies the parameters of a shorter network out of the whole one's, or what it made
-  /// of them back: of positions the first ones.
+  /// Copies the parameters of a shorter network out of the whole network's, or results
+  /// of the shorter network back. Of positions only the first are copied.
   template <class Copy>
   void for_each_common(const troupe::layer<double>& shorter, std::size_t l,
                        const Copy& copy) const {
@@ -141,7 +141,8 @@ private:
   }
 
   /// Adds the gradients of a microbatch's samples; returns the sum over samples of the
-  /// mean loss over their predictions. \param k its number within its data replica
+  /// mean loss over predictions. \param k the microbatch's number within the data
+  /// replica
   double add(int microbatch, int k, buckets& sum) {
     const auto samples = samples_of(microbatch), first = first_of(microbatch);
     const auto length = length_of(microbatch), longest = work_.whole.options.length;

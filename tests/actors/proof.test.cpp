@@ -101,7 +101,7 @@ TEST_CASE("the formula refuses every entry of a record that is changed", "[refus
         rank));
       if (i == 0)
         continue;
-      // Only an update and a forward that does not read what it makes may change
+      // Only an update and a forward that does not read the new version may change
       // places.
       const auto before = right.result.actions[rank][i - 1].what;
       if (before.what != op::update && a.what != op::update)
