@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A watch whose process was stopped between two looks.
+// A watchdog whose process was stopped between two looks.
 
 #include "actors/run/awake_time.hpp"
 

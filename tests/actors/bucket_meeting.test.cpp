@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What data replicas hold that exchange buckets, whatever order their letters come in.
+// The buckets of data replicas after an exchange, in any order of messages.
 
 #include "actors/meetings/bucket_meeting.hpp"
 

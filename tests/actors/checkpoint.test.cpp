@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a run saves between batches, and runs that go on from there: their bits are
-// those of one that never stopped.
+// The state that a run saves between batches, and runs that resume from that state: the
+// bits are those of a run that never stopped.
 
 #include "actors/checkpoints/whole_training.hpp"
 #include "actors/pipeline/stage_pools.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Collectives run by actors in virtual time: what they take, and what they leave.
+// Collectives that actors run in virtual time: the time that each takes, and the arrays
+// that each leaves.
 
 #include "actors/collectives/collective_run.hpp"
 #include "messaging/collective_catalog.hpp"

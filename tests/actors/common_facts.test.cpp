@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What decides the bits of a run is the same in all of its processes and attempts.
+// The facts that decide a run's bits are the same in all processes and attempts.
 
 #include "actors/nodes/common_facts.hpp"
 

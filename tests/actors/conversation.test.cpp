@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a performer says of an action, and in which order. Its meetings are the test's
-// own.
+// The messages that a performer sends about an action, in order. The meetings are
+// fakes.
 
 #include "actors/rank/conversation.hpp"
 

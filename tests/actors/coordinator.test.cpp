@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The coordinator: which answers count, of ranks and of stages.
+// The coordinator: the answers of ranks and of stages that count.
 
 #include "actors/run/coordinator.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who reads the samples of a replica.
+// The actor that reads the samples of a replica.
 
 #include "actors/pipeline/data_source.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whole runs beside their definition in double, at sizes and options drawn at random.
+// Whole runs compared with the definition in double, at random sizes and options.
 
 #include "tests/actors/plain_training.hpp"
 #include "tests/actors/tiny.hpp"

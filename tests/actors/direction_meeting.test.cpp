@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How the directions of a schedule meet at one optimizer shard.
+// The meeting of a schedule's directions at one optimizer shard.
 
 #include "actors/meetings/direction_meeting.hpp"
 

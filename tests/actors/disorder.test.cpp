@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Runs whose devices compute some time after they were asked to, and whose ends are
-// heard late: bits must not depend on that.
+// Runs whose devices start works late, and whose ends are reported late: bits must not
+// depend on such delays.
 
 #include "tests/actors/brittle_layer.hpp"
 #include "tests/actors/meshes.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Trainings within programs that are not ours: jobs, actor systems, layers.
+// Trainings within other programs: jobs, actor systems, layers.
 
 #include "actors/embedding/training.hpp"
 #include "models/network.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every envelope of tiny runs, in the order in which it was opened, as golden text: who
-// changes how actors talk sees here what it changes. To write the files anew, run with
+// Every message of tiny runs, in the order of handling, as golden text: a change of the
+// actors' protocol is visible here. To write the files anew, run with
 // TROUPE_WRITE_GOLDEN=1, and read the difference.
 
 #include "tests/actors/tiny.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the ranks that are here compute with.
+// The devices and memory of the ranks that are here.
 
 #include "actors/run/equipment.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Evaluations see the parameters that each stage had after a batch, and disturb
-// nothing.
+// Evaluations see the parameters that each stage had after a batch, and change no
+// result.
 
 #include "models/plain_loop.hpp"
 #include "tests/actors/meshes.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What an expert asks for when rows come to it, and in which order.
+// The requests of an expert when rows arrive, in order.
 
 #include "actors/experts/expert_core.hpp"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What becomes of rows that stages send to experts, and who is lent what.
+// The rows that stages send to experts, the answers, and the arrays that experts
+// borrow.
 
 #include "actors/meetings/expert_meeting.hpp"
 

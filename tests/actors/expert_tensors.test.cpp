@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What an expert makes of the rows of several data replicas, against its layer on all
-// rows at once.
+// The results of an expert for rows of several data replicas, compared with the
+// expert's layer on all rows at once.
 
 #include "actors/experts/expert_tensors.hpp"
 

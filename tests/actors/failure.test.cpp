@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What happens when something goes wrong, or when the run is told to end.
+// Runs in which something fails, or which end early.
 
 #include "actors/checkpoints/whole_training.hpp"
 #include "actors/pipeline/stage_pools.hpp"

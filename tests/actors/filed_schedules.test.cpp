@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Schedules that stand in files, performed by actors: PyTorch's own, and odd ones.
+// Schedules from files, run by actors: PyTorch's own, and unusual ones.
 
 #include "actors/proof/proof.hpp"
 #include "schedules/files/schedule_file.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How much memory there is, by files as the kernel writes them.
+// The free memory of a machine, by files as the kernel writes.
 
 #include "actors/run/free_memory.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Texts that stages write, beside a plain loop which reads every text from its
-// beginning for each token and keeps nothing.
+// Texts that stages generate, compared with a plain loop. For each token the loop reads
+// the whole text again, and keeps nothing.
 
 #include "actors/inference/generation_run.hpp"
 #include "models/random.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which ranks make groups whose GPUs exchange arrays: as pictures of small meshes say.
+// The ranks that make groups whose GPUs exchange arrays, as pictures of small meshes
+// show.
 
 #include "actors/plan/gpu_groups.hpp"
 

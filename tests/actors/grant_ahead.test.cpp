@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Passes that are granted while others are under way: what a scheduler grants, and what
-// a stage makes of it.
+// Passes that are granted while others are under way: the grants of a scheduler, and
+// the work of a stage.
 
 #include "tests/actors/scheduled.hpp"
 #include "tests/actors/staged.hpp"

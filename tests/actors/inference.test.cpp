@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stages that run forwards alone: what each may begin, and evaluations through them.
+// Stages that run only forwards: the forwards that each may begin, and evaluations
+// through such stages.
 
 #include "actors/inference/evaluation_run.hpp"
 #include "actors/inference/inference_stage_core.hpp"

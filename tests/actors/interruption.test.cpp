@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A run that is told to end: what it leaves behind is a network that was.
+// A run that is ended early: the result is a network that existed after some update.
 
 #include "actors/proof/replay.hpp"
 #include "tests/actors/brittle_data.hpp"
@@ -66,8 +66,8 @@ run_result interrupted_after(run_plan plan, int works) {
   return result;
 }
 
-/// Runs a plan on devices of random speed, and interrupts the run after the given
-/// number of rounds of handlers: with two passes under way, or one in line.
+/// Runs a plan on devices of random speed. Interrupts the run after the given number of
+/// rounds of handlers: with two passes under way, or one in line.
 run_result interrupted_in_disorder(run_plan plan, int rounds) {
   std::atomic<bool> interrupted = false;
   auto disorder = tiny::disorder_of(static_cast<std::uint64_t>(rounds));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Steps that data replicas keep: where a node is lost the others have all of the last
-// one, and a run goes on from there to the bits of one that nothing befell.
+// Steps that data replicas keep. When a node is lost, the other nodes hold the whole
+// last step. A run that resumes there has the bits of an undisturbed run.
 
 #include "actors/checkpoints/whole_training.hpp"
 #include "actors/nodes/node_places.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What data replicas hold that share layers out, whatever order their letters come in.
+// The layers of data replicas that share layers out, in any order of messages.
 
 #include "actors/meetings/layer_meeting.hpp"
 
@@ -39,7 +39,7 @@ array gradient_of(int data, int microbatch, int layer) {
   return result;
 }
 
-/// A data replica that holds a share of each layer: runs backwards layer by layer, with
+/// A data replica that holds a share of each layer. Backwards run layer by layer, with
 /// buffers for two layers, as the picture of weave.hpp says.
 class layer_member {
 public:

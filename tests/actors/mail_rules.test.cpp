@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Mail of another process that no actor of the run can have sent.
+// Messages of another process that no actor of the run can have sent.
 
 #include "actors/nodes/mail_rules.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The mail of a node's actors: what leaves when a run ends.
+// The messages of a node's actors: those that are sent when a run ends.
 
 #include "actors/nodes/mailroom.hpp"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a member of a collective counts of what it sends, and whom it waits for.
+// A member of a collective: counts of sent messages, and the members that this one
+// waits for.
 
 #include "actors/collectives/member_core.hpp"
 

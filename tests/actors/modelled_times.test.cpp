@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The times that a run would have taken with one device a rank. Runs in virtual time
-// are the oracle: there each rank has one, so what is modelled of them is what was.
+// The times that a run would have taken with one device for each rank. Runs in virtual
+// time are the oracle: each rank has a device, so modelled times must equal the run's
+// own.
 
 #include "actors/run/modelled_times.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a leader learns of its nodes' clocks, probe by probe.
+// The offsets that a leader learns of node clocks, probe by probe.
 
 #include "actors/nodes/inbox.hpp"
 #include "actors/nodes/roll_call.hpp"

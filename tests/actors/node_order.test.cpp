@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The order in which runs ask nodes to play: of several runs that want the same nodes
-// each gets all of them in the end.
+// The order in which runs request nodes: of several runs that want the same nodes, each
+// gets all nodes in the end.
 
 #include "actors/nodes/node_order.hpp"
 

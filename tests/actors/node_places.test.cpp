@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which node plays which rank, and what cannot be placed.
+// The node of each rank, and maps that are refused.
 
 #include "actors/nodes/node_places.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Runs that several nodes play: their bits are those of one process.
+// Runs over several nodes: the bits are those of one process.
 
 #include "tests/actors/nodes.hpp"
 

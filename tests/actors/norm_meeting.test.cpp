@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How optimizer shards find the norm of all gradients.
+// The meeting in which optimizer shards find the norm of all gradients.
 
 #include "actors/meetings/norm_meeting.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What an optimizer shard asks for, in which order, and what it makes of gradients.
+// The requests of an optimizer shard, in order, and the results from gradients.
 
 #include "actors/updates/optimizer_core.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whatever the user's own things throw ends as one sentence, and nothing leaves
-// train().
+// Any exception of user code becomes one sentence of the result, and no exception
+// leaves train().
 
 #include "tests/actors/brittle_data.hpp"
 #include "tests/actors/embedded.hpp"

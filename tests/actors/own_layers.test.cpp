@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Networks of layers of the user's own.
+// Networks with layers that a user defines.
 
 #include "models/own_layer.hpp"
 #include "tests/actors/embedded.hpp"

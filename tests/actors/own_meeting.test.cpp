@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Meetings of the user's own between data replicas.
+// Meetings between data replicas that a user defines.
 
 #include "actors/meetings/own_meeting.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Actors of the user's own between stages.
+// Actors of the user between stages.
 
 #include "actors/mail/relay.hpp"
 #include "tests/actors/embedded.hpp"
@@ -76,7 +76,7 @@ TEST_CASE("an actor between stages may still hold what it has sent on", "[embedd
   auto job = small_job(GENERATE(gpipe(), one_f_one_b(), pipedream()));
   job.virtual_time = true;
   const auto alone = finished(job);
-  // Each relay keeps a handle of the tensor last sent, as a relay does whose thread has
+  // Each relay keeps a handle of the tensor last sent. So does a relay whose thread has
   // to wait between sending and the end of the handler.
   job.relays = std::make_shared<own_relays>(
     own_relays{[](caf::actor_system& system, const relay_place& where) {

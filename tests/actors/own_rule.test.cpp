@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Local rules of one's own, performed by actors.
+// Local rules that a user defines, run by actors.
 
 #include "actors/proof/proof.hpp"
 #include "schedules/check.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How an action is walked through: what becomes one work, what begins when, and when it
-// waits. Its meetings are the test's own.
+// The pieces of an action: the pieces that become one work, the meetings that begin
+// with each, and the pauses. The meetings are fakes.
 
 #include "actors/rank/piece_walk.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Placements and programs that no schedule of the catalog has, performed by actors.
+// Placements and programs that no schedule of the catalog has, run by actors.
 
 #include "actors/proof/proof.hpp"
 #include "actors/run/modelled_times.hpp"

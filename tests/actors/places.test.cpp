@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where stages and optimizer shards stand in lists of all.
+// The indices of stages and optimizer shards in lists of all.
 
 #include "actors/plan/places.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every proof is shown to refuse: what is true, with one thing changed. Here what one
-// pipeline computed and recorded.
+// Each proof must refuse a true record with one thing changed: here the computations
+// and the record of one pipeline.
 
 #include "actors/proof/proof.hpp"
 

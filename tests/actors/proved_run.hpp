@@ -13,13 +13,13 @@
 
 namespace tiny {
 
-/// A run, what it was to be, and the rule that was asked for.
+/// A run, its plan, and the published rule that was asked for.
 struct proved_run {
   run_plan plan;
   run_result result;
   std::optional<published::rule> by;
 
-  /// What the proofs that fail say, a line each.
+  /// The messages of the proofs that fail, one line each.
   std::string refusals() const {
     std::string text;
     for (const auto& p : prove(plan, result, by))
@@ -55,7 +55,7 @@ inline run_plan sharded(const schedule& sch) {
   return plan;
 }
 
-/// Schedules whose updates see the gradients of all stages before.
+/// Schedules of every kind of update: flush, double-buffered, stashing, local rule.
 inline std::vector<schedule> all_kinds() {
   return {gpipe(),     one_f_one_b(), chimera(),          two_bw(),
           pipedream(), pipedream(3),  pipedream(1, true), ampnet(3, 2)};
@@ -69,7 +69,7 @@ inline std::string is_instead(double is, double should_be) {
   return " is " + exact(is) + " instead of " + exact(should_be);
 }
 
-/// A parameter of the second stage, and where it is.
+/// A parameter of the second stage, and its place in the buckets.
 struct place {
   std::size_t layer;
   const parameter* what;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The published formulas: against the papers' numbers, and the catalog against them.
+// The published formulas: compared with the papers' numbers, and the catalog compared
+// with the formulas.
 
 #include "actors/proof/published.hpp"
 
@@ -28,7 +29,7 @@ std::vector<int> of_stages(const Formula& formula, const rule& by, const shape& 
   return result;
 }
 
-/// What each rank holds.
+/// The activations that each rank holds.
 std::vector<int> held(const rule& by, const shape& dims) {
   std::vector<int> result;
   for (int rank = 0; rank < published::ranks(by, dims); ++rank)
@@ -36,14 +37,14 @@ std::vector<int> held(const rule& by, const shape& dims) {
   return result;
 }
 
-/// B is I and W.
+/// B takes as long as I and W together.
 std::optional<published::batch_time> time_of(const rule& by, const shape& dims,
                                              std::int64_t f, std::int64_t i,
                                              std::int64_t w) {
   return published::time_of_batch(by, dims, {f, i + w, i, w});
 }
 
-/// B is twice as long as each half.
+/// B takes twice as long as each half.
 std::optional<published::batch_time> time_of(const rule& by, const shape& dims,
                                              std::int64_t f, std::int64_t b) {
   return published::time_of_batch(by, dims, {f, b, b / 2, b / 2});
@@ -265,7 +266,7 @@ TEST_CASE("a rule is found by what a user typed", "[published]") {
   CHECK_FALSE(published::find("mine", {}));
   for (const auto& [sch, by] : catalog_with_rules())
     CHECK(rule_of(sch)->forward_doubling == by.forward_doubling);
-  // What the catalog makes of it is the same, also of nothing.
+  // The catalog's schedule gives the same values as the formula, including no value.
   for (const auto& entry : catalog()) {
     const std::string name{entry.name};
     if (!published::find(name, {})) // no paper's

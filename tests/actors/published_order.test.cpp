@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// AMPNet's rule, for which no formula stands: what it takes and refuses of a record.
+// AMPNet's rule, for which no formula is published: records that the check accepts and
+// refuses.
 
 #include "actors/proof/published_order.hpp"
 
@@ -86,7 +87,7 @@ TEST_CASE("ampnet's rule refuses every other choice", "[published]") {
   SECTION("an action that begins later than it could") {
     ++first[7].start;
     CHECK_THAT(breach(stages), ContainsSubstring("B2 began at 8 ns"));
-    CHECK(breach(stages, false).empty()); // nobody knows when something arrived
+    CHECK(breach(stages, false).empty()); // arrival times are unknown
   }
   SECTION("an action before its input") {
     first[2] = {op::backward, 0, 2, 4};

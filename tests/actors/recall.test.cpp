@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is left of a run that has lost processes: whom the manager asks, what it takes,
-// and when it gives up.
+// The state that survives in a run that has lost processes. The run loop asks replicas,
+// counts answers, and stops waiting at some time.
 
 #include "actors/checkpoints/whole_training.hpp"
 #include "actors/pipeline/stage_pools.hpp"
@@ -21,7 +21,7 @@ using texts = std::vector<std::string>;
 
 namespace {
 
-/// Processes elsewhere, a rank each, of which some are lost.
+/// Processes elsewhere, one for each rank, of which some are lost.
 class some_lost : public distant_run {
 public:
   explicit some_lost(std::set<int> lost) : lost_(std::move(lost)) {}
@@ -51,7 +51,7 @@ private:
   std::set<int> lost_;
 };
 
-/// One stage with three data replicas, a rank each, that has kept the second step and
+/// One stage with three data replicas, a rank each, which kept the second step and then
 /// failed.
 struct failed_run {
   explicit failed_run(std::set<int> lost) : others(std::move(lost)) {
@@ -62,7 +62,7 @@ struct failed_run {
     run.board.post_checkpoint(2);
   }
 
-  /// What a data replica has kept: every value is its number.
+  /// The state that a data replica has kept: every value is the replica's number.
   mail::recalled kept(int data, int batches = 2, float value = -1) {
     const position where{data, 0, 0};
     const auto bound = kept_copies(run.plan, where);
@@ -80,12 +80,12 @@ struct failed_run {
     return {std::move(result)};
   }
 
-  /// Recalls, when all stages have copied and then the run has failed.
+  /// Fetches the kept state, when all stages have copied and then the run has failed.
   tl::expected<std::shared_ptr<const saved_training>, std::string>
   recall(const tiny::lone_run::hears& answer) {
     const auto manager = run.managed([this, answer](const std::string& what) {
       if (what == "keep") {
-        run.board.post_copied(); // nobody hears of it before the run has failed
+        run.board.post_copied(); // posted, and the run fails at once
         run.board.post_failure("a node is lost");
       } else {
         answer(what);
@@ -108,7 +108,7 @@ TEST_CASE("the first data replica that is there is asked for what it kept",
   failed_run one{{0}};
   const auto found = one.recall([&](const std::string& what) {
     if (what == "recall 2 of 1") {
-      one.run.board.post_recalled(one.kept(2)); // another replica: nobody asked
+      one.run.board.post_recalled(one.kept(2)); // another replica: was not asked
       one.run.board.post_recalled(one.kept(1));
     }
   });
@@ -164,7 +164,7 @@ TEST_CASE("nobody is asked where nobody is lost, or the user has had enough",
   }));
 }
 
-// Else a run that goes on from there would never make it.
+// Otherwise a run that resumes from that step would never make the evaluation.
 TEST_CASE("a step counts as kept when its evaluation is done", "[manager]") {
   tiny::lone_run run{clock_kind::real};
   run.plan.keep_steps = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Forwards that run again before their backwards: the same bits, in less memory, for
-// the time of a forward more.
+// the time of one more forward.
 
 #include "actors/pipeline/stage_pools.hpp"
 #include "actors/proof/proof.hpp"
@@ -42,7 +42,7 @@ nanoseconds makespan(schedule sch, const shape& dims, recomputation how,
   return finished(plan).sums.makespan;
 }
 
-/// How often each action of one kind is in a record.
+/// Each action of one kind in a record, as often as the action ran.
 std::vector<action> all_of(op what, const record& ran) {
   std::vector<action> result;
   for (const auto& row : ran)
@@ -53,7 +53,8 @@ std::vector<action> all_of(op what, const record& ran) {
   return result;
 }
 
-/// A run that recomputes has the bits of one that keeps all, and proves itself.
+/// A run that recomputes has the bits of a run that keeps all activations, and proves
+/// its record.
 void check_same_bits(run_plan plan, const run_result& all, recomputation how,
                      int units) {
   plan.sch.recomputes = how;
@@ -130,7 +131,7 @@ TEST_CASE("a stage that recomputes keeps no stash but one", "[recompute]") {
   CHECK(kept.stashes == 16);
   CHECK(again.stashes == 1);
   CHECK(again.bytes() < kept.bytes());
-  plan.sch = zb_h2(); // those between I and W stay
+  plan.sch = zb_h2(); // activations between I and W stay
   plan.sch.recomputes = recomputation::late;
   CHECK(pools_of(plan, {}).stashes == plan.bounds_of({0, 0}).split_backward + 1);
 }
@@ -162,19 +163,20 @@ TEST_CASE("recomputation takes a forward more of each backward", "[recompute]") 
   CHECK(makespan(one_f_one_b(), {4, 8}, late) == (8 + 3) * (1 + 2 + 1) * ms);
   CHECK(makespan(zb_h1(), {1, 4}, late) == 4 * (1 + 2 + 1) * ms); // with I, not with W
   CHECK(makespan(dualpipe(), {2, 4}, late) == 4 * (1 + 2 + 1) * ms); // also in pairs
-  // Blocks take as much: what is not the recomputation's is the backward's.
+  // Blocks take as much time: the parts that the recomputation does not run, the
+  // backward runs.
   for (const int units : {1, 2, 3})
     CHECK(makespan(one_f_one_b(), {4, 8}, late, units) == (8 + 3) * (1 + 2 + 1) * ms);
 }
 
 TEST_CASE("a rank that waits for a gradient runs the forward again meanwhile",
           "[recompute]") {
-  // rank 0  F0 .  .  .  .  R0 B0 =        R0 F0 while rank 1 is at R0 and B0
+  // rank 0  F0 .  .  .  .  R0 B0 =        R0 F0 while rank 1 runs R0 and B0
   // rank 1  .  F0 R0 B0 =
   const auto late = recomputation::late, ahead = recomputation::ahead;
   CHECK(makespan(gpipe(), {2, 1}, late) == 8 * ms);
   CHECK(makespan(gpipe(), {2, 1}, ahead) == 7 * ms);
-  // Of four stages each but the last hides it.
+  // Of four stages, each but the last hides the recomputation.
   CHECK(makespan(gpipe(), {4, 1}, late) == (4 + 4 * 3) * ms);
   CHECK(makespan(gpipe(), {4, 1}, ahead) == (4 + 3 + 3 * 2) * ms);
   // Two of four blocks: half of a forward is ahead, the rest in the backward.
@@ -236,8 +238,8 @@ TEST_CASE("a pair takes as long as its two, in tensor shards and beside experts"
   const auto sch = dualpipe();
   auto plan = tiny::training_on(mesh, sch, {2, 6, 1}, clock_kind::virtual_time);
   plan.cost = costs_by_operations();
-  plan.work->batch = 2 * mesh.data * 6; // microbatches alike
-  // What an action of a stage takes by itself; one in two halves is their sum.
+  plan.work->batch = 2 * mesh.data * 6; // equal microbatches
+  // The time of each action of a stage alone; an action in two halves takes the sum.
   std::map<std::pair<op, int>, nanoseconds> alone;
   std::map<std::pair<int, int>, nanoseconds> in_pairs; // by stages
   const auto result = finished(plan);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is kept of a run, however long it is.
+// The record of a run, for runs of any length.
 
 #include "actors/run/recorder.hpp"
 
@@ -23,8 +23,8 @@ void add_numbers(bounded_list<std::int64_t>& to, int count) {
     to.add(i, [](std::int64_t& a, std::int64_t b) { a += b; });
 }
 
-/// The losses of a run as they come: of each microbatch its number, in an order that is
-/// a little off.
+/// The losses of a run in the order of arrival: each microbatch has its number as loss,
+/// and some come out of order.
 std::vector<mail::microbatch_loss> losses_of(const run_plan& plan) {
   std::vector<mail::microbatch_loss> result;
   const auto rows = static_cast<double>(plan.work->whole.rows);
@@ -53,7 +53,8 @@ TEST_CASE("a bounded list is complete until it is full, then of pairs", "[record
           == std::int64_t{count} * (count + 1) / 2);
     CHECK(entries.size() <= 8);
     CHECK((count < 8 || entries.size() > 4));
-    for (std::size_t i = 0; i + 1 < entries.size(); ++i) { // those of an entry in a row
+    // each entry sums numbers that follow one another
+    for (std::size_t i = 0; i + 1 < entries.size(); ++i) {
       const auto n = list.every(), first = static_cast<std::int64_t>(i) * n;
       CHECK(entries[i] == n * first + n * (n + 1) / 2);
     }
@@ -117,7 +118,7 @@ TEST_CASE("losses that have not come are counted, and one that comes twice is on
   CHECK(told_without({})->losses().size() == 5);
   const auto gaps = told_without({7, 12, 19});
   CHECK(gaps->missing(true) == 3);
-  CHECK(gaps->missing(false) == 2); // the user may have ended it before the last
+  CHECK(gaps->missing(false) == 2); // the user may have ended the run before the last
   CHECK(gaps->losses().size() == 1);
 }
 
@@ -156,7 +157,7 @@ TEST_CASE("losses of a long run are means of neighbours, weighted by samples",
     bounded.add(loss);
     bounded.ended(loss.microbatch, 10 * loss.microbatch);
   }
-  CHECK(complete.ends().empty()); // nobody knows
+  CHECK(complete.ends().empty()); // some times are unknown
   CHECK(complete.losses().size() == 30'000);
   const auto losses = bounded.losses();
   const auto samples = bounded.samples();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Proofs of runs of several replicas or tensor shards are shown to refuse, and those of
-// what optimizers did.
+// Proofs of runs with several replicas or tensor shards, and proofs of optimizers: each
+// must refuse a changed record.
 
 #include "actors/proof/proof.hpp"
 #include "actors/run/whole_weights.hpp"
@@ -130,7 +130,7 @@ TEST_CASE("update by update, what rounding cannot explain is refused", "[refusal
   const auto sch = GENERATE(one_f_one_b(), pipedream(2));
   auto run = run_of(sharded(sch));
   REQUIRE(run.refusals().empty());
-  auto& after = run.result.versions[1]; // what the second update made
+  auto& after = run.result.versions[1]; // the result of the second update
   SECTION("a gradient that was summed twice") {
     const auto gain = called(run.plan, "transformer.h.2.ln_1.weight");
     for (std::size_t i = 0; i < 8; ++i)
@@ -141,7 +141,7 @@ TEST_CASE("update by update, what rounding cannot explain is refused", "[refusal
   }
   SECTION("a shard whose part is missing") {
     const auto matrix = called(run.plan, "transformer.h.1.mlp.c_proj.weight");
-    for (std::size_t i = 0; i < 16 * 8; ++i) // half of its rows
+    for (std::size_t i = 0; i < 16 * 8; ++i) // half of the layer's rows
       matrix.in(after.gradients, i) = 0;
     CHECK_THAT(run.refusals(),
                ContainsSubstring("replay: at update 2, stage 0: gradient of "

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Data replicas: several pipelines that sum their gradients.
+// Data replicas: several pipelines that sum gradients.
 
 #include "actors/pipeline/stage_pools.hpp"
 #include "actors/proof/proof.hpp"
@@ -128,17 +128,17 @@ TEST_CASE("replicas of one pipeline lose and learn what the pipeline alone does"
 
 TEST_CASE("an exchange by buckets hides behind the backward", "[replicas]") {
   // A ring of two sends half the gradients twice.
-  CHECK(std::abs(makespan_ms(0, 1) - 30) < 1e-4); // there is always something to send
+  CHECK(std::abs(makespan_ms(0, 1) - 30) < 1e-4); // a message is never empty
   CHECK(makespan_ms(12, 1) == 30 + 12);
-  // Of 20 buckets each is on its way when its twentieth of the backward is over.
+  // Of 20 buckets each is sent when a twentieth of the backward has ended.
   const double hidden = 30 + 12 - makespan_ms(12, 20);
   CHECK(hidden >= 0.6 * 12);
 }
 
 TEST_CASE("messages of sums that a rank handles while it computes are counted",
           "[replicas]") {
-  // Each replica hears a chunk to add and one that is summed, of every bucket. Only
-  // those of the buckets that are complete at the end come when the backward is over.
+  // Of every bucket each replica receives a chunk to add and a chunk that is summed.
+  // Only messages of buckets that complete at the end come after the backward.
   const auto hidden = batch_of(12, 20);
   CHECK(hidden.summed == 2 * 2 * 20);
   CHECK(hidden.summed_at_work >= 2 * 2 * 18);
@@ -154,8 +154,8 @@ TEST_CASE("an exchange that is longer than the backward hides the backward",
 }
 
 TEST_CASE("what ZeRO 2 and 3 send layer by layer hides behind passes", "[replicas]") {
-  // Of two replicas each sends half of a layer in each collective: ZeRO 2 sums in the
-  // backward and gathers at the update, behind which there is nothing to hide.
+  // Each of two replicas sends half of a layer in each collective. ZeRO 2 sums in the
+  // backward and gathers at the update, where no computation can hide the gather.
   const double zero2 = makespan_ms(12, 20, 2, "zero2");
   CHECK(30 + 6 + 6 - zero2 >= 0.6 * 6);
   // ZeRO 3 gathers in the forward and in the backward, and sums in the backward.

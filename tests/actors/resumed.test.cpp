@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Resumed runs together with what came later: nodes, checkpoints, evaluations and kept
-// steps.
+// Resumed runs combined with nodes, checkpoints, evaluations and kept steps.
 
 #include "actors/checkpoints/whole_training.hpp"
 #include "tests/actors/meshes.hpp"
@@ -20,14 +19,15 @@ namespace {
 
 constexpr int steps = 6;
 
-/// What a run gives its caller, by the batches of the training.
+/// The values that a run passes to callbacks, by the batches of the training.
 struct observed_run {
   run_result result;
   std::map<int, std::shared_ptr<const saved_training>> saved;
   std::vector<int> evaluated;
 };
 
-/// Performs a plan on so many nodes, which have one of all steps; 0: in this process.
+/// Runs a plan on the given number of nodes, each of which has a plan of all steps; 0:
+/// in this process.
 observed_run observe(const run_plan& plan, int nodes, const run_plan& of_nodes) {
   observed_run seen;
   const run_callbacks told{
@@ -48,7 +48,7 @@ observed_run observe(const run_plan& plan, int nodes, const run_plan& of_nodes) 
   return seen;
 }
 
-/// Multiples of `every` behind `before`, up to the end of the training.
+/// Multiples of `every` after `before`, up to the end of the training.
 std::vector<int> due(int before, int every) {
   std::vector<int> result;
   for (int batches = before + 1; every > 0 && batches <= steps; ++batches)

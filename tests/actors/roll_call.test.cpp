@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Nodes that are lost before a run begins: which of them are losses, and which a user's
-// mistakes.
+// Nodes that are lost before a run begins: losses, and mistakes of the user.
 
 #include "messaging/links/expects_tls.hpp"
 #include "tests/actors/nodes.hpp"
@@ -31,7 +30,7 @@ public:
   void close() override {}
 };
 
-/// How a wait for nodes ends.
+/// The failure with which a wait for nodes ends.
 node_failure failure_of(roll_call& nodes, step how_far = step::ready) {
   try {
     nodes.await(how_far, nullptr);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who exists in a run.
+// The actors that exist in a run.
 
 #include "actors/run/roster.hpp"
 
@@ -12,7 +12,7 @@ namespace troupe::roster_test {
 
 namespace {
 
-/// How many actors a plan has, in virtual time; all are dismissed afterwards.
+/// The number of actors of a plan, in virtual time; all actors end afterwards.
 std::size_t actors_of(const run_plan& made) {
   const auto plan = std::make_shared<const run_plan>(made);
   mail_meter meter;
@@ -37,7 +37,7 @@ std::size_t actors_of(const run_plan& made) {
   CHECK(house->actors() == 0);
   all.clear();
   if (house->actors() > 0)
-    (void)house.release(); // it would wait for them
+    (void)house.release(); // the runtime would wait for them
   return count;
 }
 
@@ -48,8 +48,9 @@ run_plan by(const std::string& exchange) {
 
 } // namespace
 
-// Besides a recorder and a coordinator: schedulers, stages, optimizer shards, a data
-// source for each pipeline, then servers, each with a scheduler, or experts.
+// Besides a recorder and a coordinator there are schedulers, stages, optimizer shards,
+// and a data source for each pipeline. Then come servers, each with a scheduler, or
+// experts.
 TEST_CASE("a run has the actors of its table, and all of them go when told",
           "[roster]") {
   CHECK(actors_of(by("ring")) == 2 + 6 + 6 + 6 + 2);

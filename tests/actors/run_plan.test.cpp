@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who holds which share of what, by the plan alone.
+// The holder of each share, by the plan alone.
 
 #include "actors/plan/run_plan.hpp"
 
@@ -15,7 +15,7 @@ namespace troupe::run_plan_test {
 TEST_CASE("the data replicas that sum a bucket share it out, and others have nothing "
           "of it",
           "[run_plan]") {
-  // Experts 0 and 1 stand with the even data replicas, 2 and 3 with the odd ones.
+  // Even data replicas host experts 0 and 1, odd ones host 2 and 3.
   const auto plan =
     tiny::training_on({.data = 6, .expert = 2, .exchange = "zero1", .experts = true},
                       gpipe(), {1, 4, 1}, clock_kind::virtual_time);

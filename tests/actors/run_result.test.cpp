@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is put together of a run that has ended.
+// The result that is put together when a run has ended.
 
 #include "actors/run/run_result.hpp"
 
@@ -13,7 +13,7 @@ namespace troupe::run_result_test {
 
 namespace {
 
-/// What is measured of a run that nobody has played, after what `happens`.
+/// The measurements of a run without messages, after `happens` has changed the parts.
 template <class Happens>
 run_result after(const run_plan& plan, const Happens& happens) {
   wall_clock wall;

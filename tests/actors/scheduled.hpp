@@ -36,7 +36,7 @@ struct scheduled {
     core.hear(mail::paused{{.what = of(what, microbatch)}, {who, where}});
   }
 
-  /// What it grants now, and to whom if not to the stage; "" if nothing.
+  /// The action granted now, with the receiver if that is not the stage; "" if none.
   std::string grant() {
     const auto g = core.grant();
     if (!g)
@@ -46,7 +46,7 @@ struct scheduled {
     return to_string(g->what) + names[static_cast<int>(g->who.what)];
   }
 
-  /// Grants all that it may, and ends the first of that, as long as there is any.
+  /// Grants all possible actions, and ends the first of those, as long as any is left.
   std::vector<std::string> run_ahead() {
     std::vector<std::string> result;
     std::deque<scheduler_core::granted> under_way;
@@ -63,7 +63,7 @@ struct scheduled {
     return result;
   }
 
-  /// Grants and ends, as long as something is granted.
+  /// Grants and ends actions, as long as any is granted.
   std::vector<std::string> run() {
     std::vector<std::string> result;
     for (auto g = core.grant(); g; g = core.grant()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a scheduler grants, to whom, and what it holds back.
+// The grants of a scheduler: actions, receivers, and actions that are held back.
 
 #include "tests/actors/scheduled.hpp"
 
@@ -64,14 +64,14 @@ TEST_CASE("an update goes to the stage, and when it has waited to the optimizer 
   s.pause(u, 1);
   CHECK(s.core.has_choice());
   CHECK(s.grant().empty());
-  s.arrive(f, 2); // who does not read the version goes on
+  s.arrive(f, 2); // a stage that does not read the version continues
   s.arrive(b, 2);
   CHECK(s.grant() == "F2");
   s.done(f, 2);
   s.arrive(f, 3);
   CHECK(s.grant() == "F3");
   s.done(f, 3);
-  CHECK(s.grant().empty()); // a backward would sum where the update reads
+  CHECK(s.grant().empty()); // a backward would add to sums that the update reads
   s.arrive(u, 1);
   CHECK(s.grant() == "U1 by the optimizer");
   s.done(u, 1);
@@ -100,7 +100,7 @@ TEST_CASE("while an action waits only updates go first", "[scheduler]") {
   s.arrive(u, 1);
   CHECK(s.grant() == "U1 by the optimizer");
   s.arrive(f, 2);
-  CHECK(s.grant().empty()); // the device is taken
+  CHECK(s.grant().empty()); // the device is busy
   s.done(u, 1);
   CHECK(s.grant() == "F2");
   s.done(f, 2);
@@ -149,12 +149,12 @@ TEST_CASE("experts go before everything else, in the order in which they arrive"
   expert(7);
   expert(3);
   CHECK(s.grant() == "F7 by an expert");
-  CHECK(s.grant().empty()); // the device is taken
+  CHECK(s.grant().empty()); // the device is busy
   s.core.hear(mail::done{{.what = s.of(f, 7)}, {role::expert, s.where, 0}});
   CHECK(s.grant() == "F3 by an expert");
   s.core.hear(mail::done{{.what = s.of(f, 3)}, {role::expert, s.where, 0}});
   CHECK(s.grant() == "F0");
-  s.pause(f, 0); // it asks experts
+  s.pause(f, 0); // the stage asks experts
   expert(0);
   CHECK(s.grant() == "F0 by an expert");
 }
@@ -191,7 +191,7 @@ TEST_CASE("a run that is stopped ends after an update that all can reach",
   const auto begun = s.core.freeze();
   CHECK(begun.rank == 0);
   CHECK(begun.count == 1);
-  CHECK(s.grant().empty()); // all its stages are at the stop
+  CHECK(s.grant().empty()); // all stages of the rank wait at the stop
   s.core.hear(mail::stop_after{2});
   CHECK_FALSE(s.core.finished());
   CHECK(s.run() == lines{"F1", "B1", "U1"});

@@ -16,17 +16,17 @@ namespace tiny {
 
 using namespace troupe;
 
-/// What a seed chooses.
+/// Random numbers of a seed.
 using seeded = std::mt19937_64;
 
 inline std::uint64_t up_to(seeded& dice, std::uint64_t most) {
   return dice() % (most + 1);
 }
 
-/// A device as a thread or a stream is one, but repeatable: whoever enqueues work goes
-/// on, the arithmetic of each part happens some time later, and its end is heard later
-/// still. One work after another, in the order of their turns; their ends likewise. It
-/// takes two actions at once.
+/// A device that behaves like a thread or a stream, but repeatably. The sender of work
+/// continues at once. The arithmetic of each part happens later, and the end is
+/// reported later still. Works run one after another, in the order of turns, and so do
+/// the reports of ends. The device accepts two actions at once.
 class seeded_device : public device {
 public:
   seeded_device(virtual_clock& clock, std::shared_ptr<seeded> dice)
@@ -71,7 +71,7 @@ private:
 
   void start() {
     if (!now_)
-      return; // it was stopped
+      return; // the device was stopped
     now_->end.start = clock_.now();
     compute(now_->what.what.run);
     later([this] { go_on(); });
@@ -115,7 +115,7 @@ private:
   bool stopped_ = false;
 };
 
-/// Such devices, and handlers that run between their works in any number.
+/// Such devices, and random numbers of handlers between works.
 inline virtual_disorder disorder_of(std::uint64_t seed) {
   const auto dice = std::make_shared<seeded>(seed);
   return {.make_device =

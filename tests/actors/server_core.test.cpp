@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A parameter server without its mailbox: one push after another, and whom it lets
+// A parameter server without a mailbox: one push after another, and the replicas that
 // wait.
 
 #include "actors/updates/server_core.hpp"
@@ -72,7 +72,7 @@ TEST_CASE("a server applies pushes one by one, in the order in which they come",
     == lines{"computes U0", "writes pulled from server 0", "done U0", "arrived U0"});
   CHECK(s.applied() == std::vector{0});
   CHECK(s.applied() == std::vector{1});
-  CHECK(s.port.news().back() == "done U0"); // and nothing arrives any more
+  CHECK(s.port.news().back() == "done U0"); // and no push arrives any more
 }
 
 TEST_CASE("a server has given a version's buffers back when it answers", "[server]") {

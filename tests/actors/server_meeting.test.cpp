@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How an optimizer shard pushes to all parameter servers of its stage.
+// The meeting in which an optimizer shard pushes to all parameter servers of the stage.
 
 #include "actors/meetings/server_meeting.hpp"
 
@@ -21,7 +21,7 @@ TEST_CASE("every server gets a push of the bytes of its share, and all must answ
     return mail::push{
       .data = 1, .samples = 5, .factor = 0.5, .gradients = {}, .to = {}};
   });
-  CHECK(pushes == 0); // before it goes
+  CHECK(pushes == 0); // before the begin
   const auto out = meets.begin(server_meeting::answered);
   CHECK(pushes == 1); // and the same to all
   REQUIRE(out.size() == 3);

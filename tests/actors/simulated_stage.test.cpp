@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The pieces of a stage where nothing is computed.
+// The pieces of a stage in a simulation, which computes nothing.
 
 #include "actors/pipeline/simulated_stage.hpp"
 
@@ -17,7 +17,7 @@ using kind = shard_collective<float>::kind;
 
 namespace {
 
-/// The pieces of a pass in words: "layer 1, a half, sum of 8", a line each.
+/// The pieces of a pass in words, one line each: "layer 1, a half, sum of 8".
 std::string pieces(const run_plan& plan, op what, bool by_layer = false) {
   simulated_stage stage{plan, {0, 0, 1}};
   std::ostringstream out;
@@ -51,7 +51,8 @@ run_plan plan_of(int tensor, int buckets = 2) {
 TEST_CASE("a stage without others is one piece, or one a layer if they are waited for",
           "[simulated_stage]") {
   const auto plan = plan_of(1);
-  CHECK(pieces(plan, op::forward) == "layer 0, 1\n"); // nobody hears of layers
+  // layers do not matter to any actor
+  CHECK(pieces(plan, op::forward) == "layer 0, 1\n");
   CHECK(pieces(plan, op::forward, true)
         == "layer 0, 0.5, completes 0\n"
            "layer 1, 0.5, completes 1\n");

@@ -18,15 +18,16 @@
 
 namespace troupe {
 
-/// Changes what one side of a connection has sent, piece by piece: bytes that it does
-/// not return are held back.
+/// Changes the bytes that one side of a connection has sent, piece by piece: bytes that
+/// the function does not return are held back.
 using byte_changer = std::function<std::vector<char>(std::vector<char>)>;
 
-/// Stands between those who connect to it and a node: whatever it hears it says so much
-/// later.
+/// A relay between a node and the processes that connect to the node: forwards every
+/// byte after a delay.
 class slow_relay {
 public:
-  /// \param change makes what changes each direction of a connection; empty: nothing
+  /// \param change makes the function that changes each direction of a connection;
+  /// empty: no change
   slow_relay(const node_address& to, std::chrono::milliseconds delay,
              std::function<byte_changer(bool to_node)> change = {})
     : to_(to),
@@ -48,7 +49,7 @@ public:
   std::uint16_t port() const { return door_.port(); }
 
 private:
-  /// Whether there is something to read, before the relay is stopped.
+  /// Waits for bytes to read; false if the relay is stopped first.
   bool hears(int socket) const {
     pollfd one{.fd = socket, .events = POLLIN, .revents = 0};
     while (!stop_)
@@ -103,7 +104,8 @@ private:
   std::list<std::thread> talks_;
 };
 
-/// Puts one before each of some nodes, whose addresses become theirs.
+/// Puts a relay before each of some nodes, and replaces the nodes' addresses by the
+/// relays'.
 inline std::vector<std::unique_ptr<slow_relay>>
 relays_before(std::vector<node_address>& nodes, std::chrono::milliseconds delay,
               const std::function<byte_changer(bool to_node)>& change = {}) {

@@ -30,7 +30,7 @@ inline schedule split_ahead() {
           })};
 }
 
-/// 1F1B, whose backwards are an input gradient and at once the weight gradient.
+/// 1F1B, whose backwards are an input gradient and then at once the weight gradient.
 inline schedule split_at_once() {
   return {.name = "split at once",
           .order = batch_by_batch([](int rank, const shape& dims) {

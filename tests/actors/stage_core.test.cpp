@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a stage asks for, and in which order: over sizes and costs alone, and over work
-// of the test's own.
+// The requests of a stage, in order: with sizes and costs alone, and with work that the
+// test defines.
 
 #include "tests/actors/meshes.hpp"
 #include "tests/actors/staged.hpp"
@@ -21,8 +21,7 @@ using lines = std::vector<std::string>;
 
 namespace {
 
-/// A last stage's work: it waits for inputs and labels, and its loss is what the test
-/// says.
+/// A last stage's work that waits for inputs and labels, and whose loss the test sets.
 class losing_work : public simulated_stage {
 public:
   using simulated_stage::simulated_stage;
@@ -117,7 +116,7 @@ TEST_CASE("a forward whose version is not made arrives when it is", "[stage]") {
   CHECK(s.port.news() == lines{"writes update_request U0 of stage 1"});
   CHECK(s.core.explain().what == "its update to be made");
   CHECK(s.core.explain().on == "optimizer of stage 1");
-  CHECK(s.port.works.empty()); // the optimizer shard performs it
+  CHECK(s.port.works.empty()); // the optimizer shard runs the update
   s.give_updated();
   CHECK(s.port.news() == lines{"arrived F1", "done U0"});
   s.run(f, 1);
@@ -275,7 +274,8 @@ TEST_CASE("a loss is reported by the update that covers its microbatch", "[stage
   }
   s.port.news();
   CHECK(s.run(f, 0) == lines{"computes F0", "done F0"});
-  CHECK(s.run(f, 1) == lines{"computes F1", "done F1"}); // no backward of it comes
+  // no backward for this one comes
+  CHECK(s.run(f, 1) == lines{"computes F1", "done F1"});
   s.run(b, 0);
   s.core.go(s.of(u, 0));
   const auto news = s.port.news();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a stage gives its neighbours by GPUs, and takes from them, step by step: with a
-// communicator and a device that only write down what they are asked for.
+// The tensors that a stage sends to neighbours by GPUs, and receives from them, step by
+// step. A fake communicator and a fake device record requests.
 
 #include "actors/pipeline/stage_edges.hpp"
 
@@ -38,7 +38,7 @@ public:
   bool has_failed = false;
 };
 
-/// Launches and ends works when it is told to.
+/// A device that launches and ends works when the test says so.
 class patient_device : public device {
 public:
   void enqueue(work what, on_end ended) override {
@@ -51,7 +51,7 @@ public:
     return all.front().first.inputs;
   }
 
-  /// The first, whose end is returned.
+  /// Launches the first work; returns the completion.
   std::shared_ptr<launched_end> launch() {
     auto end = std::make_shared<launched_end>();
     auto& what = all.front().first;
@@ -72,7 +72,7 @@ private:
 
 constexpr std::int64_t values = 6;
 
-/// A stage with edges to the one above it.
+/// A stage with channels to the stage above.
 struct one_stage {
   explicit one_stage(bool at_launch = true)
     : edges({{}, {{&given}, {&taken}, room, at_launch}},
@@ -128,7 +128,7 @@ TEST_CASE("a stage without edges gives nothing, and is not called", "[edges]") {
             "none"));
   const one_stage some;
   CHECK(some.edges.gives<activation>());
-  CHECK_FALSE(some.edges.gives<gradient>()); // there is nobody below
+  CHECK_FALSE(some.edges.gives<gradient>()); // there is no stage below
 }
 
 TEST_CASE("what is given goes behind the pass that makes it", "[edges]") {
@@ -137,7 +137,7 @@ TEST_CASE("what is given goes behind the pass that makes it", "[edges]") {
   const auto payload = s.room->acquire();
   s.give(4, payload, made);
   CHECK(s.giving.inputs() == ends{made});
-  CHECK(s.calls.empty()); // nobody is called for what has not been launched
+  CHECK(s.calls.empty()); // no call before the launch
   const auto end = s.giving.launch();
   REQUIRE(s.gives.all.size() == 1);
   const auto& sent = s.gives.all.front();
@@ -170,7 +170,7 @@ TEST_CASE("a buffer is free when it is to be given, for who writes behind that",
   const auto other = s.room->acquire();
   s.give(0, s.room->acquire());
   CHECK_FALSE(s.room->acquire_if_free());
-  const auto end = s.giving.launch(); // and it has not ended
+  const auto end = s.giving.launch(); // and the work has not ended
   const auto again = s.room->acquire_if_free();
   REQUIRE(again);
   CHECK(again.take_reader() == end);
@@ -182,7 +182,7 @@ TEST_CASE("what is taken goes to a buffer that nobody reads any more, and on at 
   one_stage s;
   s.give(0, s.room->acquire());
   const auto reader = s.giving.launch();
-  const auto other = s.room->acquire(); // so the other one is that which is read
+  const auto other = s.room->acquire(); // so the other buffer is the one that is read
   const auto giver = std::make_shared<launched_end>();
   s.take(7, 0, giver);
   CHECK(s.taking.inputs() == ends{reader});
@@ -199,10 +199,10 @@ TEST_CASE("what is taken goes to a buffer that nobody reads any more, and on at 
   CHECK(s.there.front().made == end);
   const wall_clock clock;
   const auto over = end->ended(clock);
-  CHECK(giver->ended(clock) == over); // who knows of the one knows of the other
+  CHECK(giver->ended(clock) == over); // one end knows the other's time
   s.taking.end();
   CHECK(s.there.size() == 1);
-  s.there.clear(); // and nobody else holds it
+  s.there.clear(); // and no other handle of the buffer exists
   CHECK(s.room->acquire_if_free());
 }
 
@@ -223,12 +223,12 @@ TEST_CASE("a pass does not count if its input was never taken", "[edges]") {
   s.take(0, 0);
   s.taking.launch();
   CHECK_NOTHROW(s.edges.check());
-  s.takes.has_failed = true; // and the receive's kernel ended: what follows may run
+  s.takes.has_failed = true; // and the receive's kernel ended: the next kernel may run
   if (at_launch)
     CHECK_THROWS_MATCHES(s.edges.check(), std::runtime_error,
                          Message("its GPU is gone"));
   else
-    CHECK_NOTHROW(s.edges.check()); // it has not been told of any
+    CHECK_NOTHROW(s.edges.check()); // no failure has been reported
 }
 
 TEST_CASE("a call in another order is told of, and nothing is taken", "[edges]") {
@@ -252,7 +252,7 @@ TEST_CASE("a GPU that gives or takes nothing is told of", "[edges]") {
   s.taking.end();
   CHECK(s.failures == std::vector<std::string>{"it broke", "its GPU is gone"});
   CHECK(s.calls.empty());
-  CHECK(s.there.empty()); // whatever is in the buffer
+  CHECK(s.there.empty()); // whatever the buffer holds
 }
 
 } // namespace troupe::stage_edges_test

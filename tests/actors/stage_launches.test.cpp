@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a stage sends and waits for where GPUs are still at what has been launched.
+// The messages that a stage sends and awaits while GPUs still run launched works.
 
 #include "tests/actors/staged.hpp"
 
@@ -12,7 +12,7 @@ using lines = std::vector<std::string>;
 
 namespace {
 
-/// As on a GPU.
+/// Work that leaves at launch, as on a GPU.
 class launched_work : public simulated_stage {
 public:
   using simulated_stage::simulated_stage;
@@ -24,7 +24,7 @@ run_plan three_stages() {
   return tiny::simulation(one_f_one_b(), {3, 2, 3});
 }
 
-/// Whose messages have buffers that GPUs still give.
+/// Work whose messages have buffers that GPUs still send from.
 class reading_work : public simulated_stage {
 public:
   using simulated_stage::simulated_stage;
@@ -50,7 +50,7 @@ TEST_CASE("what a GPU makes leaves when it has been launched, and once", "[stage
   const auto end = std::make_shared<launched_end>();
   s.core.launched({s.of(f, 0), end});
   CHECK(s.port.news() == lines{"sends on 0 ahead"});
-  s.give_gradient(0); // somebody else was told first
+  s.give_gradient(0); // the stage above was notified first
   CHECK(s.port.news() == lines{"arrived B0"});
   s.core.go(s.of(b, 0));
   CHECK(s.port.news() == lines{"computes B0"});

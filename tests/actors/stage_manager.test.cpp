@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who waits for a run, in both clocks: what stage managers do, and what they tell the
-// coordinator.
+// The loop that waits for a run, with both clocks: the actions of the loop, and the
+// messages to the coordinator.
 
 #include "actors/run/stage_manager.hpp"
 
@@ -70,7 +70,7 @@ TEST_CASE("the run's wall time stands still during an evaluation", "[manager]") 
   });
   manager->wait();
   const auto after = run.wall.now();
-  while (run.wall.now() == after) // it goes on
+  while (run.wall.now() == after) // the clock runs again
     continue;
 }
 
@@ -121,7 +121,7 @@ TEST_CASE("ranks go on when stages have copied, before the copies have come",
   run.callbacks.save = [&](const training_copies& all) {
     said = run.heard();
     CHECK(all.batches == 2);
-    CHECK(all.all.size() == 1); // who has nothing to save is not among them
+    CHECK(all.all.size() == 1); // a stage with nothing to save is not among them
     run.board.post_finished();
   };
   run.board.post_checkpoint(2);
@@ -172,7 +172,7 @@ TEST_CASE("what is copied next has the room of what was copied before", "[manage
       if (what == "save")
         run.board.post_copied();
       if (what == "go on" && order.size() == 1)
-        run.board.post_checkpoint(4); // comes before the copies have
+        run.board.post_checkpoint(4); // arrives before the copies
       if (what == "go on" && run.plan.clock == clock_kind::virtual_time)
         run.clock.at(run.clock.now() + 1, [&] { run.board.post_saved({}); });
       else if (what == "go on")
@@ -208,7 +208,7 @@ TEST_CASE("steps are kept while a checkpoint is on its way, and the next one wai
         return run.board.post_copied();
       if (++batches <= 4)
         run.board.post_checkpoint(batches);
-      if (batches >= 4) // those of 2 are still on their way, and then those of 4
+      if (batches >= 4) // copies of 2 are still under way, and then copies of 4
         later([&] { run.board.post_saved({}); });
     })
     ->wait();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which meetings a stage has, and what they put between the pieces of its passes.
+// The meetings that a stage has, and the meetings between the pieces of its passes.
 
 #include "actors/pipeline/stage_meetings.hpp"
 
@@ -18,11 +18,11 @@ namespace {
 constexpr op all_passes[] = {op::forward, op::backward, op::input_gradient,
                              op::weight_gradient};
 
-/// The meetings of a stage where nothing is computed.
+/// The meetings of a stage in a simulation.
 struct met_stage {
   explicit met_stage(run_plan made) : plan(std::move(made)) {}
 
-  /// A letter for each kind that there is: s, l and e.
+  /// A letter for each kind of meeting that the stage has: s, l and e.
   std::string kinds() {
     auto all = meetings.list();
     std::string result;
@@ -32,11 +32,11 @@ struct met_stage {
       if (all[kind] != nullptr)
         result += letter;
     for (int k = static_cast<int>(meeting_kind::directions); k < meeting_kinds; ++k)
-      CHECK(all[static_cast<meeting_kind>(k)] == nullptr); // those are of updates
+      CHECK(all[static_cast<meeting_kind>(k)] == nullptr); // meetings of updates
     return result;
   }
 
-  /// A letter for each pass whose layers somebody waits for.
+  /// A letter for each pass with meetings by layer.
   std::string by_layer() const {
     std::string result;
     for (const op what : all_passes)

@@ -19,8 +19,8 @@ namespace {
 
 constexpr position where{0, 0, 0};
 
-/// The updates of a first stage where nothing is computed. Backwards are of
-/// microbatches 0, 1, 2 ...
+/// The updates of a first stage in a simulation. Backwards are of microbatches 0, 1, 2
+/// ...
 struct updated_stage {
   explicit updated_stage(run_plan made) : plan(std::move(made)) {}
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which versions of its weights a stage has, how they are stored, and what passes that
-// were planned before find.
+// The versions of the weights that a stage holds, the stored form of each, and the
+// version that a planned pass reads.
 
 #include "actors/pipeline/stage_versions.hpp"
 
@@ -24,14 +24,14 @@ run_plan plan_of(const schedule& sch, precision stored,
   return tiny::training_of(sch, {2, 4, 3}, clock_kind::virtual_time, model);
 }
 
-/// Of two stages with a block of 64 each; the first has the embedding.
+/// A plan of two stages with a block of 64 each; the first stage has the embedding.
 run_plan plan_of_blocks(const schedule& sch, precision stored) {
   auto plan = plan_of(sch, stored, {"gpt", 2, 64, 2, 4, 16});
   plan.work->first_layers = {0, 3, 6};
   return plan;
 }
 
-/// The plain definition of what bf16 keeps of a float: its upper half, to nearest, ties
+/// The plain definition of bf16 rounding: the upper half of a float, to nearest, ties
 /// to even.
 float rounded(float value) {
   std::uint32_t bits;
@@ -42,12 +42,12 @@ float rounded(float value) {
   return value;
 }
 
-/// The versions of stage 0, and values of them.
+/// The versions of stage 0, with helpers that read values.
 struct some_versions {
   explicit some_versions(const schedule& sch, precision stored)
     : plan(plan_of(sch, stored)) {}
 
-  /// All values of a version, parameter by parameter, as whoever copies them has them.
+  /// All values of a version, parameter by parameter, as a copy has the values.
   std::vector<float> values(int version) const {
     std::vector<float> result;
     const auto stored = versions.stored(version);
@@ -61,7 +61,7 @@ struct some_versions {
     return result;
   }
 
-  /// Of those, what is rounded where older versions are.
+  /// The same values, rounded where older versions are stored as bf16.
   std::vector<float> as_older(std::vector<float> all) const {
     auto next = all.begin();
     for (const auto& bucket : plan.layer_buckets(where))
@@ -167,7 +167,8 @@ TEST_CASE("matrices stay packed where that is worth it", "[precision][actors]") 
   CHECK(bytes(pipedream(2), precision::bf16) == 2 * 2 * 12 * 64 * 64);
 }
 
-// A layer's experts at home, and its shared one, are layers within it.
+// The experts of a layer on this rank, and the shared expert, are layers within the
+// layer.
 TEST_CASE("what stays packed of experts is theirs", "[precision][actors]") {
   model_options model{"moe", 2, 64, 2, 4, 16};
   model.experts.count = 3;
@@ -186,7 +187,7 @@ TEST_CASE("what stays packed of experts is theirs", "[precision][actors]") {
     room(static_cast<std::size_t>(moe.packed_values()));
   std::vector<int> holds(moe.packed_copies(), packed_weights<float>::nothing);
   for (std::size_t i = 0; i < x.size();
-       ++i) // tokens that differ, so that all are asked
+       ++i) // different tokens, so that all experts get some
     x[i] = static_cast<float>(static_cast<int>(i * 7919 % 61) - 30) / 16;
   for (std::size_t i = 0; i < bucket.size(); ++i)
     bucket[i] = static_cast<float>(static_cast<int>(i * 104729 % 127) - 63) / 512;
@@ -207,13 +208,13 @@ TEST_CASE("what stays packed of experts is theirs", "[precision][actors]") {
     moe.forward(f);
     CHECK((y == plain));
   }
-  // Forward copies of the experts that were asked, two at least, and of the shared one.
+  // Forward copies of the experts that got tokens, two at least, and of the shared one.
   CHECK(std::ranges::count(holds, 5) >= 2 * (model.experts.shared ? 3 : 2));
   for (std::size_t i = 0; i < holds.size(); ++i)
     CHECK((i % 2 == 0 || holds[i] == packed_weights<float>::nothing));
 }
 
-// What the proofs repeat has whole versions, in fp32.
+// Proofs repeat a run with whole versions, in fp32.
 TEST_CASE("passes read the right bits of older versions", "[precision][actors]") {
   const auto sch = GENERATE(two_bw(), pipedream(), pipedream(3), pipedream(1, true));
   auto mesh = GENERATE(
@@ -232,7 +233,7 @@ TEST_CASE("passes read the right bits of older versions", "[precision][actors]")
   if (!tests::tries(8, {mesh.text(), tiny::kind_of(sch)}))
     return;
   if (mesh.exchange == "hogwild" && clock == clock_kind::real)
-    return; // no record holds its order
+    return; // no record holds this order
   INFO(sch.name << ' ' << mesh.text());
   auto plan = tiny::training_on(mesh, sch, {2, 4, 3}, clock);
   plan.machines.inside.latency = 100'000;

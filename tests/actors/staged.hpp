@@ -12,7 +12,7 @@
 
 namespace tiny {
 
-/// A stage, its port, and all that the port was asked for.
+/// A stage, a port, and all requests to the port.
 template <class Work = simulated_stage>
 struct staged {
   staged(const run_plan& made, position at)
@@ -43,13 +43,13 @@ struct staged {
       mail::letter{{role::stage, where}, meeting_kind::directions, mail::updated{}});
   }
 
-  /// Gives it an input, and runs its forward.
+  /// Sends an input to the stage, and runs the forward.
   void forward(int microbatch) {
     give(microbatch);
     run(op::forward, microbatch);
   }
 
-  /// Grants an action without meetings, and runs it; returns all that it asked for.
+  /// Grants an action without meetings, and runs the action; returns all requests.
   std::vector<std::string> run(op what, int microbatch) {
     core.go(of(what, microbatch));
     port.run_work(core);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Runs that no longer move: what is known of them, and how they end.
+// Runs that have stalled: the report, and the end of the run.
 
 #include "actors/run/stall.hpp"
 
@@ -33,7 +33,7 @@ using verdict = stall_rule::verdict;
 
 constexpr nanoseconds second = 1'000'000'000;
 
-/// One device that is watched, on a clock that stands still.
+/// One watched device, on a clock that stands still.
 struct lone_device {
   lone_device() { clock.pause(); }
 
@@ -45,7 +45,7 @@ struct lone_device {
   occupation seen{clock};
 };
 
-/// Two ranks that each wait for what the other does next.
+/// Two ranks that each wait for the other's next action.
 schedule deadlocked() {
   return {.name = "deadlocked",
           .order = batch_by_batch([](int rank, const shape& dims) {
@@ -61,7 +61,7 @@ schedule deadlocked() {
           })};
 }
 
-/// Somebody who comes here waits until the gate is opened.
+/// A thread that passes the gate waits until the gate is opened.
 class gate {
 public:
   void pass() {
@@ -96,7 +96,7 @@ TEST_CASE("a run in which nobody is at anything stalls after the timeout", "[sta
   CHECK(rule.look(0, 10 * second) == verdict::stalled);
   device.seen.begin({});
   device.seen.end();
-  CHECK(rule.look(0, 12 * second) == verdict::fine); // it has ended since
+  CHECK(rule.look(0, 12 * second) == verdict::fine); // a task has ended since
   CHECK(rule.look(0, 22 * second) == verdict::stalled);
 }
 
@@ -143,7 +143,7 @@ TEST_CASE("a run that stalls says who waits for whom", "[stall]") {
   const auto clock = GENERATE(from_range(tiny::clocks()));
   REQUIRE(check(deadlocked(), {2, 2}).has_value());
   auto plan = tiny::training_of(deadlocked(), {2, 2, 2}, clock);
-  plan.stall_timeout = std::chrono::seconds{1}; // longer than a busy machine naps
+  plan.stall_timeout = std::chrono::seconds{1}; // longer than pauses of a busy machine
   const auto result = perform(plan);
   CHECK(result.how == ending::failed);
   CHECK_THAT(result.failure, ContainsSubstring("the run has stalled"));
@@ -195,7 +195,7 @@ TEST_CASE("who does not answer is named with what may keep it from that", "[stal
 TEST_CASE("a layer that never ends is named, with what the others wait for",
           "[stall]") {
   const bool interrupts = GENERATE(false, true);
-  const int threads = interrupts ? 2 : 1; // the only one that may compute never ends
+  const int threads = interrupts ? 2 : 1; // the only thread that may compute never ends
   const auto stuck = std::make_shared<gate>();
   auto plan = tiny::training_of(one_f_one_b(), {3, 4, 1000}, clock_kind::real,
                                 tiny::gpt(), 0, threads);

@@ -9,8 +9,8 @@
 
 namespace tiny {
 
-/// An actor of a test's own in the place of one of a run: hears what the test says, and
-/// drops everything else.
+/// A test's actor in the place of a run's actor: handles the messages that the test
+/// gives handlers for, and drops all others.
 template <class Handle, class... Handlers>
 Handle stand_in(caf::actor_system& system, troupe::mail_meter& meter,
                 Handlers... handlers) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sums that take time in virtual time: what runs take with them, by hand, and that they
-// change no bit.
+// Sums that take time in virtual time: the duration of runs, computed by hand, and bits
+// that must not change.
 
 #include "tests/actors/meshes.hpp"
 #include "tests/actors/proved_run.hpp"
@@ -19,8 +19,8 @@ namespace {
 
 constexpr nanoseconds ms = 1'000'000;
 
-/// Data replicas of one stage, four microbatches of F=1, B=2 in one batch, whose sums
-/// of a bucket's chunk take so long each.
+/// Data replicas of one stage, four microbatches of F=1, B=2 in one batch. Each sum of
+/// a bucket's chunk takes `chunk`.
 run_plan adding(const std::string& exchange, int data, int buckets, nanoseconds chunk) {
   constexpr int values = 12; // of a bucket, a chunk of which has `values / data`
   auto plan = tiny::replicas(exchange, data, buckets, values);
@@ -38,9 +38,9 @@ nanoseconds makespan_of(const run_plan& plan) {
 
 } // namespace
 
-// The last backward ends at 12 ms; with two buckets its first half, of bucket 1, at 11.
-// Messages take no time, and all ranks do the same at once. In two rounds each rank
-// adds a chunk of each bucket, 5 ms each; two more rounds only copy.
+// The last backward ends at 12 ms; with two buckets the first half, of bucket 1, ends
+// at 11. Messages take no time, and all ranks do the same at once. In two rounds each
+// rank adds a chunk of each bucket, 5 ms each; two more rounds only copy.
 //
 //   ms             11        16        21        26        31
 //   device   B3=======|12                                 U
@@ -50,13 +50,13 @@ TEST_CASE("sums of two buckets around a ring of three take turns", "[sum_cost]")
   CHECK(makespan_of(adding("ring", 3, 2, 5 * ms)) == (11 + 4 * 5) * ms);
 }
 
-// Of two ranks by ZeRO 1 each adds half of a bucket, and what is gathered is copied.
+// By ZeRO 1 each of two ranks adds half of a bucket, and gathered values are copied.
 TEST_CASE("copies take no time", "[sum_cost]") {
   CHECK(makespan_of(adding("zero1", 2, 1, 5 * ms)) == (12 + 5) * ms);
   CHECK(makespan_of(adding("ring", 2, 1, 5 * ms)) == (12 + 5) * ms);
 }
 
-// Sums go on beside the device: the sum of bucket 1 is over when the backward is.
+// Sums run beside the device's work: the sum of bucket 1 ends when the backward ends.
 TEST_CASE("a sum runs beside the backward of other buckets", "[sum_cost]") {
   CHECK(makespan_of(adding("zero1", 2, 2, ms)) == (12 + 1) * ms);
   CHECK(makespan_of(adding("zero1", 2, 2, 3 * ms)) == (11 + 2 * 3) * ms);
@@ -74,8 +74,8 @@ TEST_CASE("tensor shards wait for their sums", "[sum_cost]") {
   CHECK(makespan_of(plan) == at_once + 4 * 2 * ms);
 }
 
-// Each backward by ZeRO 2 sums its only bucket, and its end waits for that: the rank's
-// four backwards are 5 ms longer.
+// Each backward by ZeRO 2 sums the only bucket, and the backward's end waits for the
+// sum: four backwards are 5 ms longer each.
 TEST_CASE("by ZeRO 2 every backward waits for its sums", "[sum_cost]") {
   CHECK(makespan_of(adding("zero2", 2, 1, 5 * ms)) == (12 + 4 * 5) * ms);
 }
@@ -150,7 +150,7 @@ TEST_CASE("in real time nobody waits for the cost of a sum", "[sum_cost]") {
   CHECK_FALSE(plan.sums_take_time());
 }
 
-// Ends of sums hold the buffers that they answer with, longer than the actors would.
+// Ends of sums hold buffers for the answers, longer than actors would.
 TEST_CASE("a run may fail while sums are under way", "[sum_cost]") {
   const auto* const exchange = GENERATE("ring", "zero1");
   const auto rate = GENERATE(1e4, 1e5, 1e6);

@@ -172,7 +172,7 @@ TEST_CASE("by sequence stages send a share each, and shards as much as before",
   const auto a = perform(alike), b = perform(by_sequence(alike));
   REQUIRE(b.how == ending::finished);
   CHECK(moved(b, traffic::pipeline) * tensor == moved(a, traffic::pipeline));
-  // What the backward gathers again, and the gradients of norms, come on top.
+  // Values that the backward gathers again, and the gradients of norms, come on top.
   CHECK(moved(b, traffic::tensor) > moved(a, traffic::tensor));
   CHECK(moved(b, traffic::tensor) < moved(a, traffic::tensor) * 3 / 2);
   for (std::size_t rank = 0; rank < b.peak_bytes.size(); ++rank)
@@ -182,9 +182,9 @@ TEST_CASE("by sequence stages send a share each, and shards as much as before",
 
 TEST_CASE("two shards take half an action and a message a sum", "[tensor]") {
   CHECK(makespan_ms(1, 0) == 36);
-  // Two sums a pass, in each of which one sends the other all it has.
+  // Two sums in each pass; in each sum one shard sends the other the whole array.
   CHECK(std::abs(makespan_ms(2, 1e6) - (18 + 4 * (0.1 + 1))) < 1e-3);
-  // By sequence they gather half, and send half to be summed, in a round of its own; a
+  // By sequence, shards gather half, and send half for a sum in one more round. A
   // backward gathers twice as much.
   CHECK(std::abs(makespan_ms(2, 1e6, true) - (18 + 4 * (0.2 + 1) + 2 * 0.5)) < 1e-3);
   // Four rounds among four: a half and a quarter, and back again.

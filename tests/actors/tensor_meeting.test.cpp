@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What tensor shards hold when they have met, whatever order their letters come in.
+// The arrays of tensor shards after a meeting, in any order of messages.
 
 #include "actors/meetings/tensor_meeting.hpp"
 

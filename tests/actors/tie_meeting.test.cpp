@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What both ends of a tied matrix hold when they have met, however the buckets that
-// they stand in are shared out.
+// The gradients at both ends of a tied matrix after a meeting, for every way to share
+// out the buckets of the matrix.
 
 #include "actors/meetings/tie_meeting.hpp"
 
@@ -36,7 +36,7 @@ run_plan tied_plan(tiny::mesh_of_ranks mesh, int stages) {
 /// The gradients of each bucket of a stage, as the data replicas have summed them.
 using stage_gradients = std::vector<array>;
 
-/// Gradients of all stages of a tensor shard in some update, and the sum over both ends
+/// Gradients of all stages of a tensor shard in some update. The sum over both ends is
 /// put into both, by the definition of a tied matrix.
 struct defined_gradients {
   defined_gradients(const run_plan& plan, int tensor, std::mt19937& chance) {
@@ -67,8 +67,9 @@ struct defined_gradients {
   std::vector<stage_gradients> before, after;
 };
 
-/// An optimizer shard at an end of the matrix. Of buckets that are shared out it has
-/// its share of the sum, and where it holds all of them, numbers of no use around that.
+/// An optimizer shard at an end of the matrix. If buckets are shared out, the shard has
+/// a share of the sum. A shard that holds whole buckets has meaningless numbers around
+/// the share.
 class tied_member {
 public:
   tied_member(const run_plan& plan, position at) : plan_(plan), where(at) {
@@ -209,7 +210,7 @@ TEST_CASE("an end waits for the other one", "[meetings][tie]") {
   };
   std::mt19937 chance{1};
   const defined_gradients g{plan, 0, chance};
-  CHECK_FALSE(done(embedding)); // it has not begun
+  CHECK_FALSE(done(embedding)); // the shard has not begun
   CHECK_FALSE(embedding.meets->waits_for());
   auto out = embedding.begin(g.before[0]);
   REQUIRE(out.size() == 1);
@@ -221,7 +222,7 @@ TEST_CASE("an end waits for the other one", "[meetings][tie]") {
         == "the other end's gradient of the tied matrix");
   CHECK(embedding.meets->waits_for()->whom == "optimizer of stage 1");
   head.meets->take(std::move(out[0]));
-  CHECK_FALSE(done(head)); // that came early
+  CHECK_FALSE(done(head)); // that message came early
   embedding.meets->take(std::move(head.begin(g.before[1])[0]));
   CHECK((done(embedding) && done(head)));
   CHECK_FALSE(embedding.meets->waits_for());

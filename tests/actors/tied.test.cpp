@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tied embeddings: the first and the last stage hold one matrix, and add its gradients
-// before each update. What the actors make is held against the plain loop.
+// Tied embeddings: the first and the last stage hold one matrix, and add both gradients
+// before each update. The actors' results are compared with the plain loop.
 
 #include "actors/meetings/tie_meeting.hpp"
 #include "actors/pipeline/stage_pools.hpp"
@@ -41,7 +41,7 @@ run_plan tied(const schedule& sch, shape dims, tied_mesh mesh = {},
   return plan;
 }
 
-/// Performs it, and proves it by all that there is.
+/// Runs a plan, and checks all proofs of the result.
 run_result proved(run_plan plan) {
   keep_for_proofs(plan);
   INFO(refusal(plan));
@@ -71,7 +71,7 @@ void check_copies(const run_plan& plan, const run_result& result) {
 
 } // namespace
 
-#ifndef TROUPE_TSAN // virtual time has one thread, and takes long there
+#ifndef TROUPE_TSAN // virtual time has one thread, and is slow there
 
 TEST_CASE("tied training equals the plain loop to the bit, under every flush schedule "
           "and 2bw",

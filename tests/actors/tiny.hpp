@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-/// Plans small enough for tests, complete but for what a test is about.
+/// Plans small enough for tests; a test changes only the parts that matter to the test.
 namespace tiny {
 
 using namespace troupe;
@@ -23,8 +23,8 @@ inline model_options gpt(std::int64_t layers = 8) {
   return {"gpt", layers, 8, 2, 4, 11};
 }
 
-/// Both clocks; under sanitizers the one that has threads, and that takes memory as
-/// threads do. Bits are those of every build.
+/// Both clocks. Sanitized builds use only the one with threads, which allocates memory
+/// as threads do. Bits are the same in every build.
 inline std::vector<clock_kind> clocks() {
 #ifdef TROUPE_SANITIZED
   return {clock_kind::real};
@@ -33,8 +33,8 @@ inline std::vector<clock_kind> clocks() {
 #endif
 }
 
-/// The catalog's schedules that these sizes fit, but one of each kind: actors see no
-/// difference between those that are left out and others.
+/// The catalog's schedules that fit these sizes, but one of each kind. Actors see no
+/// difference between the others and these.
 inline std::vector<catalog_entry> one_of_each_kind(const shape& dims) {
   std::vector<catalog_entry> result;
   for (const std::string_view name :
@@ -68,7 +68,7 @@ inline run_plan simulation(const schedule& sch, shape dims, double f = 1, double
           .keep_record = true};
 }
 
-/// A training that keeps all that proofs need.
+/// A training that keeps everything that proofs need.
 inline run_plan training_of(const schedule& sch, shape dims, clock_kind clock,
                             const model_options& model = gpt(), std::int64_t batch = 0,
                             int threads = 2) {
@@ -91,7 +91,7 @@ inline run_plan training_of(const schedule& sch, shape dims, clock_kind clock,
           .keep_gradients = true};
 }
 
-/// The parameters that the last of a run's evaluations was given, a layer each.
+/// The parameters that the last evaluation of a run received, one array for each layer.
 inline std::vector<std::vector<float>> last_evaluated(run_plan& plan,
                                                       run_result& result) {
   std::vector<std::vector<float>> last;

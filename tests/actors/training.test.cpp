@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whole runs on tiny models: what the actors compute, in both clocks.
+// Whole runs on tiny models: the results of the actors, with both clocks.
 
 #include "actors/proof/proof.hpp"
 #include "actors/proof/replay.hpp"
@@ -153,7 +153,8 @@ TEST_CASE("envelopes under way are bounded, however long the run", "[training]")
   for (const int steps : {2, 40}) {
     auto plan = tiny::training_of(sch, {4, 8, steps}, clock_kind::real, tiny::gpt(4));
     const auto result = checked(plan);
-    // Wiring; then each actor has a few, and each rank a channel of what it may hold.
+    // Wiring first; then each actor has a few messages under way, and each rank as many
+    // as may be stashed.
     CHECK(result.most_envelopes < 40 + 4 * 8 * 4);
     CHECK(result.envelopes > 4 * 8 * steps * 4);
   }

@@ -120,7 +120,8 @@ TEST_CASE("a microbatch costs what its tokens are of the largest's", "[uneven]")
   };
   CHECK(makespan(gpipe(), 1, {4, 2, 1, 1}, {}) == 3 * 2 * ms); // 8 of four times 4
   CHECK(makespan(gpipe(), 1, {}, {10, 5}) == 3 * 3 * ms);
-  CHECK(makespan(gpipe(), 1, {4, 2, 4, 2}, {10, 20}) == 3 * 4 * ms); // all alike
+  // equal microbatches
+  CHECK(makespan(gpipe(), 1, {4, 2, 4, 2}, {10, 20}) == 3 * 4 * ms);
   // rank 0  F0 =  F1 F2 F3 .  .  .  .  .  .  B0 =  =  =  B1 =  ...   in half ms: the
   // rank 1  .  .  F0 =  F1 F2 F3 B0 =  =  =  B1 =  ...               first is larger
   CHECK(makespan(gpipe(), 2, {2, 1, 1, 1}, {}) == 21 * ms / 2);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What an update does, in pictures: a piece a line, for every way to share updates out.
+// The pieces of an update, in pictures: one line for each piece, for every way to share
+// updates out.
 
 #include "actors/updates/update_pieces.hpp"
 
@@ -141,7 +142,8 @@ std::string ran(const update_steps& steps, int direction = 0) {
   return result;
 }
 
-/// Of each piece a letter for what it has: c costs, y yields; then what it ends in.
+/// For each piece letters for its properties: c costs, y yields; then the meetings that
+/// the piece ends in.
 std::vector<std::pair<std::string, int>> facts(const update_steps& steps) {
   std::vector<std::pair<std::string, int>> result;
   for (const auto& p : update_pieces(steps, 0, {}).pieces)
@@ -161,7 +163,8 @@ TEST_CASE("an update adds, measures and applies, each once and in this order",
   CHECK(ran({.tied = true}) == "give apply ");
   CHECK(ran({.tied = true, .measures = true, .norm = true, .gathers = true})
         == "give measure apply ");
-  CHECK(ran({.measures = true, .servers = true}) == "measure "); // servers apply it
+  // servers apply the update
+  CHECK(ran({.measures = true, .servers = true}) == "measure ");
   CHECK(ran({.directions = 2}, 1) == "apply ");
 }
 
@@ -174,7 +177,7 @@ TEST_CASE("an update costs once, and a rank of two directions may do others befo
   CHECK(facts({.directions = 2}) == all_facts{{"cy", nothing}});
   CHECK(facts({.tied = true, .directions = 2})
         == all_facts{{"y", tie_given}, {"c", nothing}});
-  // Who owes others a part of the norm gives it at once.
+  // A shard sends its part of the norm at once.
   CHECK(facts({.measures = true, .norm = true, .directions = 2})
         == all_facts{{"", norm_measured}, {"c", nothing}});
 }

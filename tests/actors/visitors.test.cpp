@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Connections that have greeted a node and have no part in a run: their budgets, and
-// their places.
+// Connections that have greeted a node and have no part in a run: the budgets, and the
+// number of such connections.
 
 #include "actors/nodes/inbox.hpp"
 #include "actors/nodes/node_server.hpp"
@@ -45,7 +45,7 @@ private:
   control_lines lines_;
 };
 
-/// Lines that find no memory once they are made.
+/// Lines that find no memory after creation.
 class links_without_memory : public plain_links {
 public:
   std::shared_ptr<control_line> line(std::unique_ptr<byte_stream>,
@@ -54,7 +54,7 @@ public:
   }
 
   inbox<std::string> refusals;
-  inbox<bool> closed; // whether the listener could be called meanwhile
+  inbox<bool> closed; // whether the listener could be called in the meantime
   std::thread calls;  // the listener
 
 private:
@@ -90,7 +90,8 @@ private:
 
 constexpr std::array<std::uint64_t, 2> session{1, 2};
 
-/// A node, and a thread that plays its runs: each is refused once it is released.
+/// A node, and a thread that runs the node's part of each run: each run is refused once
+/// the test releases the run.
 struct node {
   explicit node(std::chrono::nanoseconds silence, acceptor::limits guests = {})
     : server(
@@ -154,7 +155,7 @@ public:
     return *message;
   }
 
-  /// Whether the line has ended; beats that have come are dropped.
+  /// Whether the line has ended; heartbeats that have come are dropped.
   bool has_ended() {
     for (;;) {
       const auto message = received_.take(0ms);
@@ -182,13 +183,13 @@ mail::prepare small_run() {
           .failure_timeout = 60'000'000'000};
 }
 
-/// Has a visitor lead the node's run.
+/// Makes a client lead the node's run.
 void lead_run(node& at, visitor& leader) {
   leader.send(small_run());
   at.begun.get_future().wait();
 }
 
-/// The node's status, by visitors of their own: a slow one may be dismissed.
+/// The node's status, asked by connections of their own: the node may close a slow one.
 mail::node_status status_of(node& at) {
   for (;;) {
     visitor asks{at};
@@ -370,7 +371,7 @@ TEST_CASE("visitors that are refused have none of the leader's places", "[visito
   visitor first{at}, second{at};
   for (auto* const refused : {&first, &second})
     CHECK(std::holds_alternative<mail::refused>(*refused->next()));
-  std::list<visitor> others; // of the leader
+  std::list<visitor> others; // of the leader's session
   for (int i = 0; i < 4; ++i) {
     auto& one = others.emplace_back(at, greeting{.session = session});
     one.send(mail::ask_status{});
@@ -393,7 +394,7 @@ TEST_CASE("a run that is asked for twice waits once", "[visitors]") {
     REQUIRE(answer);
     const auto* const status = std::get_if<mail::node_status>(&*answer);
     if (status == nullptr || !status->doing.starts_with("plays ranks"))
-      continue; // its place in line, or a beat
+      continue; // the number in line, or a heartbeat
     CHECK(status->waiting == 1);
     break;
   }
@@ -409,7 +410,7 @@ TEST_CASE("a run whose leader goes silent waits no longer", "[visitors]") {
   }
   CHECK(status_of(at).waiting == 0);
   at.release_once();
-  while (status_of(at).doing != "is idle") { // the next run would be played here
+  while (status_of(at).doing != "is idle") { // the next run would run here
   }
 }
 

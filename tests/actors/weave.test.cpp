@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What meets between the pieces of a pass: pictures of actions, and what holds for all.
+// The meetings between the pieces of a pass: pictures of actions, and properties of
+// all.
 
 #include "actors/rank/weave.hpp"
 
@@ -21,12 +22,12 @@ namespace {
 
 using kind = shard_collective<float>::kind;
 
-/// A piece of a layer, and what others do after it.
+/// A piece of a layer, and the meeting that follows the piece.
 pass_piece<float> piece_of(int layer, kind then = kind::none) {
   return {.layer = layer, .then = {then}};
 }
 
-/// A pass of one piece a layer.
+/// A pass with one piece for each layer.
 pass_pieces<float> layers(const std::vector<int>& order) {
   pass_pieces<float> result;
   for (const int layer : order)
@@ -143,7 +144,7 @@ TEST_CASE("pieces keep their work, and say what they end in", "[weave]") {
 
 namespace {
 
-/// A pass as chance makes it: layers up or down, in up to three pieces each.
+/// A random pass: layers up or down, in up to three pieces each.
 pass_pieces<float> random_pass(std::mt19937& chance) {
   constexpr kind kinds[] = {kind::none, kind::sum, kind::gather, kind::scatter};
   const int count = 1 + static_cast<int>(chance() % 6);
@@ -163,8 +164,8 @@ bool has(const appointments& all, const appointment& a) {
   return std::ranges::count(all, a) == 1;
 }
 
-/// Walks through an action, and looks who has begun what: everything that is needed has
-/// begun before, and has begun once; everything that has begun is needed.
+/// Goes through an action, and checks begun meetings. Every needed meeting has begun
+/// before, and exactly once; every meeting that has begun is needed.
 void check_appointments(const woven_action& what) {
   appointments begun = what.begins, needed;
   const auto begin = [&](const appointments& all) {
@@ -184,9 +185,9 @@ void check_appointments(const woven_action& what) {
     CHECK(has(needed, a));
 }
 
-/// Two layers at once have a place for parameters, and one for gradients: even layers
-/// the first, odd ones the second. Plays a pass through, and looks whether what a layer
-/// needs is what its places lack, and no more.
+/// Two layers at once have a buffer for parameters, and one for gradients: even layers
+/// the first, odd layers the second. Goes through a pass, and checks that a layer needs
+/// exactly the meetings that fill its buffers.
 void check_places(const woven_action& what, weaving with) {
   const auto gather = [](int layer) {
     return appointment{meeting_kind::layers, layer_meeting::gather_of(layer)};
@@ -219,7 +220,7 @@ void check_places(const woven_action& what, weaving with) {
       CHECK(has(p.needs, sum(std::exchange(summed[place], -1))));
     for (const auto& a : p.begins) {
       gathered[a.occasion / 2 % 2] = a.occasion / 2;
-      CHECK(a.occasion / 2 % 2 != place); // that is being read
+      CHECK(a.occasion / 2 % 2 != place); // the buffer being read
     }
     for (const auto& a : p.ends_in)
       if (a.with == meeting_kind::layers)
@@ -243,7 +244,7 @@ TEST_CASE(
     check_appointments(woven);
     if (with.by_layer())
       check_places(woven, with);
-    // A layer begins the gathering of the next one when it starts itself.
+    // A layer begins the gathering of the next layer when the layer itself starts.
     for (std::size_t p = 0; p + 1 < pass.size() && with.gathers; ++p)
       if (pass[p].layer != pass[p + 1].layer) {
         const auto first =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whole networks from the pieces that stages saved, and what is wrong with pieces.
+// Whole networks put together from the pieces that stages saved, and errors of pieces.
 
 #include "actors/checkpoints/whole_training.hpp"
 
@@ -25,14 +25,14 @@ network<float> tied_gpt() {
     .work->whole;
 }
 
-/// All of a parameter, its values counted from `first`.
+/// All of a parameter, with values that count from `first`.
 std::pair<saved_piece, std::vector<float>> all_of(const parameter& p, float first) {
   std::vector<float> values(static_cast<std::size_t>(p.values()));
   std::iota(values.begin(), values.end(), first);
   return {{0, 0, p, 0, p.values()}, std::move(values)};
 }
 
-/// Puts every parameter but one.
+/// Puts every parameter but one into the gathered state.
 void put_all(whole_training& to, const network<float>& of, const saved_array& array,
              const std::string& but = {}, float first = 0) {
   for (const auto& layer : of.layers)
@@ -98,7 +98,7 @@ TEST_CASE("pieces lie within a parameter that there is", "[checkpoint]") {
   piece.of.cut.reset();
   CHECK_THAT(all.put({}, piece, {values.data(), values.size() - 1}),
              ContainsSubstring("within it"));
-  CHECK(all.find("lm_head.weight") == nullptr); // tied: it has no values of its own
+  CHECK(all.find("lm_head.weight") == nullptr); // tied: has no values of its own
 }
 
 TEST_CASE("a tied copy and what no stage reads need no pieces", "[checkpoint]") {

@@ -16,22 +16,22 @@ namespace tiny {
 
 using namespace troupe;
 
-/// A port that writes down what a core asks for, a line each, and keeps its work and
-/// its letters: cores are tested with it in place of an actor system.
+/// A port that records each request of a core as a line, and keeps work and messages.
+/// Cores are tested with this port in place of an actor system.
 class written_port : public stage_port {
 public:
   std::vector<std::string> lines;
   std::deque<std::pair<work, action>> works;
   std::deque<asked_sum> sums;
   std::vector<mail::letter> letters;
-  std::vector<measured_action> measured; ///< Of `paused` and `done`.
+  std::vector<measured_action> measured; ///< From `paused` and `done`.
   bool copies_on_device = true;
 
-  /// What has been written since the last call.
+  /// The lines since the last call.
   std::vector<std::string> news() { return std::exchange(lines, {}); }
   std::vector<mail::letter> mail() { return std::exchange(letters, {}); }
 
-  /// Runs the first work and tells the core that it has ended.
+  /// Runs the first work, and reports the end to the core.
   template <class Core>
   void run_work(Core& core, nanoseconds start = 1, nanoseconds end = 2) {
     auto [what, a] = std::move(works.front());
@@ -47,7 +47,7 @@ public:
     core.ended(mail::ended{a, start, end});
   }
 
-  /// Does the first sum that was asked for, and tells the core that it is over.
+  /// Computes the first requested sum, and reports the end to the core.
   template <class Core>
   void do_sum(Core& core) {
     const auto first = std::move(sums.front());
@@ -114,8 +114,8 @@ private:
   }
 };
 
-/// A port that finds the only buffer of a pool free whenever a letter goes: who gets
-/// the letter may need the buffer at once.
+/// A port that requires a pool's only buffer to be free at each message: the receiver
+/// may need the buffer at once.
 class pool_watching_port : public written_port {
 public:
   explicit pool_watching_port(pool& of) : of_(of) {}
