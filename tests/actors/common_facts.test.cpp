@@ -21,7 +21,7 @@ TEST_CASE("a process with another fact than the run's is refused, and named",
   const auto wrong = all.add("node d:1", {{"data", "text, 11 bytes"}, {"sum", "1"}});
   CHECK_THAT(wrong, ContainsSubstring("node d:1 has text, 11 bytes, and node a:1 has "
                                       "text, 10 bytes"));
-  // Another attempt, on one remaining node: the facts have changed.
+  // Another attempt, on the one node that is left: this node's facts have changed.
   CHECK(all.add("node b:1", {{"data", "text, 10 bytes"}, {"sum", "1"}}).empty());
   CHECK_THAT(all.add("node a:1", {{"data", "text, 9 bytes"}}),
              ContainsSubstring("node a:1 has text, 9 bytes, and node a:1 had text, 10 "

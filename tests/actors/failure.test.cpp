@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Runs in which something fails, or which end early.
+// Runs in which an actor, a thread or an allocation fails, or which end early.
 
 #include "actors/checkpoints/whole_training.hpp"
 #include "actors/pipeline/stage_pools.hpp"

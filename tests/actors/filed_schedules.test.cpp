@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Schedules from files, run by actors: PyTorch's own, and unusual ones.
+// Schedules that are read from files and run by actors: PyTorch's own, and unusual
+// ones.
 
 #include "actors/proof/proof.hpp"
 #include "schedules/files/schedule_file.hpp"

@@ -22,8 +22,8 @@ namespace troupe::node_order_test {
 namespace {
 
 /// Runs that request the same nodes, on a simulated clock of the test. A node takes
-/// part in one run; other runs wait in the order of requests. Requests, answers and
-/// ends take random times.
+/// part in one run at a time; other runs wait in the order in which requests came.
+/// Requests, answers and ends take random times each.
 class contention {
 public:
   contention(int runs, int nodes, dice& random) : random_(random) {

@@ -24,8 +24,8 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-/// Every data replica sends all its gradients to all others; sums are in the order of
-/// replicas.
+/// A user's exchange in which every data replica sends all its gradients to all others;
+/// sums are in the order of replicas.
 class sum_of_all : public own_exchange {
 public:
   explicit sum_of_all(const exchange_place& where) : where_(where) {}

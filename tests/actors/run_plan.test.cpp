@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The holder of each share, by the plan alone.
+// The holder of each share of parameters and states, as the plan alone says.
 
 #include "actors/plan/run_plan.hpp"
 

@@ -12,7 +12,7 @@
 
 namespace tiny {
 
-/// A stage, a port, and all requests to the port.
+/// A stage without actors, a port, and all requests that the stage sends to the port.
 template <class Work = simulated_stage>
 struct staged {
   staged(const run_plan& made, position at)

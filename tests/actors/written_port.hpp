@@ -27,11 +27,11 @@ public:
   std::vector<measured_action> measured; ///< From `paused` and `done`.
   bool copies_on_device = true;
 
-  /// The lines since the last call.
+  /// Returns the lines that were recorded since the last call, and clears the record.
   std::vector<std::string> news() { return std::exchange(lines, {}); }
   std::vector<mail::letter> mail() { return std::exchange(letters, {}); }
 
-  /// Runs the first work, and reports the end to the core.
+  /// Runs the first work that is left, and reports the end to the core.
   template <class Core>
   void run_work(Core& core, nanoseconds start = 1, nanoseconds end = 2) {
     auto [what, a] = std::move(works.front());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Strangers at a node's door: nobody comes in who does not greet as he should, and
-// nobody keeps others out.
+// Unknown connections to a node: a client without a correct greeting is not accepted,
+// and no client keeps others out.
 
 #include "messaging/links/acceptor.hpp"
 
@@ -26,7 +26,7 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-/// A door, and how many came in.
+/// An acceptor, and the number of accepted connections.
 struct door {
   std::atomic<int> guests = 0;
   acceptor takes;
@@ -43,7 +43,7 @@ struct door {
   socket_descriptor knock() const { return std::move(*connect_to(where(), 5s)); }
 };
 
-/// While it lives this process may have `count` more descriptors than now.
+/// While an object of this class lives, this process may open `count` more descriptors.
 class few_descriptors {
 public:
   explicit few_descriptors(rlim_t count) {
@@ -73,8 +73,8 @@ bool is_closed(const socket_descriptor& socket) {
   return recv(socket.get(), &next, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
-/// Whether the other side has closed the connection, with bytes left to read or
-/// without.
+/// Whether the other side has closed the connection, with or without bytes left to
+/// read.
 bool hangs_up(const socket_descriptor& socket) {
   pollfd end{.fd = socket.get(), .events = POLLRDHUP, .revents = 0};
   return poll(&end, 1, 0) > 0;
@@ -126,7 +126,7 @@ TEST_CASE("noise, half a greeting and silence do not come in", "[links]") {
   send(all.back(), std::string(64, 'x').data(), 64);
   all.push_back(at.knock());
   send(all.back(), &hello, 63);
-  all.push_back(at.knock()); // says nothing
+  all.push_back(at.knock()); // sends nothing
   all.push_back(at.knock());
   ++hello.version;
   send(all.back(), &hello, sizeof hello);
@@ -145,7 +145,7 @@ TEST_CASE("noise, half a greeting and silence do not come in", "[links]") {
 TEST_CASE("a thousand who say nothing keep nobody out, and get no place for long",
           "[links]") {
   door at;
-  // This process holds both ends: the acceptor and the guest need descriptors too.
+  // This process holds both ends: the acceptor and the client need descriptors too.
   rlimit open_files{};
   REQUIRE(getrlimit(RLIMIT_NOFILE, &open_files) == 0);
   REQUIRE(open_files.rlim_cur >= 256);
@@ -176,14 +176,14 @@ TEST_CASE("a process without free descriptors closes the oldest stranger", "[lin
   CHECK(within(10s, [&] { return is_closed(crowd.front()); }));
 }
 
-// A whole hello needs TLS state; nobody may collect much of it.
+// A whole hello needs TLS state; no client may use up much of that memory.
 TEST_CASE("the oldest of too many handshakes goes, and a guest comes in", "[links]") {
   const test_authority authority;
   const auto identity = authority.identity("127.0.0.1");
   door at{10min,
           [&](socket_descriptor s) { return identity->to_client(std::move(s)); }};
   const auto hello = first_record_of(*identity);
-  std::vector<socket_descriptor> crowd; // each sends a hello, and never goes on
+  std::vector<socket_descriptor> crowd; // each sends a hello, and nothing more
   for (int i = 0; i < 10; ++i) {
     crowd.push_back(at.knock());
     send(crowd.back(), hello.data(), hello.size());
@@ -206,7 +206,7 @@ TEST_CASE("as many more handshakes go on as guests are expected", "[links]") {
           [&](socket_descriptor s) { return identity->to_client(std::move(s)); }};
   at.takes.expect(15);
   const auto hello = first_record_of(*identity);
-  std::vector<socket_descriptor> crowd; // each sends a hello, and never goes on
+  std::vector<socket_descriptor> crowd; // each sends a hello, and nothing more
   for (int i = 0; i < 4 + 15 + 1; ++i) {
     crowd.push_back(at.knock());
     send(crowd.back(), hello.data(), hello.size());

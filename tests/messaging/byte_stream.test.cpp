@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What streams of both kinds do alike, plain ones and those of TLS.
+// Behavior that streams of both kinds share: plain streams and TLS.
 
 #include "messaging/links/byte_stream.hpp"
 
@@ -32,7 +32,7 @@ std::vector<char> random_bytes(std::size_t count, unsigned seed) {
   return result;
 }
 
-/// Cuts bytes into parts of any size, none too.
+/// Cuts bytes into parts of any size, including empty parts.
 std::vector<iovec> cut(std::span<char> bytes, random_numbers& random) {
   std::vector<iovec> result;
   while (!bytes.empty()) {
@@ -45,7 +45,7 @@ std::vector<iovec> cut(std::span<char> bytes, random_numbers& random) {
   return result;
 }
 
-/// One end: sends all of `out` in steps of any size, and keeps what comes.
+/// One end: sends all of `out` in steps of any size, and keeps all received bytes.
 struct end_at_work {
   byte_stream& stream;
   std::vector<char> out;
@@ -53,7 +53,7 @@ struct end_at_work {
   random_numbers random;
   std::vector<char> in = {};
   std::size_t sent = 0;
-  std::size_t offered = 0; // bytes that a write did not take
+  std::size_t offered = 0; // bytes that a write did not accept
   bool blocked = false;
 
   void send() {
@@ -169,7 +169,7 @@ TEST_CASE("a write to a stream that the other side has left fails, without a sig
   CHECK(write_text(*ends.client, "hello").how == state::failed);
   CHECK(ends.client->failure() == "Broken pipe");
   std::array<std::byte, 9> room{};
-  CHECK(ends.client->read(room).bytes == 7); // what came before is not lost
+  CHECK(ends.client->read(room).bytes == 7); // earlier bytes are not lost
   CHECK(ends.client->read(room).how == state::closed);
 }
 

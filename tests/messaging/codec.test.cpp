@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Mail as bytes, and back.
+// Messages as bytes, and decoded again.
 
 #include "messaging/wire/codec.hpp"
 
@@ -46,7 +46,7 @@ bool read_all(int from, void* to, std::size_t bytes) {
   return true;
 }
 
-/// A frame: its size, and its bytes.
+/// A frame: first the size, then the bytes.
 std::optional<bytes_of_mail> read_frame(int from) {
   std::uint32_t size = 0;
   if (!read_all(from, &size, sizeof size))
@@ -63,7 +63,7 @@ bool write_frame(int to, const bytes_of_mail& all) {
   return ::send(to, frame.data(), frame.size(), MSG_NOSIGNAL) == std::ssize(frame);
 }
 
-/// A process that reads mail and says it again.
+/// A process that decodes each message and encodes the result again.
 class other_process {
 public:
   other_process() {
@@ -87,7 +87,7 @@ public:
   other_process(const other_process&) = delete;
   other_process& operator=(const other_process&) = delete;
 
-  /// \param of actors, or of nodes
+  /// \param of kind of message: of actors, or of nodes
   bytes_of_mail say_again(bytes_of_mail mail, char of) const {
     mail.insert(mail.begin(), static_cast<unsigned char>(of));
     REQUIRE(write_frame(here_, mail));
@@ -138,8 +138,8 @@ TEST_CASE("every mail of actors comes as it was sent", "[codec]") {
   CHECK(kinds.size() == std::variant_size_v<wire::actor_mail>);
 }
 
-// What another process has read and said again: infinities, NaN, -0 and denormals are
-// among it, which the serialisation of CAF 0.17.6 breaks.
+// Each message decoded and encoded by another process. Values include infinities, NaN,
+// -0 and denormals, which the serialisation of CAF 0.17.6 breaks.
 TEST_CASE("every mail keeps its bits through another process", "[codec]") {
   const other_process there;
   dice random{5};
@@ -263,7 +263,7 @@ TEST_CASE("what a GPU is still to make stays in its process", "[codec]") {
   CHECK_THROWS_AS(
     wire::encode({.to = {}, .what = gradient{.made = made}, .tensors = {4}}),
     std::logic_error);
-  const tensor_header call{.call = 0}; // by which another GPU takes it
+  const tensor_header call{.call = 0}; // by which another GPU receives the tensor
   CHECK_NOTHROW(
     wire::encode({.to = {}, .what = gradient{call, {}, made}, .tensors = {0}}));
 }
@@ -275,7 +275,8 @@ TEST_CASE("a mail has as many sizes as tensors", "[codec]") {
   CHECK_THROWS_AS(wire::encode({.to = {}, .what = activation{}, .tensors = {}}),
                   std::logic_error);
 
-  // The count of parameters follows from no other number: what says 2 must not have 3.
+  // The count of parameters follows from no other number: a count of 2 must not become
+  // 3.
   mail::snapshot shown{.batches = 0x5a5a, .where = {0, 0, 0}, .parameters = {}};
   shown.parameters.resize(2);
   auto bytes = wire::encode({.to = {}, .what = shown, .tensors = {4, 8}});
@@ -303,13 +304,13 @@ TEST_CASE("numbers that no sender says are refused by name", "[codec]") {
   CHECK(begins(why(activation{}, {-4}), "the bytes of a tensor is -4"));
   CHECK(
     begins(why(activation{}, {(std::int64_t{1} << 40) + 4}), "the bytes of a tensor"));
-  // Whose product would overflow.
+  // The product of such numbers would overflow.
   activation many{};
   many.header.samples = many.header.values = std::int64_t{1} << 32;
   CHECK(begins(why(many, {0}), "values of a sample is 4294967296"));
 
   auto letter = letter_with(mail::clip_by{1, 1});
-  letter.about = meeting_kind::own; // stays in its process, and others are unknown
+  letter.about = meeting_kind::own; // stays in this process; other kinds are unknown
   CHECK(why(letter) == "a meeting is 9, and must be from 0 to 8");
   letter.about = meeting_kind::norm;
   letter.kind = static_cast<traffic>(traffic_kinds);

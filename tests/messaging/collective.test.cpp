@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What collectives leave behind, against plain loops, to the bit.
+// The arrays after collectives, compared with plain loops, to the bit.
 
 #include "messaging/collective.hpp"
 
@@ -95,7 +95,7 @@ TEST_CASE("a rank is done when its last sum is over", "[collective]") {
   CHECK(root.take({0, 0, 1, 0, {0, 1}, 8, {}}).empty());
   CHECK_FALSE(root.done());
   CHECK(root.sums());
-  CHECK_FALSE(root.waits_for()); // for nobody's message
+  CHECK_FALSE(root.waits_for()); // no message is missing
   const auto sum = root.take_sum();
   REQUIRE(sum);
   CHECK(sum->values == 8);
@@ -126,7 +126,7 @@ TEST_CASE("any rank can be the root", "[collective]") {
   const auto& order = GENERATE(from_range(collective_catalog()));
   using enum collective_operation;
   if (order.what == all_reduce || order.what == reduce_scatter)
-    return; // they have none, and would sum in another order
+    return; // no root, and sums in another order
   for (const int count : {2, 3, 5, 8})
     for (int root = 0; root < count; ++root)
       check(order, even_parts(order, count, 29, root), 7);
@@ -184,7 +184,7 @@ TEST_CASE("an all_to_all may exchange another number of values in each pair",
 }
 
 TEST_CASE("algorithms sum in orders of their own", "[collective]") {
-  // 1e8 + 1 is 1e8: what is left of the ones tells who met whom.
+  // 1e8 + 1 is 1e8: the remaining ones show the order of additions.
   constexpr float big = 1e8F;
   const std::vector<std::vector<float>> arrays{
     {big, big, big, big}, {1, 1, 1, 1}, {-big, -big, -big, -big}, {1, 1, 1, 1}};

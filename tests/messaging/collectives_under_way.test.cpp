@@ -50,7 +50,7 @@ TEST_CASE("what comes for a collective that has not begun here is kept",
   CHECK(b.all.none()); // none has begun
   CHECK_FALSE(b.all.is_under_way(1));
   auto answers = b.begin(1, 1);
-  CHECK(b.all.none()); // all of it was there
+  CHECK(b.all.none()); // all messages were there
   CHECK(b.arrays[1] == std::vector<float>{5, 6, 8, 9});
   CHECK(b.arrays[0] == std::vector<float>{10, 20, 30, 40});
   for (auto& message : answers)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Texts of other processes, which this one prints.
+// Texts that come from other processes, and that this process prints.
 
 #include "messaging/wire/codec.hpp"
 
@@ -12,7 +12,7 @@ namespace troupe::foreign_text_test {
 
 namespace {
 
-/// A reason as its receiver has it.
+/// A reason as the receiver decodes it.
 std::string received(const std::string& why) {
   const auto frame = wire::encode(wire::node_mail{mail::refused{why}});
   return std::get<mail::refused>(*wire::decode_node_mail(frame)).why;
@@ -48,7 +48,7 @@ TEST_CASE("a text of another process commands no terminal", "[foreign_text]") {
         == "\\x9b5m");
   CHECK(received("\xe2\x80\xae"
                  "gnp")
-        == "\\xe2\\x80\\xaegnp");              // turns the line around
+        == "\\xe2\\x80\\xaegnp");              // reverses the line's direction
   CHECK(received("\xff\xc3") == "\\xff\\xc3"); // no UTF-8
   CHECK(received("\xc0\x9b\xed\xa0\x80") == "\\xc0\\x9b\\xed\\xa0\\x80");
   CHECK(received("a\x7f") == "a\\x7f");
@@ -57,7 +57,7 @@ TEST_CASE("a text of another process commands no terminal", "[foreign_text]") {
 TEST_CASE("a text of another process is bounded", "[foreign_text]") {
   const auto printed = received(std::string(200'000, 'x'));
   CHECK(printed.size() <= 4'000);
-  CHECK(received(printed) == printed); // a text that is passed on stays as it is
+  CHECK(received(printed) == printed); // a text that is forwarded again stays unchanged
   CHECK(printed.ends_with("xx.. (200000 bytes)"));
   CHECK(received(std::string(100'000, '\x1b')).size() < 5'000);
   CHECK(received_in_lines(std::string(100'000, '\n')).size() < 5'000);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What members of a group of GPUs tell each other before they exchange: nobody launches
-// what not all have come to, all launch in one order, and who comes in another is told
-// of.
+// The calls between members of a GPU group before an exchange. No member launches
+// before all have come, all launch in one order, and a member with another exchange is
+// reported.
 
 #include "messaging/collective_catalog.hpp"
 #include "messaging/collectives_under_way.hpp"
@@ -20,7 +20,7 @@ using Catch::Matchers::MessageMatches;
 
 namespace {
 
-/// One of several members, who launches nothing.
+/// One of several members; launches nothing.
 struct one_end {
   explicit one_end(int place, int of = 2) : rank(place), ranks(of) {}
 
@@ -29,7 +29,7 @@ struct one_end {
                        {});
   }
 
-  /// Instances that it may launch now.
+  /// Collectives that the member may launch now.
   std::vector<int> launches() {
     std::vector<int> result;
     while (const auto next = calls.next())

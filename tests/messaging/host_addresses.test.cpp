@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Hosts with several addresses: clients try each in its order, servers listen at each.
-// All of 127.0.0.0/8 is this machine; a family that no kernel has stands for the one
-// that a machine lacks.
+// Hosts with several addresses: clients try each in order, servers listen at each. All
+// of 127.0.0.0/8 is this machine. An address family that no kernel has stands for a
+// family that a machine lacks.
 
 #include "messaging/links/acceptor.hpp"
 #include "messaging/links/listening_sockets.hpp"

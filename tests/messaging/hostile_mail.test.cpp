@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Bytes of strangers: a decoder makes mail of them, or says what is wrong.
+// Bytes from unknown senders: a decoder returns a message, or an error.
 
 #include "messaging/wire/codec.hpp"
 #include "tests/fuzz/codec.hpp"
@@ -17,12 +17,12 @@
 
 namespace {
 
-std::atomic<std::size_t> taken = 0; // By all of this program, of the heap.
+std::atomic<std::size_t> taken = 0; // By this whole program, of the heap.
 
 } // namespace
 
-#ifndef TROUPE_SANITIZED // a sanitizer counts for itself, and wants its own
-// Inlined ones make g++ warn of memory that new did not allocate.
+#ifndef TROUPE_SANITIZED // a sanitizer counts by itself, and needs its own operators
+// Inlined operators make g++ warn of memory that new did not allocate.
 [[gnu::noinline]] void* operator new(std::size_t size) {
   taken += size;
   if (void* result = std::malloc(size > 0 ? size : 1))
@@ -45,7 +45,7 @@ namespace {
 
 using input = std::vector<unsigned char>;
 
-/// What fuzz::is_mail() takes: a mail of each kind, and one that is long.
+/// Inputs that fuzz::is_mail() accepts: a message of each kind, and a long one.
 std::vector<input> one_of_each(unsigned seed) {
   dice random{seed};
   std::vector<input> result;
@@ -61,7 +61,7 @@ std::vector<input> one_of_each(unsigned seed) {
   return result;
 }
 
-/// Whether decoding takes little memory: its mail, a copy, and words about it.
+/// Whether decoding takes little memory: for the message, a copy, and an error text.
 bool takes_little(const input& from) {
   const std::span bytes{from.data() + 1, from.size() - 1};
   const auto before = taken.load();
@@ -122,9 +122,9 @@ TEST_CASE("bytes of any values make no mail, and do no harm", "[hostile mail]") 
   }
 }
 
-// A pointer of a message that is no such thing, or to much more than there is. Of a
-// list: the size of an element is among bits 32 to 34, their count above; of a struct,
-// its words and pointers.
+// Pointers of a message that are invalid, or point to much more than there is. In a
+// list pointer the element size is in bits 32 to 34, and the count above. In a struct
+// pointer the counts are of words and pointers.
 TEST_CASE("no lie about a length takes memory", "[hostile mail]") {
   std::vector<std::uint64_t> lies{~std::uint64_t{0},
                                   0,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What messages between ranks take in virtual time: ports, machines, links.
+// The time of messages between ranks in virtual time: ports, machines, links.
 
 #include "messaging/interconnect.hpp"
 
@@ -16,7 +16,7 @@ namespace troupe::interconnect_test {
 
 namespace {
 
-/// A message as a test sends it, and when it arrived.
+/// A message that a test sends, and the time of arrival.
 struct trial_message {
   nanoseconds sent;
   int from;
@@ -25,7 +25,7 @@ struct trial_message {
   nanoseconds arrived = -1;
 };
 
-/// Sends all messages over a network, those of one instant in their order.
+/// Sends all messages over a network, messages of one instant in order.
 std::vector<nanoseconds> arrivals(const machine_model& how, int ranks,
                                   std::vector<trial_message> all) {
   virtual_clock clock;
@@ -47,7 +47,7 @@ using times = std::vector<nanoseconds>;
 /// A byte takes a nanosecond, and 700 more until it arrives.
 const machine_model flat{.inside = {700, 1e9}};
 
-/// Two ranks a machine, a byte takes 1 ns inside and 10 ns between.
+/// Two ranks on each machine; a byte takes 1 ns inside and 10 ns between.
 const machine_model pairs_of_ranks{
   .ranks_each = 2, .inside = {5, 1e9}, .between = {1000, 1e8}};
 
@@ -69,11 +69,11 @@ TEST_CASE("a port sends one message after another, to whomever", "[interconnect]
 
 TEST_CASE("a port receives one message after another, in the order of first bytes",
           "[interconnect]") {
-  // Both first bytes come at 700: the lowest sender first.
+  // Both first bytes arrive at 700: the lowest sender goes first.
   CHECK(arrivals(flat, 3, {{0, 2, 0, 100}, {0, 1, 0, 50}}) == times{850, 750});
-  // That of rank 1 comes 20 later.
+  // Rank 1's message arrives 20 later.
   CHECK(arrivals(flat, 3, {{0, 2, 0, 100}, {20, 1, 0, 50}}) == times{800, 850});
-  // An idle port of a rank far away does not wait for one that is nearer.
+  // An idle port of a distant rank does not wait for a nearer rank.
   CHECK(arrivals(flat, 3, {{0, 2, 0, 100}, {900, 1, 0, 50}}) == times{800, 1650});
 }
 
@@ -88,11 +88,12 @@ TEST_CASE("messages cut through: nothing waits for a last byte", "[interconnect]
 }
 
 TEST_CASE("a machine's ranks share its port", "[interconnect]") {
-  // 300 bytes take 3,000 on the port; inside, and from a third machine, nobody waits.
+  // 300 bytes take 3,000 on the port; inside, and from a third machine, no message
+  // waits.
   const std::vector<trial_message> all{
     {0, 0, 2, 300}, {0, 1, 3, 300}, {0, 2, 3, 300}, {0, 4, 0, 300}};
   CHECK(arrivals(pairs_of_ranks, 6, all) == times{4000, 7000, 305, 4000});
-  // Two machines send to one: its port takes one after the other, the lowest first.
+  // Two machines send to one: the port receives one after the other, the lowest first.
   CHECK(arrivals(pairs_of_ranks, 6, {{0, 4, 0, 300}, {0, 2, 1, 300}})
         == times{7000, 4000});
 }
@@ -100,13 +101,14 @@ TEST_CASE("a machine's ranks share its port", "[interconnect]") {
 TEST_CASE("pairs of machines may have links of their own", "[interconnect]") {
   auto how = pairs_of_ranks;
   how.pairs[{0, 2}] = {50'000, 1e7}; // ten times as slow
-  // The slow link occupies the port of machine 0 no longer than the fast one does.
+  // The slow link occupies the port of machine 0 no longer than the fast link does.
   CHECK(arrivals(how, 6, {{0, 0, 4, 300}, {0, 1, 2, 300}})
         == times{50'000 + 30'000, 3000 + 4000});
   // Two messages over the slow link follow one another there.
   CHECK(arrivals(how, 6, {{0, 0, 4, 300}, {0, 5, 0, 300}, {0, 1, 5, 300}})
         == times{80'000, 80'000, 110'000});
-  how.pairs[{0, 2}] = {1000, 1e9}; // faster than others: the port is as fast as that
+  // faster than others: the port is as fast as this link
+  how.pairs[{0, 2}] = {1000, 1e9};
   CHECK(arrivals(how, 6, {{0, 0, 4, 300}, {0, 1, 2, 300}})
         == times{1300, 300 + 1000 + 3000});
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The orders as data: what they send, against the books.
+// The orders as data: the messages of each, compared with published numbers.
 
 #include "tests/messaging/post_office.hpp"
 
@@ -14,7 +14,8 @@ namespace troupe::orders_test {
 
 namespace {
 
-/// What the steps of all ranks send, and the most that a rank adds.
+/// The values that the steps of all ranks send, and the largest number that a rank
+/// adds.
 collective_cost sent_by_steps(const collective_order& order, int ranks,
                               std::int64_t values) {
   collective_cost result{};

@@ -13,12 +13,12 @@
 #include <utility>
 #include <vector>
 
-/// Collectives without actors: their ranks, and the messages between them.
+/// Collectives without actors: the ranks, and the messages between ranks.
 namespace post_office {
 
 using namespace troupe;
 
-/// Arrays that sum to other bits in another order.
+/// Random arrays whose sum has other bits in another order.
 inline std::vector<std::vector<float>> random_arrays(int ranks, std::int64_t values,
                                                      unsigned seed) {
   std::mt19937 random{seed};
@@ -37,7 +37,7 @@ inline std::vector<const float*> views_of(const std::vector<std::vector<float>>&
   return result;
 }
 
-/// A rank with as many buffers as its bound says, and no more.
+/// A rank with exactly as many buffers as the rank's bound says.
 struct member {
   member(const collective_part& p, std::vector<float> array, sums_by adder)
     : source(std::move(array)),
@@ -56,14 +56,14 @@ struct member {
   payload_bound bound;
   pool payloads;
   collective part;
-  std::optional<collective_sum> sum; ///< That it waits for,
-  bool summed = false;               ///< and whether that has been done.
-  bool never_done_early = true;      ///< Before a sum of its was over.
+  std::optional<collective_sum> sum; ///< That the rank waits for,
+  bool summed = false;               ///< and whether that sum has been done.
+  bool never_done_early = true;      ///< Before a requested sum was done.
 };
 
-/// Ranks that run one collective; messages arrive in an order that chance chooses, but
-/// those between two ranks in the order they were sent in. Where callers do the sums,
-/// chance chooses when each is done, and when that is told.
+/// Ranks that run one collective. Messages arrive in a random order, but messages
+/// between two ranks arrive in the order of sending. Where callers do the sums, chance
+/// chooses when each sum is done, and when the end is reported.
 class ranks {
 public:
   ranks(const std::vector<collective_part>& parts,

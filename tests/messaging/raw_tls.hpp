@@ -14,8 +14,8 @@
 
 namespace troupe {
 
-/// OpenSSL's own end of a connection, which asks for nothing and shows what it is told
-/// to.
+/// OpenSSL's own end of a connection, which requires no certificate of the other end,
+/// and presents the certificate that show() is given.
 class raw_end : public byte_stream {
 public:
   enum class side { client, server };
@@ -93,7 +93,7 @@ inline std::unique_ptr<raw_end> raw_client(socket_descriptor socket) {
   return result;
 }
 
-/// Bytes that no stream has made.
+/// Sends bytes that no stream has made.
 inline void send_raw(const socket_descriptor& to, const std::string& bytes) {
   REQUIRE(::send(to.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL)
           == static_cast<ssize_t>(bytes.size()));

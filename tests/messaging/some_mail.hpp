@@ -17,13 +17,13 @@
 #include <variant>
 #include <vector>
 
-/// Mails with something in each field, and whether two are the same: field by field,
+/// Messages with a value in each field, and a comparison of messages: field by field,
 /// and floating-point values bit by bit.
 namespace some_mail {
 
 using namespace troupe;
 
-// How many fields an aggregate has: as many as it can be made of.
+// The number of fields of an aggregate: the largest number of initializers.
 struct anything {
   template <class T>
   operator T() const;
@@ -90,7 +90,7 @@ auto with_fields(T& of, Use use) {
   }
 }
 
-/// What stays on a rank: a letter with one does not travel.
+/// Values that stay on a rank: a message with such a value is never sent to another.
 template <class T>
 constexpr bool is_local =
   std::is_same_v<
@@ -104,7 +104,7 @@ constexpr bool is_vector = false;
 template <class T>
 constexpr bool is_vector<std::vector<T>> = true;
 
-/// Whether a field came as it was sent; tensors come empty.
+/// Whether a field arrived as sent; tensors arrive empty.
 template <class T>
 bool same(const T& sent, const T& came) {
   if constexpr (std::is_same_v<T, buffer>) {
@@ -151,7 +151,7 @@ inline constexpr std::array<double, 9> odd_values{
   std::bit_cast<double>(0x7ff8000000abcdefU),  // a quiet NaN,
   std::bit_cast<double>(0xfff4000000000001U)}; // and a signalling one
 
-/// Something for a field, of what senders may say; often it is extreme.
+/// Gives a field a value that senders may send; often an extreme value.
 template <class T>
 void fill(T& field, dice& random) {
   const auto all_of = [&random](auto&... fields) { (fill(fields, random), ...); };
@@ -184,13 +184,14 @@ void fill(T& field, dice& random) {
   } else if constexpr (std::is_same_v<T, role>) {
     field = static_cast<role>(random.number(0, 3));
   } else if constexpr (std::is_same_v<T, meeting_kind>) {
-    field = static_cast<meeting_kind>(random.number(0, 8)); // a user's own stays here
+    // a user's own meeting stays in the process
+    field = static_cast<meeting_kind>(random.number(0, 8));
   } else if constexpr (std::is_same_v<T, std::optional<traffic>>) {
     field = static_cast<traffic>(random.number(0, traffic_kinds - 1));
     if (random.coin())
       field = {};
   } else if constexpr (is_local<T>) {
-    // None: see there.
+    // None: see the comment there.
   } else if constexpr (requires { std::variant_size<T>::value; }) {
     std::visit(all_of, field);
   } else if constexpr (std::is_same_v<T, group_id>) {
@@ -200,7 +201,7 @@ void fill(T& field, dice& random) {
     field = {0x8000000000000001U, static_cast<std::uint64_t>(random.number(0, 1000))};
   } else {
     with_fields(field, all_of);
-    // Some numbers have their own bounds.
+    // Some numbers have bounds of their own.
     if constexpr (requires { field.direction; })
       field.direction = random.number(0, 1);
     if constexpr (std::is_same_v<T, rank_sums>) {
@@ -241,12 +242,12 @@ std::vector<Variant> each_of(dice& random) {
     random, std::make_index_sequence<std::variant_size_v<Variant>>{});
 }
 
-/// Whether a letter may leave its rank: it is about work that others share.
+/// Whether a meeting message may leave its rank: those about shared work may.
 inline bool travels(const mail::letter& l) {
   return l.what.index() <= 2 || (l.what.index() >= 7 && l.what.index() <= 9);
 }
 
-/// To somebody, with the sizes of its tensors.
+/// A message to some actor, with the sizes of the message's tensors.
 inline wire::addressed_mail addressed(wire::actor_mail what, dice& random) {
   wire::addressed_mail result{.to = {}, .what = std::move(what), .tensors = {}};
   result.to.what = static_cast<wire::address::kind>(random.number(0, 6));
@@ -260,7 +261,7 @@ inline wire::addressed_mail addressed(wire::actor_mail what, dice& random) {
   return result;
 }
 
-/// A mail of each kind, and a letter of each that travels.
+/// A message of each kind, and a meeting message of each kind that leaves a rank.
 inline std::vector<wire::addressed_mail> one_of_each(dice& random) {
   std::vector<wire::addressed_mail> result;
   for (auto& what : each_of<wire::actor_mail>(random)) {

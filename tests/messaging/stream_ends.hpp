@@ -42,14 +42,14 @@ inline socket_pair tcp_sockets() {
   REQUIRE(::getsockname(listener.get(), address, &size) == 0);
   socket_descriptor client{
     ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
-  ::connect(client.get(), address, size); // goes on by itself
+  ::connect(client.get(), address, size); // continues by itself
   socket_descriptor server{
     ::accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC)};
   REQUIRE(server);
   return {std::move(client), std::move(server)};
 }
 
-/// An authority and hosts of it, in files.
+/// An authority and hosts with certificates of that authority, in files.
 class test_authority {
 public:
   tls_files files(const std::string& name, const validity& when = validity::of_days(1),
@@ -81,7 +81,7 @@ struct stream_ends {
   std::unique_ptr<byte_stream> server;
 };
 
-/// Waits until an end can do what it waits for; none does: a failure of the test.
+/// Waits until an end can do its next step; if none can, the test fails.
 inline void wait_for(std::array<pollfd, 2> ends) {
   REQUIRE(::poll(ends.data(), ends.size(), 10000) > 0);
 }
@@ -108,7 +108,7 @@ struct handshake_ends {
   bool are_good() const { return client.is_good() && server.is_good(); }
 };
 
-/// Both handshakes to their ends; an end that fails is closed.
+/// Runs both handshakes to the end; an end that fails is closed.
 inline handshake_ends shake_hands(stream_ends& ends) {
   handshake_ends result;
   const auto go_on = [](std::unique_ptr<byte_stream>& stream, handshake_end& end) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Frames between processes: each comes as it was sent, or the link ends with a reason.
+// Frames between processes: each arrives as sent, or the link ends with a reason.
 
 #include "messaging/links/switchboard.hpp"
 
@@ -24,7 +24,7 @@ namespace {
 
 const session_id our_run{{11, 22}, 3};
 
-/// A frame as it came: payloads go to parts of 1,000 bytes.
+/// A frame as received: payloads go to parts of 1,000 bytes.
 struct frame_that_came {
   std::vector<unsigned char> text;
   std::vector<std::byte> payload;
@@ -96,7 +96,7 @@ outgoing_frame frame_of(std::vector<unsigned char> text, std::size_t bytes) {
   return result;
 }
 
-/// What a frame is on the wire.
+/// The bytes of a frame on the wire.
 std::vector<std::byte> wire_bytes_of(std::size_t payload,
                                      const session_id& of = our_run) {
   auto sockets = local_sockets();
@@ -110,7 +110,8 @@ std::vector<std::byte> wire_bytes_of(std::size_t payload,
   return result;
 }
 
-/// Gives bytes to a link that reads, and closes their connection. Returns why it ended.
+/// Writes bytes to a link that reads, and closes the connection. Returns the reason
+/// with which the link ended.
 std::string end_after(const std::vector<std::byte>& bytes, keeper& reader) {
   auto sockets = local_sockets();
   switchboard all{our_run, most_bytes, reader};
@@ -204,7 +205,7 @@ TEST_CASE(
     CHECK_THAT(reader.wait_for_loss(), ContainsSubstring("closed"));
     all.close();
     CHECK(all.stale() == 1);
-    REQUIRE(reader.wait_for(1).size() == 1); // what comes behind it is whole
+    REQUIRE(reader.wait_for(1).size() == 1); // later frames are whole
     CHECK(reader.wait_for(1).front().payload.size() == 200);
   }
 }

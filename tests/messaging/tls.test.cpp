@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who is let in by TLS, and what the others are told.
+// The peers that TLS accepts, and the errors that other peers receive.
 
 #include "messaging/links/tls.hpp"
 
@@ -30,7 +30,7 @@ using state = stream_progress::state;
 
 namespace {
 
-/// What a client says first.
+/// The first bytes of a client.
 std::string client_hello(const test_authority& authority) {
   auto sockets = local_sockets();
   const auto client =
@@ -43,7 +43,7 @@ std::string client_hello(const test_authority& authority) {
   return result;
 }
 
-/// What a server makes of some bytes, behind which there is nothing.
+/// The answer of a server to some bytes, behind which the stream ends.
 handshake_end answer_to(tls_identity& server, const std::string& bytes) {
   auto sockets = local_sockets();
   send_raw(sockets.client, bytes);
@@ -56,7 +56,7 @@ handshake_end answer_to(tls_identity& server, const std::string& bytes) {
   return result;
 }
 
-/// Two of identities, by TLS.
+/// The handshakes of two identities, by TLS.
 handshake_ends meet(const std::shared_ptr<tls_identity>& client,
                     const std::shared_ptr<tls_identity>& server,
                     const std::string& host = "b") {
@@ -73,7 +73,7 @@ owned<BIO> memory_of(const std::string& pem) {
   return {BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())), BIO_free_all};
 }
 
-/// An authority's certificate in PEM, of the same name and key, that has expired.
+/// An authority's certificate in PEM, with the same name and key, which has expired.
 std::string expired_copy(const certificate_pair& authority) {
   const owned<X509> certificate{
     PEM_read_bio_X509(memory_of(authority.certificate).get(), nullptr, nullptr,
@@ -316,7 +316,7 @@ TEST_CASE("a connection that says half a hello takes no memory of TLS", "[tls]")
   const auto identity = authority.identity("b");
   const auto hello = client_hello(authority);
   const auto allocated = [] { return static_cast<std::int64_t>(mallinfo2().uordblks); };
-  (void)answer_to(*identity, hello); // what OpenSSL makes once
+  (void)answer_to(*identity, hello); // allocations that OpenSSL makes once
   constexpr int connections = 100;
   std::vector<socket_pair> sockets;
   for (int i = 0; i < connections; ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A connection by TLS once it stands; what it does like any stream is byte_stream's
-// test.
+// A TLS connection after the handshake; behavior common to all streams is tested by
+// byte_stream's test.
 
 #include "messaging/links/tls_stream.hpp"
 
@@ -92,7 +92,7 @@ TEST_CASE("a stream changes its key while its socket takes no more", "[tls]") {
   stream_ends ends{authority.identity("a")->to_server(std::move(sockets.client), "b"),
                    authority.identity("b")->to_client(std::move(sockets.server))};
   REQUIRE(shake_hands(ends).are_good());
-  // Not a multiple of records: the key changes when some of them wait to be sent.
+  // Not a multiple of records: the key changes while some records wait to be sent.
   const std::vector<char> out(100000, 'x');
   std::vector<std::byte> in(1 << 20);
   constexpr std::size_t all = std::size_t{300} << 20;

@@ -40,8 +40,9 @@ TEST_CASE("chimera holds no more than D microbatches a rank, however many there 
 }
 
 // Section 3.5 of the paper: units of 2D microbatches close up, so that idle time does
-// not grow with them; without forward doubling it does. In slots as long as a backward
-// D-2 would stay free; of two forwards in one the first starts its neighbour earlier.
+// not grow with the number of units. Without forward doubling idle time grows. In slots
+// as long as a backward D-2 would stay free. Of two forwards in one slot the first
+// starts the neighbour's earlier.
 TEST_CASE("chimera's doubled forwards leave as much idle time, however many units",
           "[reference]") {
   const int d = GENERATE(2, 4, 6, 8, 16), units = GENERATE(1, 2, 5);

@@ -33,7 +33,8 @@ TEST_CASE("a settled run holds as much as the whole, for every schedule and size
 TEST_CASE("how long a run is does not matter to its bounds", "[bounds]") {
   const auto brief = settled(pipedream(3), {4, 8, 1'000'000});
   CHECK(brief.steps < 20);
-  CHECK(brief.steps * 8 % 3 == 1'000'000 * 8 % 3); // as many left for the last update
+  // as many are left for the last update
+  CHECK(brief.steps * 8 % 3 == 1'000'000 * 8 % 3);
 }
 
 } // namespace troupe::bounds_test

@@ -20,7 +20,7 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-/// 1F1B's programs for 2 stages and 2 microbatches, spoiled.
+/// 1F1B's programs for 2 stages and 2 microbatches, changed by `spoil`.
 schedule spoiled(std::function<void(int rank, std::vector<action>&)> spoil) {
   return {
     .name = "spoiled",
@@ -254,7 +254,7 @@ TEST_CASE("an update names the last microbatch that it covers", "[check]") {
 }
 
 TEST_CASE("without a flush forwards come in order, as versions go", "[check]") {
-  // F4 before F3 lets go of the version that F3 reads.
+  // F4 comes before F3, and frees the version that F3 reads.
   const auto one = [](std::vector<int> forwards) {
     return schedule{.name = "mine",
                     .order = explicit_program{[forwards](int, const shape&) {
@@ -281,7 +281,7 @@ TEST_CASE("without a flush forwards come in order, as versions go", "[check]") {
   REQUIRE(fault.has_value());
   CHECK_THAT(fault->what,
              ContainsSubstring("F4 of stage 0 comes after F5: samples enter stage 0"));
-  auto second = one({0, 1, 2, 3, 5, 4}); // behind a stage that has them in order
+  auto second = one({0, 1, 2, 3, 5, 4}); // a stage before has the right order
   const auto last = std::get<explicit_program>(second.order);
   const auto first = std::get<explicit_program>(one({0, 1, 2, 3, 4, 5}).order);
   second.order = explicit_program{[=](int rank, const shape& dims) -> action_generator {

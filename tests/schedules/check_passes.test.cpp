@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the check lets through: every schedule of the catalog, and nothing that cannot
-// be run.
+// Programs that the check accepts: every schedule of the catalog, and no program that
+// cannot be run.
 
 #include "schedules/bounds.hpp"
 #include "schedules/catalog/catalog.hpp"
@@ -35,7 +35,7 @@ TEST_CASE("every schedule of the catalog passes at every size it allows", "[chec
       }
 }
 
-// Who counts what is held need not look: the books themselves throw.
+// The test need not count stashes: the version ledger itself throws.
 TEST_CASE("programs that pass can be run, whatever was changed in them", "[check]") {
   std::mt19937 random{7};
   const auto below = [&](std::size_t n) { return random() % n; };

@@ -6,20 +6,20 @@
 #include <optional>
 #include <vector>
 
-/// What no schedule of the catalog is.
+/// Schedules that the catalog does not have.
 namespace examples {
 
 using namespace troupe;
 
-/// A schedule on the looped placement. Its name is none that a paper's formula has.
+/// A schedule on the looped placement. No paper's formula has the resulting name.
 inline schedule looped(schedule of, int rounds) {
   of.name = "looped " + of.name;
   of.where = placement::looped(rounds);
   return of;
 }
 
-/// GPipe that forwards the next batch before it backwards this one, on 2BW's weights:
-/// its programs cross batches.
+/// GPipe that forwards the next batch before the backwards of the current batch, with
+/// 2BW's weights: the programs cross batches.
 ///
 ///   rank 0  F0 F1 F2 F3 .  .  B0 B1 F4 F5 ...      2 stages, 2 microbatches a batch
 ///   rank 1  .  F0 F1 F2 F3 B0 B1 .  .  F4 F5 ...   B1 is followed by a U

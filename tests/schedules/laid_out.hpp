@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Programs laid out in time, without actors, and what tests ask of that.
+// Programs laid out in time, without actors, and measures of the layout for tests.
 #pragma once
 
 #include "schedules/bounds.hpp"
@@ -14,11 +14,11 @@ namespace troupe::laid_out {
 
 struct outcome {
   std::int64_t makespan = 0;
-  std::vector<std::int64_t> idle;      // a rank
+  std::vector<std::int64_t> idle;      // by rank
   std::vector<std::int64_t> span_idle; // between its first action and its last
 };
 
-/// What actions of a stage cost, in any unit.
+/// The cost of each action of a stage, in any unit.
 struct costs {
   int f, b, i, w;
 
@@ -59,8 +59,8 @@ inline outcome simulated(const schedule& sch, const shape& dims, int f, int b) {
   return simulated(sch, dims, {f, b, 0, 0});
 }
 
-/// On so many ranks, at F = I = W = 1 of a rank's share: of a stage, if a rank has
-/// several, in parts of that.
+/// On a number of ranks, at F = I = W = 1 for a rank's share. If a rank has several
+/// stages, the costs of a stage are parts of that.
 inline outcome on_ranks(const schedule& sch, int ranks, int microbatches) {
   return simulated(sch, {stages_on(sch.where, ranks), microbatches}, {1, 2, 1, 1});
 }
@@ -81,7 +81,8 @@ inline std::vector<int> peaks(const schedule& sch, const shape& dims,
   return result;
 }
 
-/// Microbatches that `rank` holds at once, all its stages together.
+/// Largest number of microbatches that each rank holds at once, over all stages of the
+/// rank.
 inline std::vector<int> peak_activations(const schedule& sch, const shape& dims) {
   std::vector<int> result;
   for (int rank = 0; rank < ranks_of(sch.where, dims); ++rank) {

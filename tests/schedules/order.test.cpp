@@ -14,7 +14,7 @@ action on_stage_0(op what, int microbatch) {
   return {what, 0, 0, microbatch};
 }
 
-/// An order and what has arrived for it.
+/// An order, and the actions that have arrived.
 struct rank_0 {
   explicit rank_0(const schedule& sch, const shape& dims)
     : todo(make_order(sch, dims, 0)) {
@@ -65,7 +65,7 @@ TEST_CASE("an update that had to wait goes first when it comes back", "[order]")
   CHECK(rank.next() == on_stage_0(op::backward, 0));
   CHECK(rank.next() == on_stage_0(op::update, 0)); // pauses: not ended
   CHECK(rank.next() == on_stage_0(op::forward, 1));
-  CHECK_FALSE(rank.next()); // a backward would sum where the update reads
+  CHECK_FALSE(rank.next()); // a backward would add to sums that the update reads
   rank.arrive(op::update, 0);
   CHECK(rank.next() == on_stage_0(op::update, 0));
   rank.todo->ended(on_stage_0(op::update, 0));
@@ -214,7 +214,7 @@ TEST_CASE("ampnet that was told to end lets nothing in when a pause is over",
   run(op::update, 1);
   REQUIRE(rank.todo->paused());
   CHECK(rank.todo->freeze() == 2);
-  rank.todo->pause_after(2); // who takes the checkpoint says go on
+  rank.todo->pause_after(2); // the checkpoint's taker resumes the rank
   CHECK_FALSE(rank.next());
   rank.todo->stop_after(2);
   CHECK_FALSE(rank.next());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Placements: those of the catalog, and a looped one through all that is made of them.
+// Placements: those of the catalog, and a looped one in everything that placements
+// decide.
 
 #include "schedules/placement.hpp"
 
@@ -25,7 +26,7 @@ namespace {
 
 using hosted = std::vector<hosted_stage>;
 
-/// A row a rank: "F0 of stage 2" is F0.2 here.
+/// One row for each rank: "F0 of stage 2" is F0.2 here.
 std::string text(const schedule& sch, const shape& dims) {
   std::string result;
   for (int rank = 0; rank < ranks_of(sch.where, dims); ++rank) {
@@ -199,8 +200,8 @@ TEST_CASE("looped stages are checked, and hold what they hold one a rank",
 }
 
 // Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters
-// Using Megatron-LM", 2021, section 2.2: with v stages a rank, ranks idle for
-// (p-1)(f+b) of a stage, as long as before, while a microbatch takes v times that.
+// Using Megatron-LM", 2021, section 2.2. With v stages a rank, ranks idle for
+// (p-1)(f+b) of a stage, as long as before. A microbatch takes v times as long.
 TEST_CASE("looped stages take the published time", "[placement]") {
   const int rounds = GENERATE(1, 2, 3, 5), ranks = GENERATE(1, 2, 4, 8);
   const shape dims{rounds * ranks, ranks, 2};

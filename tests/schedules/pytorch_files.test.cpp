@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Exported schedules as PyTorch reads them.
+// Exported schedules, as PyTorch reads each.
 
 #include "schedules/catalog/catalog.hpp"
 #include "schedules/files/schedule_file.hpp"
@@ -16,7 +16,7 @@ namespace troupe::pytorch_files_test {
 
 namespace {
 
-/// What PyTorch ought to read for a rank: the passes of the first batch.
+/// The actions that PyTorch should read for a rank: the passes of the first batch.
 std::vector<pytorch::action> expected(const schedule& sch, const shape& dims,
                                       int rank) {
   std::vector<pytorch::action> result;
@@ -69,7 +69,7 @@ TEST_CASE("a batch is exported as a run of several has it", "[files]") {
         differ += batch != expected(sch, one, rank);
       }
     }
-  CHECK(differ > 0); // or all say the same of any number
+  CHECK(differ > 0); // else all sizes give the same actions
 }
 
 TEST_CASE("PyTorch reads schedules whose ranks may hold only so many", "[files]") {

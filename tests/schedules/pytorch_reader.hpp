@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads a schedule's file as PyTorch's torch.distributed.pipelining does, so that what
-// is exported is held against another reader than ours. (schedules.py of PyTorch 2.10:
-// _PipelineScheduleRuntime._load_csv, _Action.from_str, _validate_schedule.)
+// Reads a schedule's file as PyTorch's torch.distributed.pipelining does. So exported
+// files are checked by another reader than the project's. (schedules.py of PyTorch
+// 2.10: _PipelineScheduleRuntime._load_csv, _Action.from_str, _validate_schedule.)
 #pragma once
 
 #include <map>
@@ -22,7 +22,7 @@ struct action {
   bool operator==(const action&) const = default;
 };
 
-/// A file as PyTorch takes it: a rank a line.
+/// A file as PyTorch reads one: one line for each rank.
 struct loaded {
   std::vector<std::vector<action>> ranks;
   std::map<int, int> rank_of_stage;
@@ -88,7 +88,7 @@ inline void validate(loaded& file, int microbatches) {
   }
 }
 
-/// \throws std::runtime_error where PyTorch would
+/// \throws std::runtime_error where PyTorch would throw
 inline loaded load_csv(const std::string& text, int ranks, int microbatches) {
   loaded result;
   std::istringstream lines{text};

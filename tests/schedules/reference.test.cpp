@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The published numbers of reference/schedules.md, from programs laid out in time
-// without actors. tests/actors holds the actors to the same timelines.
+// without actors. Tests in tests/actors compare actors with the same timelines.
 
 #include "schedules/catalog/catalog.hpp"
 #include "schedules/timeline.hpp"
@@ -50,8 +50,8 @@ TEST_CASE("the vectors of reference/schedules.md", "[reference]") {
   CHECK(peak_activations(gpipe(), {4, 8}) == std::vector{8, 8, 8, 8});
 }
 
-// Section 4 of reference/schedules.md. A stage takes a v-th of a rank's F, so times are
-// in v-ths there.
+// Section 4 of reference/schedules.md. A stage takes a v-th of a rank's F, so times
+// there are in v-ths.
 TEST_CASE("interleaved 1F1B takes the published time and memory", "[reference]") {
   const auto holds = [](int p, int m, int v, int makespan, int idle,
                         const std::vector<int>& peaks) {
@@ -61,7 +61,7 @@ TEST_CASE("interleaved 1F1B takes the published time and memory", "[reference]")
     CHECK(run.idle == all(p, idle));
     CHECK(peak_activations(sch, {p * v, m}) == peaks);
   };
-  holds(4, 8, 1, 33, 9, {7, 5, 3, 1}); // it warms up for longer than 1F1B
+  holds(4, 8, 1, 33, 9, {7, 5, 3, 1}); // the warm-up is longer than 1F1B's
   holds(4, 8, 2, 57, 9, {11, 9, 7, 5});
   holds(4, 8, 3, 81, 9, {15, 13, 11, 9});
   holds(4, 8, 4, 105, 9, {19, 17, 15, 13});
@@ -127,8 +127,9 @@ TEST_CASE("zero-bubble idle times are their formulas", "[reference]") {
   CHECK(on_ranks(zb_v(), p, m).makespan == 2 * 3 * m + p - 1);
 }
 
-// Qi et al. (2024) compare their search with the schedules made by hand: at a memory
-// limit of P microbatches it is no worse than ZB-H1, at twice that than ZB-H2.
+// Qi et al. (2024) compare the search with hand-made schedules. At a memory limit of P
+// microbatches the search is no worse than ZB-H1; at twice that limit, no worse than
+// ZB-H2.
 TEST_CASE("zb-auto is as fast as zero-bubble schedules made by hand, in no more memory",
           "[reference]") {
   const int p = GENERATE(2, 4, 8), m = GENERATE(8, 16, 24);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Schedules in files: PyTorch's own, those of the catalog there and back, and what is
-// refused.
+// Schedules in files: PyTorch's own, the catalog's written and read back, and files
+// that are refused.
 
 #include "schedules/files/schedule_file.hpp"
 
@@ -55,7 +55,7 @@ std::vector<action> passes(const schedule& sch, const shape& dims, int rank) {
   return result;
 }
 
-/// Whether two schedules do the same.
+/// Whether two schedules have the same placement and programs.
 bool same(const schedule& a, const schedule& b, const shape& dims) {
   for (int rank = 0; rank < ranks_of(a.where, dims); ++rank)
     if (hosted_by(a.where, dims, rank) != hosted_by(b.where, dims, rank)
@@ -66,7 +66,7 @@ bool same(const schedule& a, const schedule& b, const shape& dims) {
 
 } // namespace
 
-// PyTorch exported these; interleaved 1F1B is Megatron's order too.
+// PyTorch exported these files; interleaved 1F1B is also Megatron's order.
 TEST_CASE("PyTorch's files are the catalog's schedules, action by action", "[files]") {
   const auto [name, made] =
     GENERATE(std::pair{"interleaved-4x8", interleaved(2)}, std::pair{"zbv-4x8", zb_v()},
@@ -87,7 +87,7 @@ TEST_CASE("PyTorch's other files are well-formed schedules", "[files]") {
   CHECK(bfs.sch.sums_in_any_order);
   for (const auto& order : summing_orders(bfs.sch, bfs.dims))
     CHECK(order == std::vector{7, 6, 5, 4, 3, 2, 1, 0});
-  // Their actions are the catalog's, but for the order of backwards.
+  // The actions are the catalog's, except for the order of backwards.
   for (int rank = 0; rank < 4; ++rank) {
     auto there = passes(bfs.sch, bfs.dims, rank),
          here = passes(looped_bfs(2), bfs.dims, rank);
@@ -157,7 +157,7 @@ TEST_CASE("the lowered form is checked, and computes the same", "[files]") {
              ContainsSubstring("twice"));
   CHECK_THAT(without("0REDUCE_GRAD", "7REDUCE_GRAD"),
              ContainsSubstring("stage 7 is not in this row"));
-  // A row that sends nothing beside one that receives.
+  // One row sends nothing, and another row receives.
   CHECK_THAT(refused("0F0,0SEND_F0,0RECV_B0,0B0\n1F0,1B0\n"),
              ContainsSubstring("row 1: F0 of stage 1 has no RECV_F"));
 }
@@ -280,7 +280,7 @@ TEST_CASE("a file in PyTorch 2.5's notation is the same schedule as in today's",
   text << file.rdbuf();
   same_as(text.str(), "0F0,0F1,0B0,0F2,0B1,0F3,0B2,0B3\n"
                       "1F0,1I0,1F1,1I1,1W0,1F2,1I2,1W1,1F3,1I3,1W2,1W3\n");
-  // Without a whole backward; in a pair.
+  // Files without a whole backward, and with one in a pair.
   same_as("0F0,0B0,0W0\n1F0,1B0,1W0\n", "0F0,0I0,0W0\n1F0,1I0,1W0\n");
   same_as("0F0,0F1,(0F2;0BW0)OVERLAP_F_B,0BW1,0BW2\n",
           "0F0,0F1,(0F2;0B0)OVERLAP_F_B,0B1,0B2\n");

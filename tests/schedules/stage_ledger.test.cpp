@@ -40,7 +40,7 @@ TEST_CASE("a flush schedule cannot forward the next batch before its update",
   books.end_backward(0);
   CHECK_FALSE(books.can_forward(1));
   CHECK(books.begin_update().in_place);
-  CHECK_FALSE(books.can_forward(1)); // it is being made
+  CHECK_FALSE(books.can_forward(1)); // the version is being made
   books.end_update();
   CHECK(books.can_forward(1));
 }

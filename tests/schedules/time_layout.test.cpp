@@ -10,7 +10,7 @@ namespace troupe::time_layout_test {
 
 namespace {
 
-/// Writes down where parts are placed: "0:0-5 " is rank 0 from 0 to 5.
+/// Records the times of parts as text: "0:0-5 " is rank 0 from 0 to 5.
 struct noted {
   std::string text;
   time_layout layout;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// zb-auto beside the catalog's other schedules of its placement.
+// zb-auto compared with the catalog's other schedules of the same placement.
 
 #include "schedules/catalog/catalog.hpp"
 #include "tests/dice.hpp"
