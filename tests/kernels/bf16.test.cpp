@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Products of bf16: how values are rounded, what each set of instructions sums up in
-// which order, and that products of any size are made of that.
+// Products of bf16: the rounding of values, the order of sums of each instruction set,
+// and products of any size made of such blocks.
 
 #include "kernels/bf16.hpp"
 
@@ -27,15 +27,15 @@ namespace troupe::bf16_test {
 
 namespace {
 
-/// The nearest of the values that have seven bits of mantissa, of two as near the even
-/// one: by its definition, in double precision.
+/// The nearest value with seven bits of mantissa; of two equally near values the even
+/// one. By the definition, in double precision.
 double nearest(float x) {
   int exponent = 0;
   const double mantissa = std::frexp(static_cast<double>(x), &exponent); // 0.5 .. 1
   return std::ldexp(std::nearbyint(std::ldexp(mantissa, 8)), exponent - 8);
 }
 
-/// Packed values for a block, and what it adds to.
+/// Packed values for a block, and the sums to which the block adds.
 struct block_operands {
   std::vector<std::uint16_t> a, b;
   std::vector<float> c;
@@ -72,7 +72,7 @@ float normal(float x) {
   return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.0F, x) : x;
 }
 
-/// sum + a b: 0 if that is tiny when it is rounded to 24 bits of any exponent.
+/// sum + a b: 0 if the result is tiny when rounded to 24 bits of any exponent.
 float fused(float a, float b, float sum) {
   const auto exact = static_cast<long double>(a) * static_cast<long double>(b)
                      + static_cast<long double>(sum);
@@ -111,7 +111,7 @@ float by_pairs(const block_operands& of, std::int64_t steps, int row, int column
   return sum;
 }
 
-/// Those whose products are made of blocks.
+/// The paths whose products are made of blocks.
 std::vector<bf16_path> paths_of_blocks() {
   auto result = bf16_paths();
   std::erase(result, bf16_path::widen);
@@ -211,7 +211,7 @@ TEST_CASE("tiles are packed alike with instructions for it and without", "[bf16]
       pack_tile_plainly<false>(s, plain.data());
       REQUIRE((fast == plain));
     };
-    check(stored(values)); // before they are rounded, and then the same again
+    check(stored(values)); // before rounding, and then the same rounded
     const auto of_bf16 = fast;
     check(values);
     REQUIRE((fast == of_bf16));
@@ -238,7 +238,8 @@ TEST_CASE("products of bf16 agree with the plain loops over rounded values", "[b
       return std::vector<double>(x.begin(), x.end());
     };
     // Roundings of a sum of k random values, one after the other, come to 0.3 sqrt(k)
-    // of one rounding, whatever the processor sums at once.
+    // of one rounding. The number of values that the processor sums at once does not
+    // matter.
     CHECK(relative_difference(product(a, b, before, alpha, beta),
                               product(wide(rounded(a)), wide(rounded(b)), wide(before),
                                       static_cast<double>(alpha),
@@ -266,7 +267,7 @@ TEST_CASE("a product of bf16 has the same bits on any number of threads", "[bf16
     const auto alone = made(1);
     for (const int threads : {2, 3})
       CHECK((made(threads) == alone));
-    // A right side that is packed once has them too.
+    // A right side that is packed once has these bits too.
     auto c = random_values<float>(m * n, 3);
     std::vector<float> space(static_cast<std::size_t>(right_side<float>::room(k, n)));
     right_side<float>{precision::bf16, right, space.data()}.multiply(

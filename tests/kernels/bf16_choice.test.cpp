@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The choice of a path: by instructions where that decides, else by one measurement
-// that is kept.
+// that is kept in a file.
 
 #include "kernels/bf16_choice.hpp"
 
@@ -24,7 +24,7 @@ using paths = std::vector<bf16_path>;
 
 const paths without_amx{bf16_path::dot, bf16_path::widen, bf16_path::plain};
 
-/// A machine whose products take so long.
+/// A machine whose products take the given times.
 struct timed_machine : bf16_machine {
   timed_machine(paths all, double dot, double widen,
                 std::optional<fs::path> folder = {}) {
@@ -118,7 +118,7 @@ TEST_CASE("the choice of another processor or version is not taken", "[bf16]") {
   CHECK(other.choice().path == bf16_path::widen);
   CHECK(other.measured > 0);
   CHECK(files_in(folder.path()) == 2);
-  // A file that has the name, and another machine's content.
+  // A file with the right name, and another machine's content.
   fs::copy_file(file_of_choice(other), file_of_choice(first),
                 fs::copy_options::overwrite_existing);
   CHECK(first.choice().path == bf16_path::dot);

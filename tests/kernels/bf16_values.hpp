@@ -12,15 +12,15 @@
 
 namespace troupe {
 
-/// Any bits of a float: every exponent as likely as another.
+/// A float with random bits: every exponent is equally likely.
 inline float any_float(dice& random) {
   const auto bits = (static_cast<std::uint32_t>(random.number(0, 0xffff)) << 16U)
                     | static_cast<std::uint32_t>(random.number(0, 0xffff));
   return std::bit_cast<float>(bits);
 }
 
-/// Rows, columns and depths: below a block's, between, and beyond what is packed at
-/// once.
+/// Rows, columns and depths: below a block's, between, and beyond the sizes that are
+/// packed at once.
 inline const std::vector<std::tuple<int, int, int>> sizes{
   {1, 1, 1},     {3, 5, 7},     {33, 31, 65}, {64, 17, 33}, {3, 6, 4200},
 #ifdef TROUPE_SANITIZED

@@ -12,7 +12,7 @@ namespace troupe::convolution_test {
 
 namespace {
 
-// Without padding; with it; and with more of it than there is image.
+// Shapes of images: without padding, with padding, and with more padding than image.
 const std::vector<convolution_shape> all_shapes{{5, 2, 8, 7, 3, 3},
                                                 {5, 2, 8, 7, 3, 3, 1},
                                                 {5, 2, 6, 5, 3, 5, 2},

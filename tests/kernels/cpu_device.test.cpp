@@ -18,7 +18,7 @@ namespace troupe::cpu_device_test {
 
 namespace {
 
-/// Devices of one run, and where their ends are waited for.
+/// Devices of one run, and a queue in which the test waits for ends.
 struct some_devices {
   explicit some_devices(int threads, int count = 1, int team = 1) {
     for (int i = 0; i < count; ++i) {
@@ -48,7 +48,7 @@ TEST_CASE("a device computes on another thread, and says what it is at", "[devic
                             .run =
                               [&] {
                                 computed_on = std::this_thread::get_id();
-                                may_go.wait(); // who enqueues goes on before
+                                may_go.wait(); // the enqueuing thread continues before
                               }},
                            [&](const work_end& e) {
                              CHECK(e.start <= e.end);
@@ -203,7 +203,8 @@ TEST_CASE("work does not wait for a thread that has said it will be away", "[dev
   occupation seen_a{clock}, seen_b{clock};
   std::latch is_away{1}, ran{1}, may_return{1};
   bool first = true; // only the first work's thread leaves
-  const auto shared = std::make_shared<compute_threads>(2, 2); // ends before these
+  // ends before the devices
+  const auto shared = std::make_shared<compute_threads>(2, 2);
   shared->visit = [&](const auto& tell, const compute_threads::between& works) {
     const bool leaves = std::exchange(first, false);
     tell();
@@ -258,10 +259,10 @@ TEST_CASE("who knows of an end knows of all that came before it", "[device]") {
   const auto reader =
     std::make_shared<launched_end>(std::vector<std::shared_ptr<launched_end>>{second});
   first->begun(clock);
-  const auto read = reader->begun(clock); // the first to be told of
+  const auto read = reader->begun(clock); // the first reported one
   const auto over = reader->ended(clock);
   CHECK(read <= over);
-  CHECK(first->ended(clock) == read); // and not now
+  CHECK(first->ended(clock) == read); // and not at this time
   CHECK(second->begun(clock) == read);
   CHECK(second->ended(clock) == read);
   CHECK(reader->ended(clock) == over);
@@ -287,7 +288,7 @@ TEST_CASE("who has taken what was given knows that it was given, and not before"
   const auto slow = std::make_shared<launched_end>(),
              next = std::make_shared<launched_end>();
   next->takes_from(slow);
-  const auto at = next->begun(clock); // it waits for the giver now
+  const auto at = next->begun(clock); // waits for the sender now
   while (clock.now() == at)
     continue;
   CHECK(slow->begun(clock) > at);

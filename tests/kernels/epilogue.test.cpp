@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every epilogue against its formula, written plainly in double.
+// Every epilogue compared with the formula, written plainly in double.
 
 #include "kernels/epilogue.hpp"
 
@@ -14,7 +14,8 @@ namespace troupe::epilogue_test {
 
 namespace {
 
-/// Of a product: c (M, N) and whatever goes with it stand in arrays `gap` values wider.
+/// Sizes of a product: c (M, N) and the other operands are in arrays `gap` values
+/// wider.
 struct product_shape {
   std::int64_t m, n, k;
   bool ta, tb;
@@ -26,7 +27,7 @@ constexpr epilogue_kind all_kinds[] = {
   epilogue_kind::none,      epilogue_kind::bias,          epilogue_kind::bias_gelu,
   epilogue_kind::bias_relu, epilogue_kind::bias_residual, epilogue_kind::times};
 
-/// What goes into a product, and what comes out.
+/// The operands of a product, and the results.
 template <class Scalar>
 struct operands {
   operands(const product_shape& d, epilogue_kind what)
@@ -76,8 +77,8 @@ double gelu_derivative(double x) {
          + x / 2 * (1 - t * t) * std::sqrt(2 / M_PI) * (1 + 3 * 0.044715 * x * x);
 }
 
-/// The table of epilogue.hpp, element by element. The product's sums are divided by
-/// nothing: they are about sqrt(K) large.
+/// The table of epilogue.hpp, element by element. Sums of the product are not divided,
+/// and so are about sqrt(K) large.
 void multiply_by_definition(operands<double>& o) {
   const auto& d = o.dims;
   const auto at = [](std::int64_t i) { return static_cast<std::size_t>(i); };
@@ -114,8 +115,8 @@ void multiply_by_definition(operands<double>& o) {
     }
 }
 
-/// GELU's slope is expected of the sums that a product of fp32 or bf16 has made, which
-/// have an expectation of their own.
+/// GELU's slope is expected at the sums that a product of fp32 or bf16 has made; the
+/// sums have an expectation of their own.
 void expect_slopes_of_made_sums(operands<double>& expected, precision products) {
   if (expected.end.what != epilogue_kind::bias_gelu)
     return;

@@ -15,7 +15,7 @@ device_job job(int microbatch, std::int64_t turn = no_turn) {
   return {{.microbatch = microbatch, .turn = turn}, {}};
 }
 
-/// The microbatches of all that can be done now.
+/// The microbatches of all jobs that can run now.
 std::string all(job_line& line) {
   std::string result;
   while (!line.empty())
@@ -46,7 +46,7 @@ TEST_CASE("a work whose turn has not come is no work to do, but the line is not 
   CHECK(all(line) == "45");
   line.add(job(7, 3));
   line.add(job(6, 2));
-  CHECK(all(line) == "67"); // turns go on where they were
+  CHECK(all(line) == "67"); // turns continue at the same number
 }
 
 TEST_CASE("works without turns go behind those that are in line", "[device]") {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Right sides that stay packed from product to product: which version of them a product
-// reads, and that it has the bits of one that packs for itself.
+// Right sides that stay packed from product to product. Tested: the version that a
+// product reads, and equality with the bits of a product that packs for itself.
 
 #include "kernels/matmul.hpp"
 #include "tests/kernels/numbers.hpp"
@@ -20,7 +20,7 @@ namespace {
 
 constexpr float poison = std::numeric_limits<float>::quiet_NaN();
 
-/// A (k, n) right side, as read, with room to stay packed.
+/// A (k, n) right side, as read, with memory to stay packed.
 struct kept {
   kept(std::int64_t rows, std::int64_t columns, bool as_transposed)
     : k(rows),
@@ -100,13 +100,13 @@ TEST_CASE("a right side is packed once a version", "[bf16]") {
   };
   const auto first = product(7);
   b.values =
-    random_values<float>(64 * 96, 3); // what no product of version 7 reads again
+    random_values<float>(64 * 96, 3); // values that no product of version 7 reads again
   CHECK((product(7) == first));
   const auto second = product(8);
   CHECK((second != first));
   CHECK((product(8) == second));
   b.values = random_values<float>(64 * 96, 2);
-  CHECK((product(7) == first)); // an older one is packed anew
+  CHECK((product(7) == first)); // an older version is packed anew
 }
 
 TEST_CASE("products that pack for themselves read no room", "[bf16]") {

@@ -19,7 +19,7 @@ struct cache_sizes {
   std::int64_t positions, heads, width;
 };
 
-/// What attention makes of a sequence, some tokens at a time.
+/// The attention of a sequence, computed some tokens at a time.
 template <class Scalar>
 std::vector<Scalar> token_by_token(const cache_sizes& of, std::vector<Scalar> qkv,
                                    const std::vector<std::int64_t>& counts,

@@ -97,7 +97,8 @@ std::int64_t first_of_largest(const std::vector<float>& logits,
   return count;
 }
 
-/// The correct rows that tensor shards find. \param ends of the classes of each
+/// The number of correct rows that tensor shards find. \param ends of the classes of
+/// each shard
 std::int64_t correct_of_shards(const std::vector<float>& logits,
                                const std::vector<std::int32_t>& labels,
                                const std::vector<std::int64_t>& ends) {

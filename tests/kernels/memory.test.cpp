@@ -29,7 +29,7 @@ TEST_CASE("tensor memory is zeroed, aligned and counted", "[memory]") {
 
 namespace {
 
-/// Memory of a device that keeps its own books.
+/// Memory of a device that counts its own bytes.
 class counted_space : public memory_space {
 public:
   void* take(std::int64_t bytes) override {
@@ -70,7 +70,7 @@ TEST_CASE("tensors and pools live in the space of their account", "[memory]") {
   CHECK(device.held == 0);
   device.most = 8;
   CHECK_THROWS_AS((tensor_memory{10, part}), std::bad_alloc);
-  CHECK(rank.allocations() == 3); // what was refused is not counted
+  CHECK(rank.allocations() == 3); // refused allocations are not counted
   memory_account elsewhere;
   CHECK(tensor_memory(1, elsewhere).where() == &host_memory());
   CHECK(device.taken == 3);
@@ -125,7 +125,7 @@ TEST_CASE("who gets a buffer that is still read is told by whom, and gets it las
   auto a = three.acquire(), b = three.acquire();
   const auto *const read = a.data(), *const other = b.data();
   {
-    const auto second = a; // as a pass has that reads it, too
+    const auto second = a; // as a pass that reads the version has
     a.read_until(reader);
     a = {};
   }

@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-/// `n` normal values, the same for a seed in float and in double.
+/// `n` normal values; a seed gives the same values in float and in double.
 template <class Scalar>
 std::vector<Scalar> random_values(std::int64_t n, unsigned seed) {
   std::mt19937 engine{seed};
@@ -27,7 +27,7 @@ inline std::vector<std::int32_t> random_labels(std::int64_t n, int below,
   return result;
 }
 
-/// The norm of the difference over the norm.
+/// The norm of the difference, divided by the norm.
 template <class A, class B>
 double relative_difference(const std::vector<A>& a, const std::vector<B>& b) {
   double difference = 0, norm = 0;

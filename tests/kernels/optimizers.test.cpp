@@ -17,7 +17,8 @@ bool close(const std::vector<float>& a, const std::vector<double>& b) {
 
 } // namespace
 
-// Expected: the algorithms as PyTorch documents torch.optim.AdamW and SGD, in double.
+// Expected values: the algorithms as PyTorch documents torch.optim.AdamW and SGD, in
+// double.
 TEST_CASE("AdamW is PyTorch's", "[optimizers]") {
   std::vector<float> p{1, -2, 3}, m(3), v(3);
   const std::vector<float> g{0.5F, -1, 2};

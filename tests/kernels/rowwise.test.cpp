@@ -100,7 +100,7 @@ namespace {
 
 constexpr std::int64_t R = 5, C = 12;
 
-/// Everything a layer norm makes of random inputs.
+/// All results of a layer norm on random inputs.
 template <class Scalar>
 struct normed {
   std::vector<Scalar> x = random_values<Scalar>(R * C, 1),

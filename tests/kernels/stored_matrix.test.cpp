@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Kernels that read and write rows of bf16: what they make of them is what they make of
-// the same values in fp32, rounded.
+// Kernels that read and write rows of bf16: the results are those for the same values
+// in fp32, rounded.
 
 #include "kernels/stored_matrix.hpp"
 
@@ -35,7 +35,7 @@ struct twins {
     widen_row(half.data(), values, wide.data());
   }
 
-  /// Whether one is the other, rounded.
+  /// Whether all bf16 values are the fp32 values, rounded to bf16.
   bool agree() const {
     for (std::size_t i = 0; i < wide.size(); ++i)
       if (half[i].bits != bf16_of(wide[i]))
@@ -78,7 +78,7 @@ TEST_CASE("norms, biases and units of rows of bf16 are those of fp32, rounded",
     return std::vector{mean, rstd, dgain, dshift, dbias};
   };
   const auto exact = all(&twins::wide);
-  CHECK((all(&twins::half) == exact)); // what is summed is not rounded
+  CHECK((all(&twins::half) == exact)); // sums of rows and columns are not rounded
   for (const auto* made : {&y, &dx, &sum, &passed, &copied})
     CHECK(made->agree());
   CHECK(y.wide[3] != 0);
@@ -147,7 +147,7 @@ TEST_CASE("attention of bf16 is that of fp32, rounded", "[stored][attention][bf1
     attention<float>::forward(dims, matrix_of(qkv, 3 * dims.width),
                               matrix_of(y, dims.width), log_sum.data(), space.data(),
                               on);
-    // The backward takes what the forward has rounded, of both.
+    // Both backwards read the values that the forward has rounded.
     attention<float>::backward(dims, matrix_of(qkv, 3 * dims.width), output(),
                                log_sum.data(), matrix_of(dy, dims.width),
                                matrix_of(dqkv, 3 * dims.width), space.data(), on);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Products of what is stored as bf16, and rows on their way to it.
+// Products of values that are stored as bf16, and rows that become bf16.
 
 #include "kernels/matmul.hpp"
 #include "tests/kernels/bf16_values.hpp"
@@ -60,7 +60,7 @@ TEST_CASE("products of stored bf16 are those of fp32 that is rounded", "[bf16]")
       multiply_into(half_a, half_b, c, y, half_x);
       REQUIRE((bits_of(c) == bits_of(stored(exact))));
       REQUIRE((bits_of(y) == bits_of(stored(exact_y))));
-      multiply_into(a, half_b, c, y, x); // any of them may be either
+      multiply_into(a, half_b, c, y, x); // any of the operands may be fp32 or bf16
       REQUIRE((bits_of(c) == bits_of(stored(exact))));
     }
   }

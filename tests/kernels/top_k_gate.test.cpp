@@ -14,7 +14,7 @@ namespace troupe::top_k_gate_test {
 
 namespace {
 
-/// A gate's table with logits in place of its probabilities.
+/// A gate's table with logits in place of probabilities.
 struct gate_run {
   gate_run(const std::vector<double>& logits, gate_rule rule)
     : rows(static_cast<std::int64_t>(logits.size()) / rule.experts),
@@ -54,13 +54,13 @@ TEST_CASE("a gate of one choice takes the most probable expert", "[gate]") {
 }
 
 TEST_CASE("first choices go before second ones, and rows in their order", "[gate]") {
-  // All want expert 0 first; it has room for two.
+  // All rows choose expert 0 first, which has capacity for two.
   const gate_run run{{3, 2, 1, /**/ 3, 1, 2, /**/ 3, 2, 1},
                      {.experts = 3, .chosen = 2, .capacity = 2}};
   CHECK(run.chosen() == std::vector{0, 1, 0, 2, 0, 1});
   CHECK(run.places() == std::vector{0, 2, 1, 4, -1, 3});
   CHECK(run.counts() == std::vector{2, 2, 1});
-  // The weights of the two chosen make one, dropped or not.
+  // The weights of the two chosen experts sum to one, dropped or not.
   CHECK(std::abs(run.table.weights[4] + run.table.weights[5] - 1) < 1e-12);
 }
 
@@ -99,7 +99,8 @@ TEST_CASE("rows go to experts and come back weighted", "[gate]") {
   std::vector<double> rows(4), y(6);
   stream on;
   dispatch<double>::send(run.table, dense(x.data(), 3, 2), rows.data(), on);
-  CHECK(rows == std::vector<double>{1, 2, 3, 4}); // the third finds its expert full
+  // the third choice finds a full expert
+  CHECK(rows == std::vector<double>{1, 2, 3, 4});
   dispatch<double>::combine(run.table, rows.data(), dense(y.data(), 3, 2), on);
   const double weight = 1 / (1 + std::exp(-1));
   const std::vector<double> expected{weight, 2 * weight, 3 * weight, 4 * weight, 0, 0};

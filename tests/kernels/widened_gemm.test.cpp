@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Products of bf16 by the kernel of fp32, bit by bit: the plain loop over a sum as
-// widened_gemm.hpp defines it.
+// Products of bf16 by the fp32 kernel, bit by bit: compared with the plain loop of the
+// sum that widened_gemm.hpp defines.
 
 #include "kernels/widened_gemm.hpp"
 
@@ -21,7 +21,7 @@ namespace troupe::widened_gemm_test {
 
 namespace {
 
-/// s + a b, as the processor has it: rounded once, or twice.
+/// s + a b, as the processor computes the sum: rounded once, or twice.
 float add_product(float a, float b, float s) {
 #ifdef __FP_FAST_FMAF
   return std::fma(a, b, s);
@@ -61,7 +61,7 @@ std::vector<Value> by_columns(const std::vector<Value>& values, int rows, int co
   return result;
 }
 
-/// A matrix as read, stored as fp32 or bf16, in its order or transposed.
+/// A matrix as read, stored as fp32 or bf16, by rows or transposed.
 class stored_values {
 public:
   stored_values(std::vector<float> values, int rows, int columns, bool transposed,
@@ -145,8 +145,8 @@ TEST_CASE("operands are rounded as they are packed, whatever they are", "[bf16]"
     std::vector<float> one(33 * 33);
     for (std::size_t i = 0; i < 33; ++i)
       one[i * 34] = 1;
-    // Times 1 and from 0, a value is what it was; but a zero loses its sign, and a NaN
-    // or an infinity times 0 is a NaN.
+    // Times 1 and from 0, a value is unchanged. But a zero loses the sign, and a NaN or
+    // an infinity times 0 is a NaN.
     for (auto& x : values)
       if (!std::isfinite(fp32_of(bf16_of(x))))
         x = 3;
@@ -225,12 +225,13 @@ TEST_CASE("widened attention reads the same operands as fp32 and as bf16",
 TEST_CASE(
   "weights and gradients of scores are rounded to bf16 where products read them",
   "[bf16][attention]") {
-  constexpr std::int64_t length = 16, size = 32; // keys that are seen at once
+  constexpr std::int64_t length = 16, size = 32; // keys that are read at once
   const auto values = [](unsigned seed) {
     return random_values<float>(length * size, seed);
   };
-  // Products with rows of the unit matrix show what they read: a forward its weights,
-  // times the same factor in a row; a backward its weights, and gradients of scores.
+  // Products with rows of the unit matrix show the values that are read. A forward
+  // reads the weights, times the same factor in a row; a backward reads the weights,
+  // and gradients of scores.
   const auto weights = attended_head{length,
                                      size,
                                      values(1),

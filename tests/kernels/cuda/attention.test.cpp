@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A GPU's attention, against the CPU's in double.
+// A GPU's attention, compared with the CPU's in double.
 
 #include "kernels/attention.hpp"
 
@@ -22,7 +22,7 @@ namespace {
 
 constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
 
-/// What attention is asked for, and made.
+/// The inputs of an attention, and the results.
 struct attention_case {
   attention_shape dims;
   std::vector<float> qkv, dy;
@@ -134,7 +134,7 @@ TEST_CASE("a GPU gives a score of -infinity no weight", "[cuda]") {
   GPU_OR_SKIP();
   const auto stored = GENERATE(precision::fp32, precision::bf16);
   attention_case of{{1, 67, 1, 1}, stored};
-  constexpr std::size_t hidden = 65; // more keys than a block looks at together
+  constexpr std::size_t hidden = 65; // more keys than a block reads together
   for (std::size_t t = 0; t < of.dy.size(); ++t) {
     of.qkv[3 * t] = 1;
     if (t < hidden)
@@ -151,7 +151,7 @@ TEST_CASE("a GPU gives a score of -infinity no weight", "[cuda]") {
 TEST_CASE("a GPU's token reads nothing of later tokens", "[cuda]") {
   GPU_OR_SKIP();
   const auto stored = GENERATE(precision::fp32, precision::bf16);
-  // The token that is not seen may be either of two neighbours in a register.
+  // The hidden token may be either of two neighbours in a register.
   const auto [T, end, by_position] = GENERATE(table<std::int64_t, std::int64_t, bool>(
     {{70, 3, false}, {70, 69, true}, {9, 8, false}}));
   const attention_shape dims{2, T, 2, 16, by_position};
@@ -164,7 +164,8 @@ TEST_CASE("a GPU's token reads nothing of later tokens", "[cuda]") {
     if (i / columns % 3 > 0 && !cut.is_before(i, 3 * columns, end))
       cut.qkv[i] = not_a_number;
   const auto made = made_by_gpu(cut, stored, stored, 0);
-  // The others see none of the later tokens, or those are all that they are told of.
+  // Outputs of the earlier tokens read no later token; outputs of the later tokens read
+  // NaNs.
   std::vector<float> outputs, gradients;
   std::vector<double> right_outputs, right_gradients;
   for (std::size_t i = 0; i < made[y].size(); ++i)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// bench on a GPU that is none: its numbers say nothing, but it measures what it says.
+// bench on a simulated GPU: the numbers mean nothing, but each is of the named thing.
 
 #include "experiments/benchmarks/benchmarks.hpp"
 
@@ -15,7 +15,7 @@ namespace troupe::benchmarks_test {
 
 namespace {
 
-/// What is measured of a training on the GPU that is none.
+/// The measurements of a training on the simulated GPU.
 template <class Measure>
 std::vector<measurement> measured_by(const run_plan& plan, const Measure& measure) {
   std::vector<measurement> all;
@@ -85,7 +85,7 @@ TEST_CASE("runs on a GPU are held to each other and to the CPU", "[streams]") {
   CHECK(of("values in which two runs differ") == 0);
   CHECK(of("loss in fp32 beside the CPU's") < 1e-5); // of bf16 it would be 1e-3
   const auto gradients = of("gradients in fp32 beside the CPU's");
-  CHECK(gradients > 0); // it was another processor
+  CHECK(gradients > 0); // the processor was another one
   CHECK(gradients < 1e-5);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What stages on GPUs that are none send each other in whole runs: before it is made,
-// and by edges where they are on GPUs of their own.
+// The messages between stages on simulated GPUs in whole runs. Messages leave before a
+// tensor is computed, and by channels between stages on GPUs of their own.
 
 #include "actors/pipeline/stage_tensors.hpp"
 #include "actors/plan/gpu_groups.hpp"
@@ -25,7 +25,7 @@ namespace troupe::between_stages_test {
 
 namespace {
 
-/// Marks of other streams that streams pass in a run.
+/// The events of other streams that streams wait for in a run.
 std::int64_t passed_by(run_plan plan, std::vector<processor> on) {
   plan.processors = std::move(on);
   const auto before = on_host::marks_passed();
@@ -46,7 +46,7 @@ constexpr processor first_gpu{0}, second_gpu{1}, this_cpu{};
 
 TEST_CASE("messages between GPUs leave before they are made", "[streams]") {
   const auto of = with_32_messages;
-  setenv("TROUPE_NCCL", "off", 1); // they stay where they are
+  setenv("TROUPE_NCCL", "off", 1); // messages carry the tensors
   CHECK(passed_by(of(one_f_one_b(), clock_kind::real), {first_gpu}) == 32);
   CHECK(passed_by(of(one_f_one_b(), clock_kind::real), {first_gpu, second_gpu}) == 32);
   CHECK(passed_by(of(find_schedule("pipedream").value(), clock_kind::real),
@@ -61,7 +61,7 @@ TEST_CASE("messages between GPUs leave before they are made", "[streams]") {
   CHECK(passed_by(of(one_f_one_b(), clock_kind::real), {first_gpu, this_cpu}) == 0);
   CHECK(passed_by(of(one_f_one_b(), clock_kind::virtual_time), {first_gpu}) == 0);
   CHECK(passed_by(of(find_schedule("ampnet").value(), clock_kind::real), {first_gpu})
-        == 0); // chooses by what has come
+        == 0); // a local rule chooses by arrivals
   CHECK(passed_by(
           tiny::training_on({.tensor = 2}, one_f_one_b(), {2, 2, 2}, clock_kind::real),
           {first_gpu})
@@ -83,8 +83,9 @@ TEST_CASE("stages on GPUs of their own have room for what they give each other",
 }
 
 TEST_CASE("GPUs give each other what has been launched", "[streams]") {
-  // The giver's stream waits for the pass that makes a tensor, and the taker's pass for
-  // what takes it; now and then a buffer is needed again before it has been given.
+  // The sender's stream waits for the pass that computes a tensor, and the receiver's
+  // pass waits for the receive. Now and then a buffer is needed again before the buffer
+  // has been sent.
   const auto of = with_32_messages;
   const auto with = [](std::int64_t marks, std::int64_t messages) {
     return marks >= 2 * messages && marks <= 4 * messages;
@@ -105,12 +106,12 @@ TEST_CASE("a run whose GPUs cannot give each other tensors ends, and says which"
   INFO("exchange " << number << ", marks " << marks);
   auto plan = with_32_messages(one_f_one_b(), clock_kind::real);
   plan.processors = {first_gpu, second_gpu};
-  plan.stall_timeout = std::chrono::seconds{20}; // it is not that
+  plan.stall_timeout = std::chrono::seconds{20}; // does not end the run here
   const auto edges = static_cast<int>(groups_on_gpus(plan, gpus_here(plan)).size());
   REQUIRE(edges == 4);
   if (!marks)
     setenv("TROUPE_MARKS", "off", 1);
-  on_host::break_exchange(number + 2 * edges); // which are tried out
+  on_host::break_exchange(number + 2 * edges); // the first exchanges are the trial's
   const auto result = perform(plan);
   unsetenv("TROUPE_MARKS");
   CHECK(result.how == ending::failed);
@@ -183,7 +184,7 @@ TEST_CASE("there is room for gradients that leave before their makers hear of th
     launch(above, op::forward, m);
     above.end_forward(m);
   }
-  for (const int m : {0, 1}) // nobody has told the upper stage that they have ended
+  for (const int m : {0, 1}) // the upper stage has no report of the ends
     below.put_gradient(m, launch(above, op::backward, m));
   for (const int m : {0, 1})
     launch(below, op::backward, m);

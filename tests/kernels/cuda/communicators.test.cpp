@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Groups of GPUs that are none: what one member gives arrives at another, in the order
-// in which it was given; streams stall until that is so, and say who waits for whom
-// where it never will be.
+// Groups of simulated GPUs. A value sent by one member arrives at another, in the order
+// of sends. Streams stall until then, and name the waiting members where a receive can
+// never end.
 
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/cuda/on_host/stream_queue.hpp"
@@ -41,7 +41,8 @@ constexpr std::int64_t n = 24;
 /// Members of a group, each on a GPU and with an array of its own.
 class group_of {
 public:
-  /// \param on streams of others that members use too; empty: each has its own
+  /// \param on streams of others that members use too; empty: each has a stream of its
+  /// own
   explicit group_of(int members, const std::vector<stream*>& on = {}) {
     const auto id = new_group();
     std::vector<std::thread> threads;
@@ -88,7 +89,7 @@ private:
   std::vector<std::unique_ptr<communicator>> ends_;
 };
 
-/// Of a whole array.
+/// Transfers of a whole array.
 transfer give(float* from, int to, std::int64_t count = n) {
   return {way::send, to, from, count};
 }
@@ -216,7 +217,7 @@ TEST_CASE("who waits for members that do not come can be told to go on",
   other.join();
 }
 
-#ifndef TROUPE_SANITIZED // where accesses are seen
+#ifndef TROUPE_SANITIZED // where accesses are watched
 
 TEST_CASE("an exchange of what another stream still writes is told of",
           "[communicators]") {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a GPU computes value by value, against the CPU's in double.
+// A GPU's computations value by value, compared with the CPU's in double.
 
 #include "kernels/bias.hpp"
 #include "kernels/cuda/kernels.hpp"
@@ -17,7 +17,7 @@ using gpu::stored_array;
 
 namespace {
 
-/// Sizes that packs fit, and sizes that they do not.
+/// Sizes that packs fit, and sizes that packs do not fit.
 const std::vector<stored_array::size> sizes{{1, 1},      {3, 7, 2},   {6, 64, 8},
                                             {9, 104, 1}, {37, 33, 1}, {2, 1024}};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A GPU's embeddings against the CPU's: sums in the same order, so the same bits.
+// A GPU's embeddings compared with the CPU's: sums in the same order, so the same bits.
 
 #include "kernels/embedding.hpp"
 
@@ -17,7 +17,8 @@ namespace {
 
 struct tokens_case {
   cuda::embedding::shape dims;
-  int vocabulary; ///< Tokens are below it; others than dims' words are of other shards.
+  /// Tokens are below this; tokens that are not dims' words are of other shards.
+  int vocabulary;
   std::int64_t gap;
 };
 
@@ -25,7 +26,7 @@ tokens_case some_case() {
   return GENERATE(
     tokens_case{{.sequences = 1, .length = 1, .width = 1, .words = 1}, 1, 0},
     tokens_case{{.sequences = 3, .length = 7, .width = 33, .words = 5}, 5, 3},
-    // Tokens again and again, over more rows than a warp looks at in one go.
+    // Repeated tokens, over more rows than a warp reads at once.
     tokens_case{{.sequences = 5, .length = 33, .width = 8, .words = 3}, 3, 8},
     tokens_case{{.sequences = 2, .length = 150, .width = 5, .words = 200}, 200, 0},
     tokens_case{

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Evaluations on a GPU that is none: beside a training, through stages, and by the
-// programs. What the host reads too early, or writes too early, is another loss.
+// Evaluations on a simulated GPU: beside a training, through stages, and by the
+// programs. A value that the host reads or writes too early shows as another loss.
 
 #include "actors/inference/evaluation_run.hpp"
 #include "actors/plan/evaluated_parts.hpp"
@@ -54,7 +54,7 @@ evaluation_job evaluation_of(const model_options& model, int stages) {
           .microbatch = batch};
 }
 
-/// By an evaluator whose layers these processors share.
+/// By an evaluator whose layers are shared out to these processors.
 score score_on(const evaluation_job& job, std::vector<evaluated_part> parts) {
   const auto parameters = tiny::buckets_of(job.plan);
   evaluator judge{job.plan.whole, *job.data, samples, batch, 2, std::move(parts)};
@@ -65,7 +65,7 @@ bool is_near(double found, double expected, double rounding = 1e-5) {
   return std::abs(found - expected) < rounding * expected;
 }
 
-/// The losses of the evaluations of a run, a batch each, by one evaluator.
+/// The losses of a run's evaluations, one for each batch, by one evaluator.
 std::vector<double> losses_of(const run_plan& plan, std::vector<evaluated_part> parts,
                               run_result& result) {
   evaluator judge{plan.work->whole, *plan.work->data, samples, batch,
@@ -92,7 +92,7 @@ TEST_CASE("a GPU evaluates what the CPU does, whenever its stream runs", "[strea
   const auto on_cpu = score_on(job, {}), on_gpu = score_on(job, {{layers, a_gpu}});
   INFO(name << ": " << on_cpu.loss << " and " << on_gpu.loss);
   CHECK(is_near(on_gpu.loss, on_cpu.loss, model.rounding));
-  CHECK(on_gpu.loss != on_cpu.loss); // it was another processor
+  CHECK(on_gpu.loss != on_cpu.loss); // the processor was another one
   CHECK(on_gpu.accuracy == on_cpu.accuracy);
   for (std::uint64_t seed = 1; seed <= 3 * gpu::seeds(); ++seed) {
     INFO("seed " << seed);

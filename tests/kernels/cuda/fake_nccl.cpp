@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// In place of NCCL's library, whose calls it answers as NCCL does where calls return
-// before they are done: it says ncclInProgress for a while. It moves values when both
-// members have called, on their threads, and knows no GPU. So what we call, in which
-// order, and what we make of the answers is run; what NCCL does is not.
+// A library in place of NCCL's, which answers calls as NCCL does where calls return
+// early: with ncclInProgress for a while. Values are moved when both members have
+// called, on the members' threads, and no GPU is used. So the project's calls, in
+// order, and the handling of answers are tested; NCCL's own work is not.
 
 #include <nccl.h>
 
@@ -48,7 +48,7 @@ bool fails(const char* what) {
 struct ncclComm {
   group* of;
   int member;
-  int looks = 3; // that say it is still in progress
+  int looks = 3; // that return "in progress"
   std::vector<std::pair<std::pair<int, int>, posted>> together;
 };
 
@@ -109,12 +109,12 @@ ncclResult_t ncclCommAbort(ncclComm_t of) {
   return ncclSuccess;
 }
 
-/// Groups that were ended so.
+/// The number of groups that were aborted.
 int fake_nccl_aborted() {
   return aborted;
 }
 
-/// That a call of the group that was joined last may take.
+/// The number of blocks that a call of the last joined group may use.
 int fake_nccl_blocks() {
   return blocks;
 }

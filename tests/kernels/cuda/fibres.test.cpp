@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who runs a GPU's kernels on fibres finds what is wrong with them.
+// Running a GPU's kernels on fibres finds mistakes in kernels.
 
 #include "kernels/cuda/on_host/block.hpp"
 #include "tests/kernels/cuda/gpu_array.hpp"
@@ -39,7 +39,7 @@ TEST_CASE("what half a block or half a warp waits for is a mistake", "[fibres]")
   const gpu::array<float> from{"from", ascending(64)}, to{"to", 64};
   CHECK_REFUSED(misuse::sum_with_barrier_of_half(from.data(), to.data()),
                 ContainsSubstring("32 of 64 threads wait for the block")
-                  || ContainsSubstring("reads 'all'")); // where accesses are seen
+                  || ContainsSubstring("reads 'all'")); // where accesses are watched
   CHECK_REFUSED(misuse::shuffles_with_half(to.data()),
                 ContainsSubstring("some threads of warp 0 wait for the warp"));
 }
@@ -51,7 +51,7 @@ TEST_CASE("more shared memory than a kernel may declare is a mistake", "[fibres]
 }
 
 TEST_CASE("without a barrier another order of threads makes other bits", "[fibres]") {
-  // Seen where nobody looks on at accesses.
+  // Found although accesses are not watched.
   const gpu::array<float> from{"from", ascending(64)}, to{"to", 64};
   on_host::look_on(nullptr);
   misuse::sum_without_barrier(from.data(), to.data());
@@ -69,12 +69,12 @@ TEST_CASE("a copy is made when its thread waits for it, and not before", "[fibre
   on_host::look_on(nullptr);
   misuse::copies_without_wait(from.data(), to.data());
   for (const float sum : to.values())
-    CHECK(sum < 0); // of what a block finds in shared memory
-  misuse::copies_right(from.data(), to.data()); // and the next launch is well
+    CHECK(sum < 0); // by the values that a block finds in shared memory
+  misuse::copies_right(from.data(), to.data()); // and the next launch has no error
   CHECK(to.values() == std::vector<float>(64, 63 * 32 + 31 * 16));
 }
 
-#ifndef TROUPE_SANITIZED // where accesses are seen
+#ifndef TROUPE_SANITIZED // where accesses are watched
 
 TEST_CASE("a copy that nobody waits for is named, and one that comes too early",
           "[fibres]") {
@@ -101,7 +101,7 @@ TEST_CASE("a forgotten barrier is named, with its lines", "[fibres]") {
                   && ContainsSubstring("of block 0 reads it at misuse.cu:")
                   && ContainsSubstring("thread 0 of block 0 writes it at misuse.cu:")
                   && ContainsSubstring("no barrier"));
-  misuse::sum_right(from.data(), to.data()); // and the next launch is well
+  misuse::sum_right(from.data(), to.data()); // and the next launch has no error
   CHECK(to.values() == std::vector<float>(64, 63 * 32));
 }
 

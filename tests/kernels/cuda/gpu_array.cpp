@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What does not depend on where kernels run.
+// Functions that do not depend on the place where kernels run.
 
 #include "tests/kernels/cuda/gpu_array.hpp"
 
@@ -14,7 +14,7 @@ namespace {
 
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 
-/// Rows with gaps, as they are stored.
+/// Rows with gaps, as stored in memory.
 std::vector<unsigned char> laid_out(const std::vector<float>& values,
                                     const stored_array::size& dims, bool is_bf16) {
   const auto stride = dims.columns + dims.gap;

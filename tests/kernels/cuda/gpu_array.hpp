@@ -11,16 +11,16 @@
 #include <string>
 #include <vector>
 
-/// Arrays for kernels of a GPU: of a real one, or of the fibres that stand for it,
+/// Arrays for kernels of a GPU: of a real one, or of the fibres that simulate one,
 /// where each access is watched. Tests are written once for both.
 namespace gpu {
 
 enum class use : std::uint8_t { read, written, updated };
 
-/// Memory that kernels reach. What is only written holds nothing at first.
+/// Memory that kernels reach. Memory that is only written holds nothing at first.
 class memory {
 public:
-  /// \param value bytes of one of its values
+  /// \param value bytes of one value
   memory(std::string name, const void* initial, std::int64_t bytes, std::int64_t value,
          use what);
   memory(const memory&) = delete;
@@ -69,7 +69,7 @@ private:
   std::size_t size_;
 };
 
-/// A matrix of fp32 or of bf16, with a gap behind each row that holds NaNs.
+/// A matrix of fp32 or of bf16, with a gap of NaNs behind each row.
 class stored_array {
 public:
   struct size {
@@ -84,7 +84,8 @@ public:
   troupe::stored_matrix<const float> in() const { return out(); }
   troupe::stored_matrix<float> out() const;
 
-  /// Without gaps, as fp32. \throws std::logic_error if something was written to a gap
+  /// Values without gaps, as fp32. \throws std::logic_error if a value was written to a
+  /// gap
   std::vector<float> values() const;
 
 private:
@@ -96,21 +97,21 @@ private:
   std::unique_ptr<memory> memory_;
 };
 
-/// What a stored value is when it is read again.
+/// The values that are read after storing.
 std::vector<float> rounded(std::vector<float> values, troupe::precision stored);
 
-/// Also of NaNs.
+/// Equality bit by bit, also of NaNs.
 bool same_bits(const std::vector<float>& a, const std::vector<float>& b);
 
-/// Waits for all that was launched. \throws what went wrong
+/// Waits for all launched kernels. \throws the error of a kernel
 void wait();
 
-/// Why there is nothing that kernels can run on; empty: there is.
+/// The reason why kernels cannot run here; empty: kernels can.
 std::string absent();
 
 /// Runs a kernel's test several times, in each order of threads that can be chosen, or
-/// twice where none can. \param run returns all that the kernels made \return that, of
-/// the first \throws std::logic_error if bits differ
+/// twice where none can. \param run returns all results of the kernels \return the
+/// first run's results \throws std::logic_error if bits differ
 std::vector<std::vector<float>>
 in_every_order(const std::function<std::vector<std::vector<float>>()>& run);
 

@@ -26,7 +26,7 @@ memory::memory(std::string, const void* initial, std::int64_t bytes, std::int64_
     check(cudaMemcpy(data_, initial, size, cudaMemcpyHostToDevice));
   else
     check(cudaMemset(data_, 0xff, size)); // NaNs
-  check(cudaDeviceSynchronize());         // streams do not wait for that
+  check(cudaDeviceSynchronize());         // streams do not wait for the memset
 }
 
 memory::~memory() {

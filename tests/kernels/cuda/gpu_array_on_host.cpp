@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A GPU's memory and order on fibres: every access is judged.
+// A GPU's memory and order on fibres: every access is checked.
 
 #include "kernels/cuda/on_host/block.hpp"
 #include "tests/kernels/cuda/gpu_array.hpp"
@@ -19,7 +19,7 @@ memory::memory(std::string name, const void* initial, std::int64_t bytes,
                std::int64_t value, use what)
   : data_(::operator new (static_cast<std::size_t>(bytes), std::align_val_t{256})),
     bytes_(bytes) {
-#ifndef TROUPE_SANITIZED // where kernels tell of their accesses
+#ifndef TROUPE_SANITIZED // only where kernels report accesses
   troupe::on_host::look_on(&watch);
 #endif
   if (initial != nullptr)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// NCCL itself, as far as one GPU goes: a member that exchanges with itself.
+// NCCL itself, as far as one GPU allows: a member that exchanges with itself.
 
 #include "kernels/cuda/communicator.hpp"
 #include "tests/kernels/cuda/gpu_array.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a work launches is written down, and launched together: what comes again as the
-// graph that was made of it, with the arguments of then. So a key that lacks something
-// shows as old values.
+// The launches of a work are recorded, and launched together. A repeated list is
+// launched as the graph made before, with the new arguments. So a key that lacks
+// something shows as old values.
 
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/cuda/launch_list.hpp"
@@ -23,7 +23,7 @@ namespace troupe::graphs_test {
 
 namespace {
 
-/// Writes down what is launched, and when a graph is made or launched.
+/// Records each launch, and each time when a graph is made or launched.
 struct notes {
   struct noted_graph : public cuda::launch_graphs::graph {
     noted_graph(notes& where, std::string of) : to(where), what(std::move(of)) {
@@ -62,11 +62,11 @@ struct notes {
 
 using texts = std::vector<std::string>;
 
-/// An array that every launch of a work adds to.
+/// An array to which every launch of a work adds.
 struct added {
   added() : on(0) {}
 
-  /// A work of several launches: to += from, so often.
+  /// A work of several launches: to += from, `times` times.
   void work(const gpu::array<float>& from, const gpu::array<float>& to, int times,
             std::int64_t values = n) {
     on.defer_launches();

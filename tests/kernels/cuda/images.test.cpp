@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a GPU computes of images, against the CPU's in double.
+// A GPU's computations of images, compared with the CPU's in double.
 
 #include "kernels/convolution.hpp"
 #include "kernels/cuda/kernels.hpp"

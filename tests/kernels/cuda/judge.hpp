@@ -8,7 +8,7 @@
 
 #include <memory>
 
-/// Ends a test that nothing here can run.
+/// Ends a test whose kernels cannot run here.
 #define GPU_OR_SKIP()                                                                  \
   do {                                                                                 \
     if (const auto why = gpu::absent(); !why.empty())                                  \
@@ -19,7 +19,7 @@ namespace gpu {
 
 using results = std::vector<std::vector<float>>;
 
-/// Relative error norms that are allowed against the CPU's kernels in double.
+/// Relative error norms that are allowed, compared with the CPU's kernels in double.
 inline constexpr double near_fp32 = 1e-5;
 constexpr double near(troupe::precision stored) {
   return stored == troupe::precision::bf16 ? 1e-2 : near_fp32;
@@ -35,7 +35,7 @@ std::vector<float> as_floats(const std::vector<Integer>& values) {
   return {values.begin(), values.end()};
 }
 
-/// What gradients are written to, or added to.
+/// The array to which gradients are written, or added.
 inline std::unique_ptr<array<float>>
 sum_of(const std::string& name, const std::vector<float>& before, bool adds) {
   if (adds)

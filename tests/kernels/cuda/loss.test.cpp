@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A GPU's loss against the CPU's in double.
+// A GPU's loss compared with the CPU's in double.
 
 #include "kernels/cross_entropy.hpp"
 #include "kernels/cuda/kernels.hpp"
@@ -31,8 +31,8 @@ struct batch {
   std::int32_t& label(std::int64_t r) { return labels[static_cast<std::size_t>(r)]; }
 };
 
-/// Every second row's label has the largest logit; every fourth row's, one of two that
-/// do, of which the first is right.
+/// Every second row's label has the largest logit. Every fourth row's label is one of
+/// two such, of which the first is right.
 batch some_batch(std::int64_t rows, std::int64_t classes) {
   batch result{rows, classes, random_values<float>(rows * classes, 1),
                random_labels(rows, static_cast<int>(classes), 2)};
@@ -121,7 +121,7 @@ TEST_CASE("a GPU adds up what rows say in double", "[cuda]") {
   GPU_OR_SKIP();
   const auto rows = GENERATE(std::int64_t{1}, std::int64_t{255}, std::int64_t{1000});
   auto losses = random_values<float>(rows, 4);
-  losses.front() = 1e8F; // of whose neighbours an fp32 sum would lose most
+  losses.front() = 1e8F; // an fp32 sum would lose most of the neighbours
   std::vector<std::int32_t> hits;
   for (std::int64_t r = 0; r < rows; ++r)
     hits.push_back(r % 3 == 0 ? 1 : 0);
@@ -212,7 +212,7 @@ TEST_CASE("a GPU takes the first of equal logits", "[cuda]") {
 
 TEST_CASE("classes that cannot be have no gradient on a GPU", "[cuda]") {
   GPU_OR_SKIP();
-  // Whole warps find nothing but these.
+  // Whole warps find only such values.
   const auto classes = GENERATE(std::int64_t{603}, std::int64_t{1032});
   auto batch = some_batch(3, classes);
   for (std::int64_t r = 0; r < 3; ++r) {

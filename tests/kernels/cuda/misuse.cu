@@ -45,7 +45,7 @@ void sum(const float* from, float* to, mistake what) {
 
 enum class copy_mistake { none, no_wait, no_barrier, too_early };
 
-/// Twice, by one array: the second time half of it becomes zeros.
+/// Twice, by one array: the second time half of the array becomes zeros.
 __global__ void sum_of_copies(const float* from, float* to, copy_mistake what) {
   TROUPE_SHARED(float, all, [64]);
   const unsigned t = threadIdx.x;

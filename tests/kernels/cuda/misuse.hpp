@@ -3,10 +3,10 @@
 
 #include <cstdint>
 
-/// Kernels with one mistake each, for tests of those who find them.
+/// Kernels with one mistake each, for tests of the code that finds mistakes.
 namespace misuse {
 
-// Each gives `to` the sum of its 64 neighbours in a block.
+// Each kernel sets `to` to the sum of the 64 neighbours in a block.
 void sum_right(const float* from, float* to);
 void sum_without_barrier(const float* from, float* to);
 void sum_with_barrier_of_half(const float* from, float* to);
@@ -15,8 +15,8 @@ void sum_of_unwritten(const float* from, float* to);
 void sum_without_barrier_behind(const float* from,
                                 float* to); // but before the next write
 
-// Each gives `to` the sum of 64 values and of the first 32, which are copied while the
-// block could go on.
+// Each kernel sets `to` to the sum of 64 values and of the first 32, which are copied
+// while the block could continue.
 void copies_right(const float* from, float* to);
 void copies_without_wait(const float* from, float* to);
 void copies_without_barrier(const float* from, float* to);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What calls NCCL, with another library in NCCL's place (fake_nccl.cpp).
+// The code that calls NCCL, with another library in NCCL's place (fake_nccl.cpp).
 
 #include "kernels/cuda/communicator.hpp"
 
@@ -23,7 +23,7 @@ using way = transfer::way;
 
 namespace {
 
-/// Lets calls of one kind fail while it lives.
+/// While an object of this class lives, calls of one kind fail.
 struct failing {
   explicit failing(const char* what) { setenv("FAKE_NCCL_FAILS", what, 1); }
   ~failing() { unsetenv("FAKE_NCCL_FAILS"); }
@@ -35,7 +35,7 @@ struct failing {
 struct pair_of_members {
   pair_of_members() {
     const auto id = cuda::new_group();
-    // Gone when the members are joined: they keep nothing of it.
+    // Destroyed when the members are joined: members keep no reference.
     const auto ended = std::make_unique<std::atomic<bool>>(false);
     std::thread other{[&] { ends[1] = cuda::join_group(on[1], {id, 1, 2}, *ended); }};
     ends[0] = cuda::join_group(on[0], {id, 0, 2}, *ended);
@@ -47,7 +47,7 @@ struct pair_of_members {
   std::array<std::unique_ptr<communicator>, 2> ends;
 };
 
-/// Of the library, how often something was, or how many there are.
+/// A number that the library counts, by the name of the counting function.
 auto number_of(const char* what) {
   auto* const library = dlopen("libnccl.so.2", RTLD_NOW);
   REQUIRE(library != nullptr);
@@ -88,7 +88,7 @@ TEST_CASE("members join, exchange, and go", "[nccl]") {
 TEST_CASE("who is ended exchanges nothing more", "[nccl]") {
   pair_of_members two;
   two.ends[0]->abort();
-  two.ends[0]->abort(); // as whoever is in doubt does
+  two.ends[0]->abort(); // as the run does when in doubt
   float value = 0;
   const std::array all{transfer{way::send, 1, &value, 1}};
   CHECK_THROWS_WITH(two.ends[0]->exchange(all), "the group of GPUs has been ended");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ranks of nodes on GPUs that are none: what travels between nodes is what kernels have
-// written by then.
+// Ranks of nodes on simulated GPUs: a message between nodes holds the values that
+// kernels have written by then.
 
 #include "tests/actors/nodes.hpp"
 
@@ -43,7 +43,7 @@ options options_of(const wanted& what) {
   return parse(typed, true).value();
 }
 
-/// As a lead has it, whose own GPUs do not matter.
+/// The plan as the leader has one; the leader's own GPUs do not matter.
 run_plan plan_of(const options& o) {
   return set_up_part(o, std::vector<int>{}).value().runs.front().plan;
 }
@@ -63,7 +63,7 @@ const std::string two = "cuda:0,cuda:1", four = "cuda:0,cuda:1,cuda:2,cuda:3";
 const std::vector<wanted> all_wanted{
   {"pipedream", {.stages = 2}, "cuda", "bf16"},
   {"1f1b", {.axes = "data=2,pipe=1", .exchange = "zero3"}, two},
-  {"2bw", {.stages = 2}, two, "tf32"}, // by edges
+  {"2bw", {.stages = 2}, two, "tf32"}, // by channels
 #ifndef TROUPE_SANITIZED // many times slower: one by messages, one by GPUs
   {"1f1b", {.stages = 4}, four, "bf16"},
   {"gpipe", {.axes = "data=2,pipe=2", .exchange = "zero2"}, four},
@@ -79,7 +79,7 @@ const std::vector<wanted> all_wanted{
 
 namespace {
 
-/// Where ranks are: both nodes are in this process, and have its GPUs.
+/// The GPU of each rank: both nodes are in this process, and use the same GPUs.
 std::vector<std::string> gpus_of(const wanted& what, const run_plan& plan) {
   const int on_each = plan.ranks() / 2;
   std::vector<std::string> result;

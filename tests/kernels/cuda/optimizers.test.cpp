@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A GPU's updates, against the papers' formulas in double.
+// A GPU's updates, compared with the papers' formulas in double.
 
 #include "kernels/optimizers.hpp"
 

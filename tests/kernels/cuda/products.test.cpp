@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Products on a GPU's line, as layers ask for them, against the CPU's in double.
+// Products in a GPU's queue, as layers request products, compared with the CPU's in
+// double.
 
 #include "kernels/cuda/stream.hpp"
 #include "kernels/matmul.hpp"
@@ -52,7 +53,7 @@ TEST_CASE("a GPU's product and what follows it are the CPU's", "[cuda]") {
              before = random_values<float>(M * N, 3),
              offsets = random_values<float>(N, 4),
              x = gpu::rounded(random_values<float>(M * N, 5), c_stored);
-  // Where products are rounded, a comes rounded, and b is rounded on the way.
+  // Where products are rounded, a arrives rounded, and b is rounded on the way.
   const auto ra = gpu::rounded(a, by), rb = gpu::rounded(b, by);
 
   const auto made = gpu::in_every_order([&] {
@@ -153,7 +154,7 @@ TEST_CASE("a GPU rounds the weights of a version once", "[cuda]") {
   };
   CHECK(relative_difference(product_with(old_b, 0), with(first)) < gpu::near_fp32);
   CHECK(holds == 0);
-  // Of a version that is there, nobody reads the weights again.
+  // The weights of a packed version are not read again.
   CHECK(relative_difference(product_with(new_b, 0), with(first)) < gpu::near_fp32);
   CHECK(relative_difference(product_with(new_b, 1), with(second)) < gpu::near_fp32);
   CHECK(holds == 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How a GPU routes rows to experts, against the CPU: integers are the same, whatever
-// ties.
+// A GPU's routing of rows to experts, compared with the CPU's: integers are the same,
+// also with ties.
 
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/dispatch.hpp"
@@ -27,8 +27,8 @@ struct routes {
   gate_rule rule;
 };
 
-/// k = 1, 2, 3; experts that take all, some or nothing; more rows than a warp looks at
-/// in one go.
+/// k = 1, 2, 3; experts that take all, some or no rows; more rows than a warp reads at
+/// once.
 routes some_routes() {
   return GENERATE(routes{1, {.experts = 1, .chosen = 1, .capacity = 1}},
                   routes{40, {.experts = 2, .chosen = 1, .capacity = 12}},
@@ -39,7 +39,7 @@ routes some_routes() {
                   routes{270, {.experts = 70, .chosen = 1, .capacity = 3}});
 }
 
-/// They tie, or lie well apart.
+/// Logits that tie, or are well apart.
 std::vector<float> some_logits(const routes& of) {
   auto result = random_values<float>(of.rows * of.rule.experts, 1);
   for (auto& x : result)
@@ -47,7 +47,7 @@ std::vector<float> some_logits(const routes& of) {
   return result;
 }
 
-/// A table of the CPU's, of logits.
+/// A gate's table on the CPU, from logits.
 template <class Scalar>
 struct cpu_gate {
   cpu_gate(const std::vector<float>& logits, const routes& of)
@@ -81,7 +81,7 @@ struct cpu_gate {
   gate_table<Scalar> table;
 };
 
-/// A table in arrays of its own, so that each one's end is watched.
+/// A table in arrays of its own, so that accesses behind each array's end are found.
 struct gpu_gate {
   gpu_gate(const std::vector<float>& logits, const routes& of)
     : probabilities("probabilities", logits, gpu::use::updated),
@@ -164,7 +164,7 @@ TEST_CASE("a GPU's gate chooses and places as the CPU's", "[cuda]") {
 
 TEST_CASE("a GPU's experts tie where the CPU's do", "[cuda]") {
   GPU_OR_SKIP();
-  // All; and those whose probabilities are too small to tell.
+  // All tie; and some whose probabilities are too small to distinguish.
   const routes of{4, {.experts = 5, .chosen = 3, .capacity = 3}};
   const std::vector<float> logits{7,    7, 7,   7,   7,   /**/ 0, -100, -90, -110, -95,
                                   -300, 9, -95, -95, -88, /**/ 1, 2,    2,   1,    2};
@@ -219,7 +219,7 @@ TEST_CASE("a GPU sends rows to experts and back as the CPU does", "[cuda]") {
   std::int64_t sent = 0;
   for (const auto count : gate.counts())
     sent += count;
-  // Nobody reads rows behind those on their way, nor what was not sent.
+  // Rows behind the sent ones are not read, and neither are rows that were not sent.
   auto x = random_values<float>(R * C, 2), y = random_values<float>(R * C, 3),
        dy = random_values<float>(R * C, 4), dx = random_values<float>(R * C, 5),
        outputs = random_values<float>(moved * C, 6),
@@ -278,7 +278,7 @@ TEST_CASE("a GPU adds what experts say in the order of a row's choices", "[cuda]
   std::fill_n(gate.table.weights, 3, 1.0F);
   const auto made = gpu::in_every_order([&] {
     const gpu_gate by{gate};
-    // In the order of places, or backwards, it is 0.
+    // In the order of places, or backwards, the sum is 0.
     const gpu::array<float> rows{"rows", {-1e9F, 1, 1e9F}};
     const gpu::array<float> y{"y", {0}, gpu::use::updated},
       dx{"dx", {0}, gpu::use::updated};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a GPU computes of rows, against the CPU's in double.
+// A GPU's computations of rows, compared with the CPU's in double.
 
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/layer_norm.hpp"

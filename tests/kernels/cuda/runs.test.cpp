@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whole runs on a GPU that is none: kernels on fibres, launched on streams that run
-// them at some later time, which a seed chooses. What is read too early is wrong.
+// Whole runs on a simulated GPU: kernels on fibres, launched on streams that run the
+// kernels at some later time, which a seed chooses. A value that is read too early is
+// wrong.
 
 #include "actors/plan/gpu_groups.hpp"
 #include "kernels/cuda/on_host/stream_queue.hpp"
@@ -25,7 +26,7 @@ namespace troupe::runs_test {
 
 namespace {
 
-/// \param gpus that ranks are on in turns
+/// \param gpus number of GPUs, given to ranks in turns
 void check(run_plan plan, std::string_view of, int gpus = 1) {
   plan.processors.clear();
   for (int gpu = 0; gpu < gpus; ++gpu)
@@ -72,7 +73,7 @@ const std::vector<tiny::mesh_of_ranks> meshes{
 TEST_CASE("every schedule is proved right on streams, whenever they run", "[streams]") {
   const auto clock = GENERATE(from_range(tiny::clocks()));
   const auto& entry = GENERATE(from_range(tiny::one_of_each_kind({4, 8})));
-  const int gpus = GENERATE(1, 3); // by edges, where stages are on GPUs of their own
+  const int gpus = GENERATE(1, 3); // by channels, where stages are on GPUs of their own
   const auto sch = *find_schedule(entry.name);
   const bool by_edges = gpus > 1 && clock == clock_kind::real;
   const auto of = clock == clock_kind::real ? std::string{entry.name} : "virtual time";
@@ -86,7 +87,7 @@ TEST_CASE("every schedule is proved right on streams, whenever they run", "[stre
 
 TEST_CASE("ranks of every kind are proved right on streams", "[streams]") {
   const auto& mesh = GENERATE(from_range(meshes));
-  const int gpus = GENERATE(1, 4); // of one each exchange what others have by itself
+  const int gpus = GENERATE(1, 4); // 4: each rank has a GPU, and GPUs exchange
   const bool exchanges = mesh.data * mesh.tensor > 1;
   if (gpus == (exchanges ? 4 : 1) || gpu::all_runs())
     check(tiny::training_on(mesh, one_f_one_b(), {2, 2, 2}, clock_kind::real),
@@ -95,7 +96,7 @@ TEST_CASE("ranks of every kind are proved right on streams", "[streams]") {
 
 TEST_CASE("GPUs of a node exchange what has more than one bucket in one order",
           "[streams]") {
-  // Two directions complete a bucket when both have it, in whatever order.
+  // Two directions complete a bucket when both have the bucket, in any order.
   check(tiny::training_on({.data = 2, .exchange = "ring"}, chimera(), {2, 4, 3},
                           clock_kind::real),
         "chimera", 4);
@@ -106,7 +107,7 @@ TEST_CASE("where GPUs cannot exchange this machine sums, and says why", "[stream
                                 {2, 2, 2}, clock_kind::real);
   plan.processors = {{0}, {1}, {2}, {3}};
   const auto themselves = tiny::run_of(plan);
-  CHECK(themselves.result.gpu_groups == 2 + 4); // and edges, two each replica
+  CHECK(themselves.result.gpu_groups == 2 + 4); // and channels, two for each replica
   CHECK(themselves.result.ungrouped.empty());
   setenv("TROUPE_NCCL", "off", 1);
   const auto by_messages = tiny::run_of(plan);
@@ -132,7 +133,7 @@ TEST_CASE("actions that come again are launched as graphs", "[streams]") {
   const auto before = on_host::graphs_launched();
   auto plan = tiny::training_of(one_f_one_b(), {2, 8, 3}, clock_kind::real);
   plan.processors = {processor{0}};
-  setenv("TROUPE_MARKS", "off", 1); // else it is chance which buffers are free
+  setenv("TROUPE_MARKS", "off", 1); // else chance decides which buffers are free
   CHECK(tiny::run_of(plan).refusals() == "");
   unsetenv("TROUPE_MARKS");
   CHECK(on_host::graphs_launched() - before
@@ -147,9 +148,10 @@ TEST_CASE("a run whose GPUs cannot exchange ends, and says which", "[streams]") 
   auto plan = tiny::training_on({.data = 2, .tensor = 2, .exchange = "zero1"},
                                 one_f_one_b(), {2, 2, 2}, clock_kind::real);
   plan.processors = {{0}, {1}, {2}, {3}};
-  plan.stall_timeout = std::chrono::seconds{20}; // it is not that
+  plan.stall_timeout = std::chrono::seconds{20}; // does not end the run here
   const auto groups = groups_on_gpus(plan, gpus_here(plan)).size();
-  on_host::break_exchange(number + 2 * static_cast<int>(groups)); // which are tried out
+  // the first exchanges are the trial's
+  on_host::break_exchange(number + 2 * static_cast<int>(groups));
   const auto result = perform(plan);
   CHECK(result.how == ending::failed);
   INFO(result.failure);
@@ -206,7 +208,7 @@ TEST_CASE("a GPU trains what the CPU trains", "[streams]") {
   REQUIRE(on_cpu.loss.size() == on_gpu.loss.size());
   for (std::size_t i = 0; i < on_cpu.loss.size(); ++i)
     CHECK(std::abs(on_cpu.loss[i] - on_gpu.loss[i]) < 1e-5 * on_cpu.loss[i]);
-  CHECK(on_cpu.parameters != on_gpu.parameters); // it was another processor
+  CHECK(on_cpu.parameters != on_gpu.parameters); // the processor was another one
 }
 
 TEST_CASE("a run that a GPU has no memory for is refused with both numbers",

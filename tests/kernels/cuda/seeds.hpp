@@ -7,14 +7,14 @@
 
 namespace gpu {
 
-/// So many seeds of streams for each run; more where somebody asks for them.
+/// The number of seeds of streams for each run; the environment can ask for more.
 inline std::uint64_t seeds() {
   const char* const asked = std::getenv("TROUPE_SEEDS");
   return asked != nullptr ? std::stoull(asked) : 1;
 }
 
-/// Whether somebody does; else runs are left out of which others have all that may go
-/// wrong.
+/// Whether more seeds are asked for; otherwise some runs are skipped, whose risks the
+/// remaining runs have too.
 inline bool all_runs() {
   return seeds() > 1;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is launched on several streams is ordered only as far as somebody waits: those
-// who look on at accesses say where nothing orders them.
+// Launches on several streams are ordered only as far as streams wait. Watched accesses
+// show each place where nothing orders two launches.
 
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/cuda/on_host/stream_queue.hpp"
@@ -53,7 +53,7 @@ void wait_by_event(cuda::stream& on) {
 
 } // namespace
 
-#ifndef TROUPE_SANITIZED // where accesses are seen
+#ifndef TROUPE_SANITIZED // where accesses are watched
 
 #define CHECK_RACE(streams, name)                                                      \
   CHECK_THROWS_MATCHES(                                                                \
@@ -154,7 +154,7 @@ TEST_CASE("streams that wait for each other's marks are ordered, and nobody here
     s.add(s.a, s.b, s.first);
     s.second.wait_for(s.first.mark());
     s.add(s.b, s.c, s.second);
-    third.wait_for(s.second.mark()); // and so for the first one's, too
+    third.wait_for(s.second.mark()); // and so for the first stream's launch, too
     s.add(s.b, s.a, third);
     s.add(s.c, s.a, third);
     s.first.wait_for(third.mark());

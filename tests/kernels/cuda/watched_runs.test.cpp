@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Runs of which every access of every kernel is watched: to memory of tensors alone,
-// without races, of values that somebody wrote.
+// Runs in which every access of every kernel is watched: only memory of tensors is
+// used, without races, and only written values are read.
 
-#ifndef TROUPE_SANITIZED // where kernels tell of their accesses
+#ifndef TROUPE_SANITIZED // where kernels report accesses
 
 #include "actors/inference/evaluation_run.hpp"
 #include "actors/plan/evaluated_parts.hpp"
@@ -39,7 +39,7 @@ const std::vector<tiny::mesh_of_ranks> meshes{
   {.data = 2, .exchange = "hogwild", .stored = precision::bf16},
 };
 
-/// What proves a run reaches tensors alone, too.
+/// Code that proves a run accesses only tensors, too.
 run_result proved(const run_plan& plan) {
   auto result = perform(plan);
   for (const auto& p : prove(plan, result)) {
@@ -75,7 +75,7 @@ TEST_CASE("kernels of a run reach tensors alone, and race with nobody", "[watche
   const auto clock = GENERATE(from_range(tiny::clocks()));
   const auto& mesh = GENERATE(from_range(meshes));
   if (clock == clock_kind::virtual_time && mesh.stored != precision::bf16)
-    return; // where streams are waited for, there is less to race with
+    return; // streams that are waited for have fewer races
   const auto sch = mesh.exchange == "hogwild" ? pipedream() : chimera();
   INFO(mesh.text());
   watch(tiny::training_on(mesh, sch, {2, 4, 2}, clock), {a_gpu});
@@ -109,7 +109,7 @@ TEST_CASE("also where their GPUs exchange arrays themselves", "[watched]") {
 TEST_CASE("also where messages leave before they are made", "[watched]") {
   const std::string name = GENERATE("1f1b", "zb-h1", "2bw");
   const auto on =
-    GENERATE(std::vector{a_gpu}, std::vector<processor>{{0}, {1}}); // by edges
+    GENERATE(std::vector{a_gpu}, std::vector<processor>{{0}, {1}}); // by channels
   INFO(name << " on " << on.size());
   auto plan = tiny::training_of(find_schedule(name).value(), {3, 6, 2},
                                 clock_kind::real, {"mlp", 5, 12});

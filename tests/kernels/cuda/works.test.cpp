@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Works of a device that computes on a GPU: launched behind one another, over when
-// their kernels are.
+// Works of a device that computes on a GPU: each is launched behind the other, and ends
+// when the kernels end.
 
 #include "kernels/cpu_device.hpp"
 #include "kernels/cuda/kernels.hpp"
@@ -28,10 +28,10 @@ namespace {
 
 constexpr std::int64_t n = 1000;
 
-/// A device of a GPU, an array that its works count in, and what has been told.
+/// A device of a GPU, an array in which the works count, and the reported ends.
 class counting_device {
 public:
-  /// A work that adds 1 to each value of the array, so often.
+  /// A work that adds 1 to each value of the array, `times` times.
   work adds(int times) {
     return {.run = [this, times] {
       for (int i = 0; i < times; ++i)
@@ -42,7 +42,7 @@ public:
   void enqueue(work what) {
     device_->enqueue(std::move(what), [this](const work_end& how) {
       const std::lock_guard guard{lock_};
-      // All that it launched is over, and this machine may look.
+      // All launched kernels have ended, and this machine may read the result.
       seen_.push_back({how, sum_.values()[0]});
       told_.notify_all();
     });
@@ -69,7 +69,7 @@ private:
   gpu::array<float> ones_{"ones", std::vector<float>(n, 1.0F)},
     sum_{"sum", std::vector<float>(n, 0.0F), gpu::use::updated};
   stream on_{1, precision::fp32, std::make_shared<cuda::stream>(0)};
-  static inline const wall_clock clock_; // of all: they are compared
+  static inline const wall_clock clock_; // one for all devices, as times are compared
   occupation at_{clock_};
   launch_times times_;
   std::mutex lock_;
@@ -145,7 +145,7 @@ TEST_CASE("work without arithmetic waits for what a GPU is at", "[works]") {
   d.on().when_over([&](const std::exception_ptr&) { release.get_future().wait(); });
   d.enqueue({.run = [&] { launched.set_value(); }});
   launched.get_future().wait();
-  std::this_thread::sleep_for(20ms); // until the thread has gone on
+  std::this_thread::sleep_for(20ms); // until the thread continues
   d.enqueue({.kind = 1});
   CHECK(d.wait_for(0).empty());
   release.set_value();
@@ -196,7 +196,7 @@ TEST_CASE("what cannot be launched is told, behind what was", "[works]") {
   CHECK_THROWS_AS(std::rethrow_exception(end.how.failure), std::runtime_error);
   CHECK(end.sum == 2);
   CHECK(overs == 1);
-  d.enqueue(d.adds(1)); // and the device goes on
+  d.enqueue(d.adds(1)); // and the device continues
   CHECK(d.wait_for(2).back().sum == 3);
 }
 
@@ -209,7 +209,7 @@ TEST_CASE("a device of a GPU waits for what it has launched", "[works]") {
   d.forget();
   const auto before = d.wait_for(1).size();
   CHECK_NOTHROW(d.on().wait());
-  CHECK(d.wait_for(1).size() == before); // nobody is told afterwards
+  CHECK(d.wait_for(1).size() == before); // no end is reported afterwards
 }
 
 TEST_CASE("others can be launched behind a work that a GPU is still at", "[works]") {
@@ -223,10 +223,10 @@ TEST_CASE("others can be launched behind a work that a GPU is still at", "[works
     launched.set_value(std::move(end));
   };
   first.on().when_over([&](const std::exception_ptr&) { release.get_future().wait(); });
-  first.enqueue(first.adds(1)); // of whose end the other's thread knows as soon
+  first.enqueue(first.adds(1)); // whose end the other's thread knows as soon
   first.enqueue(slow);
   const auto input = launched.get_future().get();
-  CHECK(first.wait_for(0).empty()); // nobody is told of its end
+  CHECK(first.wait_for(0).empty()); // the end is not reported yet
   auto next = second.adds(1);
   next.inputs = {input};
   second.enqueue(next);
@@ -237,7 +237,7 @@ TEST_CASE("others can be launched behind a work that a GPU is still at", "[works
   CHECK(before.how.start <= before.how.end);
   CHECK(before.how.end <= made.how.start);
   CHECK(made.how.start <= made.how.end);
-  CHECK(made.how.end <= read.how.start); // as the record has it, whoever is told first
+  CHECK(made.how.end <= read.how.start); // in recorded times, for any order of reports
   CHECK(read.how.start <= read.how.end);
   CHECK(second.wait_for(2)[1].how.start >= read.how.end);
 }
