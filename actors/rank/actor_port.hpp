@@ -83,7 +83,7 @@ public:
       });
   }
 
-  /// Whether the first device of the performer is computing now. Any thread may ask.
+  /// Whether the first device of the performer is computing arithmetic at this moment.
   bool at_work() const { return computers_.front()->computes(); }
 
   void send(mail::letter what) override {

@@ -23,7 +23,7 @@ struct charge {
   std::vector<work_key> also = {};
 };
 
-/// Callbacks of an action's device, called on the device's thread; each may be empty.
+/// Callbacks of an action, called by the device; each may be empty.
 struct action_tellers {
   std::function<void(int bucket)> bucket = {}; ///< Called for each complete bucket.
   on_launched launched = {}; ///< Called when the last work is on the GPU.

@@ -93,7 +93,7 @@ private:
   bool held_ = false;
   bool passes_meet_ = false;
   // Each evaluation needs a copy of the parameters; a rank waits when no copy is left.
-  int evaluated_stage_ = -1; ///< The highest stage here; -1: none.
+  int evaluated_stage_ = -1; ///< The highest here in direction 0; -1: none.
   /// From one evaluation to the next; 0: none.
   std::int64_t backwards_to_evaluation_ = 0;
   std::unique_ptr<order> order_;

@@ -29,12 +29,12 @@ struct coordinator_state {
   std::set<int> finished;      // ranks
   std::set<int> held;          // ranks, in this round
   int round = 0;               // number of holds so far
-  std::set<int> at_checkpoint; // ranks, at the next one
-  int last_checkpoint = 0;     // batches that all ranks had done at the last one
+  std::set<int> at_checkpoint; // ranks that wait at the next checkpoint
+  int last_checkpoint = 0;     // batches that all ranks had done then
   std::map<int, int> begun;    // updates started, by rank
   std::map<int, answers<mail::snapshot>> snapshots; // by batches
-  int last_snapshot = 0; // batches of the newest complete one
-  bool collects = false; // answers were requested
+  int last_snapshot = 0; // batches of the newest complete snapshot
+  bool collects = false; // whether answers were requested
   answers<mail::collected> collected;
   int copies = 0;               // batches after which stages copy
   int saves = 0;                // batches whose copies are expected

@@ -48,7 +48,7 @@ private:
   /// The state of a stage, as far as the parts are known.
   struct stage_state {
     int layers = 0; // buckets
-    // place of the first stage whose gradients one norm covers
+    // stage_index() of the first stage whose gradients one norm covers
     std::int64_t norm_of = 0;
     int in_norm = 0;       // number of those stages; 0: no update waits for a norm
     bool is_tied = false;  // the stage has an end of a tied matrix
@@ -85,7 +85,7 @@ private:
   std::vector<std::deque<std::optional<measured_action>>>
     todo_; // parts of each rank; absent: not reported
   time_layout layout_;
-  std::map<std::int64_t, stage_state> stages_; // by place
+  std::map<std::int64_t, stage_state> stages_; // by stage_index()
 };
 
 } // namespace troupe

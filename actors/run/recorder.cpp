@@ -24,7 +24,8 @@ loss_log::loss_log(const run_plan& plan)
   // nop
 }
 
-/// The place of a microbatch: entry by entry, and in an entry replica by replica.
+/// The index of a microbatch's loss: entry by entry, and in an entry replica by
+/// replica.
 std::int64_t loss_log::place_of(int microbatch) const {
   const int share = plan_.dims.microbatches, of_all = share * plan_.data;
   const int data = microbatch % of_all / share;

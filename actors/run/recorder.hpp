@@ -62,13 +62,13 @@ private:
   void match_ends();
 
   const run_plan& plan_;
-  std::map<std::int64_t, mail::microbatch_loss> early_; // by place
-  std::int64_t next_ = 0;                               // place
+  std::map<std::int64_t, mail::microbatch_loss> early_; // by loss index
+  std::int64_t next_ = 0;                               // loss index
   progress so_far_;
   mail::microbatch_loss sum_{}; // of the entry under way
   bounded_list<entry> entries_;
-  std::map<std::int64_t, nanoseconds> early_ends_; // by place
-  std::int64_t next_end_ = 0;                      // place
+  std::map<std::int64_t, nanoseconds> early_ends_; // by loss index
+  std::int64_t next_end_ = 0;                      // loss index
   nanoseconds last_end_ = 0;                       // of the entry under way
   bounded_list<nanoseconds> ends_;
   std::int64_t entries_added_ = 0, ends_added_ = 0;

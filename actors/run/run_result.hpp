@@ -75,7 +75,7 @@ struct run_result {
   expert_loads loads; ///< Of a network with experts.
 
   std::int64_t envelopes = 0;        ///< Messages sent.
-  std::int64_t most_envelopes = 0;   ///< Largest number under way at once.
+  std::int64_t most_envelopes = 0;   ///< Largest number under way; summed over nodes.
   std::int64_t late_allocations = 0; ///< Of tensor memory, after wiring.
   /// Of tensors in messages, by kind.
   std::array<std::int64_t, traffic_kinds> bytes_moved{};
