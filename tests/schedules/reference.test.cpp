@@ -178,7 +178,7 @@ TEST_CASE("zb-auto goes by what each stage takes", "[reference]") {
 }
 
 // Bounds of sail-sg's page on "Pipeline Parallelism with Controllable Memory", in
-// microbatches of both stages of a rank; the bubbles there are of long runs.
+// microbatches of both stages of a rank. The bubbles on that page are of long runs.
 TEST_CASE("v-half and v-min hold what is published", "[reference]") {
   const int p = GENERATE(1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16), m = 4 * p;
   const auto most = [&](const schedule& sch) {
