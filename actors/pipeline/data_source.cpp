@@ -29,7 +29,8 @@ void send(self_pointer self, const Handle& to, Message&& what) {
   tell(self, *self->state.shared.meter, to, std::forward<Message>(what));
 }
 
-/// Turns samples (B, T) into positions (T, B).
+/// Transposes values in place from (B, T), sample by sample, to (T, B), position by
+/// position.
 void order_by_position(std::int32_t* values, std::int64_t samples,
                        std::int64_t length) {
   const std::vector<std::int32_t> by_sample(values, values + samples * length);
@@ -38,7 +39,9 @@ void order_by_position(std::int32_t* values, std::int64_t samples,
       values[t * samples + i] = by_sample[static_cast<std::size_t>(i * length + t)];
 }
 
-/// Reads a microbatch into new buffers, and sends them.
+/// Reads a microbatch into free buffers of the pools. Sends the labels to the last
+/// stage and the input to the first. \throws std::logic_error if a pool has no free
+/// buffer
 void read_and_send(self_pointer self, tensor_header header) {
   auto& state = self->state;
   const auto& plan = *state.shared.plan;

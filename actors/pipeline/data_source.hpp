@@ -15,10 +15,11 @@
 
 namespace troupe {
 
-/// The buffers that samples and labels travel in.
+/// The buffer pools of one data source: their buffers hold samples and labels.
 class data_pools {
 public:
-  /// \param whole what they count among
+  /// \param first position of the pipeline's first stage
+  /// \param whole parent account, which counts the same bytes; outlives the pools
   data_pools(const run_plan& plan, position first, memory_account& whole);
 
 private:
@@ -28,29 +29,32 @@ public:
   pool inputs, labels;
 };
 
-/// Reading among the kinds of tasks: behind all ops, and behind the sums of an update.
+/// The task kind of a read. Lower kinds are the ops; kind op_count is the sums of
+/// updates and meetings.
 inline constexpr int reading = op_count + 1;
 
-/// What a data source reads with in real time.
+/// Hooks around the reads of a data source in real time.
 struct sample_reader {
-  occupation* seen = nullptr; ///< Null in virtual time.
-  /// Called on the thread that is about to read for long. May be empty.
+  occupation* seen = nullptr; ///< Task of the reader; null in virtual time.
+  /// Runs on the data source's thread before each read, which may block. May be empty.
   std::function<void()> before_reading = {};
 };
 
 struct data_source_state {
   std::string name = "data_source";
   props shared;
-  position where{};                  ///< The first stage of its pipeline.
-  int sent = 0;                      ///< Of the replica's microbatches.
-  int owed = 0;                      ///< Asked for before it knew anybody.
+  position where{};                  ///< The first stage of the pipeline.
+  int sent = 0;                      ///< Microbatches sent, of this pipeline.
+  int owed = 0;                      ///< Demands received before the wiring.
   std::shared_ptr<data_pools> pools; ///< Null in a simulation.
   std::shared_ptr<const directory> everybody;
   sample_reader reader;
 };
 
-/// Reads the samples of one replica. Gives its first stage a microbatch whenever it
-/// asks for one, and its last stage the labels.
+/// An actor that reads the samples of one pipeline. On each demand of the first stage
+/// the actor sends one microbatch's input to the first stage and the labels to the
+/// last.
+/// \param pools null in a simulation, where tensors are empty
 data_source_actor::behavior_type
 data_source(data_source_actor::stateful_pointer<data_source_state> self, props shared,
             position where, std::shared_ptr<data_pools> pools, sample_reader reader);

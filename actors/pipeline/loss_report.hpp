@@ -6,9 +6,13 @@
 
 namespace troupe {
 
-/// The loss of a microbatch, as the last stage reports it. \param version of the
-/// weights that made it \param ended when its forward did \throws std::runtime_error if
-/// it is not finite: training on would poison the weights
+/// Returns the report of a microbatch's loss that the last stage sends to the recorder.
+/// \param microbatch counted over the data replica's run; the report counts over all
+/// replicas
+/// \param version of the weights that made the loss, for the error message
+/// \param ended end of the microbatch's forward, in nanoseconds on the run's clock
+/// \throws std::runtime_error if the loss is not finite: further updates would spoil
+/// the weights
 mail::microbatch_loss report_of(const run_plan& plan, position where, int microbatch,
                                 const loss_sum& loss, int version, nanoseconds ended);
 

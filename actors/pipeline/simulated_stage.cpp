@@ -22,10 +22,11 @@ namespace {
 
 using kind = shard_collective<float>::kind;
 
-/// Puts the layers of a simulated stage into pieces.
+/// Builds the pieces of a simulated stage's pass, layer by layer.
 class simulated_pass {
 public:
-  /// \param layers that are told apart
+  /// \param plan outlives the object
+  /// \param layers number of layers with separate pieces; 1 if no layer needs its own
   simulated_pass(const run_plan& plan, const pass_request& pass, bool has_experts,
                  int layers)
     : plan_(plan),
@@ -40,7 +41,8 @@ public:
     // nop
   }
 
-  /// The layers [first, last) of a pass up, or down from the last.
+  /// Adds pieces for layers [first, last): forwards in increasing order if `up`, else
+  /// backwards from the last layer down.
   void add(bool up, int first, int last, bool recomputes = false) {
     const auto& sizes = plan_.sizes;
     const auto sum = values_of(sizes.sum, plan_.tensor),
@@ -50,7 +52,7 @@ public:
     for (int i = before; i < before + (last - first) * sums_; ++i) {
       const int layer = up ? i / sums_ : layers_ - 1 - i / sums_;
       if (meets_ && plan_.sequence_parallel && i % layers_ == 0)
-        // A backward gathers the norm's output again, beside its gradient.
+        // A backward gathers the norm's output again, besides the output's gradient.
         made_.push_back({.layer = layer,
                          .share = 0,
                          .then = {kind::gather, nullptr, up ? gathered : 2 * gathered},
@@ -69,9 +71,10 @@ public:
     }
   }
 
-  /// The pieces of an action that takes `all` forwards, of which pieces that recompute
-  /// take a part of one, and a pass through all layers otherwise takes so many. Behind
-  /// what others do together there is always a piece.
+  /// Returns the pieces, with shares of the action's cost. The whole action costs `all`
+  /// forwards. A pass through all layers costs `of_pass` forwards; pieces that
+  /// recompute cost their part of one forward. An action never ends with a meeting: a
+  /// piece without cost follows the last one.
   pass_pieces<float> made(double all, double of_pass = 1) && {
     for (auto& piece : made_)
       piece.share *= (piece.recomputes ? 1 : of_pass) / all;
@@ -81,7 +84,8 @@ public:
   }
 
 private:
-  /// At least a value to each of so many, so that messages take their latency.
+  /// Returns the number of fp32 values in `bytes`, and at least `each`. So each of
+  /// `each` ranks sends at least one value, and every message takes the link's latency.
   static std::int64_t values_of(double bytes, int each) {
     return std::max<std::int64_t>(std::llround(bytes / sizeof(float)), each);
   }
@@ -89,7 +93,7 @@ private:
   const run_plan& plan_;
   bool by_layer_;
   int layers_;
-  bool reads_; // what others may have to make first
+  bool reads_; // whether tensor shards must sum or gather the pass's inputs
   bool meets_, asks_experts_;
   int sums_;
   pass_pieces<float> made_;

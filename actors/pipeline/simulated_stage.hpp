@@ -5,14 +5,15 @@
 
 namespace troupe {
 
-/// A stage where nothing is computed: layers of equal cost with a bucket each, in equal
-/// pieces. Between pieces tensor shards sum; by sequence they gather before a piece and
-/// scatter behind it. Experts are asked behind the first piece. A backward begins with
-/// the last layer, and runs segments up again that nobody has recomputed. Buffers are
-/// empty.
+/// The work of a stage in a simulation: costs and sizes without arithmetic. Layers have
+/// equal cost and one bucket each, and are cut into equal pieces. Tensor shards sum
+/// between pieces; with sequence parallelism they gather before a piece and scatter
+/// after the piece. Experts receive rows after the first piece. A backward begins with
+/// the last layer. A backward also recomputes each segment that no action has
+/// recomputed. Buffers are empty.
 class simulated_stage : public stage_work {
 public:
-  /// \param plan outlives it
+  /// \param plan outlives the stage
   simulated_stage(const run_plan& plan, position where);
 
   pass_pieces<float> pieces(const pass_request& pass) override;

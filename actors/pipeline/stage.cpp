@@ -24,7 +24,8 @@ void stage_actor_port::demand() {
   tell(everybody().data_source(me_.where), mail::demand{});
 }
 
-/// Sends a tensor to a neighbour.
+/// Sends a tensor to a neighbour: over a peer channel of the GPU if one exists, else as
+/// a message with its payload.
 template <class Message>
 void stage_actor_port::send_tensor(Message what) {
   const auto& header = what.header;
@@ -54,7 +55,8 @@ void stage_actor_port::take(const Message& call) {
                                Message there) { post(*meter, me, std::move(there)); });
 }
 
-/// \param step 1 if it goes to the stage above, -1 if to the one below
+/// Checks a tensor that a user's relay has forwarded to this stage.
+/// \param step 1 for activations, which go to the stage above; -1 for gradients
 template <class Message>
 void stage_actor_port::check_came(int step, const Message& what) const {
   const auto& all = everybody();
@@ -89,7 +91,9 @@ void stage_actor_port::send_back(gradient what) {
   send_tensor(std::move(what));
 }
 
-/// By mail if the optimizer shard stands on the stage's rank, else over the network.
+/// The returned function sends to the optimizer shard, and is callable on any thread.
+/// If the shard is on the stage's rank, the message takes no time; else it takes time
+/// on the network.
 stage_port::bucket_teller stage_actor_port::teller() {
   const auto from = me_.where;
   auto home = from;
@@ -168,7 +172,7 @@ stage_actor::behavior_type stage(stage_actor::stateful_pointer<stage_state> self
   state.port->keep(state.core);
   state.name = state.core->name();
   return {
-    // The most frequent first: CAF looks through them in order.
+    // The most frequent handlers come first: CAF tries handlers in this order.
     hear(self, meter,
          [self](const mail::run& r) { self->state.core->go(r.what, r.turn, r.pair); }),
     hear(self, meter,

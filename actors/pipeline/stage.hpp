@@ -14,7 +14,8 @@
 
 namespace troupe {
 
-/// What a stage's core asks for, as mail.
+/// The port of a stage that is an actor: turns the core's requests into messages to
+/// other actors. Runs on the stage actor's thread, except for returned callbacks.
 class stage_actor_port : public actor_port<stage_actor, stage_port> {
 public:
   stage_actor_port(self_pointer self, props shared, performer me,
@@ -31,18 +32,21 @@ public:
   void report(mail::version_made version) override;
   void report(mail::snapshot copy) override;
 
-  /// A tensor has come. \throws std::runtime_error if a relay sent it on that was given
-  /// another one
+  /// Checks a received tensor against the relay ledgers of user relays.
+  /// \throws std::runtime_error if a relay forwarded another tensor than the
+  /// received one
   void check(const activation& what) const;
   void check(const gradient& what) const;
 
-  /// A message that says that a GPU is to take its payload: the stage gets it again
-  /// when that is so. \throws std::logic_error if the GPU cannot
+  /// Starts the GPU receive of a call, a message without payload. The stage receives
+  /// the complete message afterwards.
+  /// \throws std::logic_error if the call is not the next one, or no peer channel
+  /// exists
   template <class Message>
   void take(const Message& call);
 
-  /// Before the end of a pass counts: it may have read what no GPU has taken.
-  /// \throws std::runtime_error if so
+  /// To be called before the end of a pass counts: a pass may have read a buffer whose
+  /// GPU receive failed. \throws std::runtime_error if a receive failed
   void check_edges() const { edges_.check(); }
 
 private:
@@ -60,10 +64,11 @@ struct stage_state {
   std::shared_ptr<stage_core> core;
 };
 
-/// One direction and tensor shard of one stage: holds its parameters and activations,
-/// computes when its scheduler says so, and sends what comes out to its neighbours.
-/// \param saver null if it has nothing to save \param edges to neighbours, if there are
-/// any
+/// The actor of one direction and tensor shard of one stage. The stage holds parameters
+/// and activations, and computes each action that the scheduler grants. Activations go
+/// to the next stage and gradients to the previous one.
+/// \param saver null if the stage has nothing to save
+/// \param edges peer channels to neighbours; empty where messages carry the payload
 stage_actor::behavior_type stage(stage_actor::stateful_pointer<stage_state> self,
                                  props shared, performer_devices devices,
                                  position where, std::shared_ptr<stage_work> work,

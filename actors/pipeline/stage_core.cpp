@@ -74,7 +74,7 @@ void stage_core::go(const action& a, std::int64_t turn,
   pass->talk.go_on(turn);
 }
 
-/// A pass that is under way; null if it is not.
+/// Returns the entry of a pass that is under way; null if `a` is not under way.
 stage_core::granted_pass* stage_core::find(const action& a) {
   const auto found = std::ranges::find_if(passes_, [&](const granted_pass& p) {
     return p.talk.under_way() && p.talk.what() == a;
@@ -87,7 +87,8 @@ bool stage_core::runs_a_pass() const {
                              [](const granted_pass& p) { return p.talk.under_way(); });
 }
 
-/// A free place among those under way.
+/// Returns a free entry of `passes_`, and adds one if all entries are under way. A
+/// new entry refers to itself by index, since growing `passes_` moves entries.
 stage_core::granted_pass& stage_core::free_place() {
   auto place = std::ranges::find_if(
     passes_, [](const granted_pass& p) { return !p.talk.under_way(); });
@@ -102,8 +103,8 @@ stage_core::granted_pass& stage_core::free_place() {
   return *place;
 }
 
-/// The share of a stage's forward that is a recomputation's action; the rest is part of
-/// the backward behind it.
+/// The share of a stage's forward that the recompute action runs again, 0 to 1. The
+/// backward that follows recomputes the rest.
 double stage_core::recomputed_share(int stage) const {
   if (!plan_->recomputes() || plan_->recomputed_units == 0)
     return 1;
@@ -121,15 +122,16 @@ double stage_core::part_in_last_segment(int stage) const {
          - static_cast<double>(plan_->segments_of(stage).back()) / plan_->sizes.buckets;
 }
 
-/// What an action costs of one of its kind.
+/// The cost of an action relative to a whole action of its kind with the largest
+/// microbatch.
 double stage_core::size_of(const action& a) const {
   return (a.what == op::recompute ? recomputed_share(a.stage) : 1)
          * (a.what == op::update ? 1
                                  : plan_->part_of_largest(where_.data, a.microbatch));
 }
 
-/// Floating-point operations of a sample's forward in another stage of the rank, what
-/// this shard and no expert does of them.
+/// Floating-point operations of one sample's forward in another stage of the rank:
+/// operations of this tensor shard, without experts.
 double stage_core::operations_of_sample(int stage, std::int64_t length) const {
   if (!plan_->work)
     return 0;
@@ -142,7 +144,8 @@ double stage_core::operations_of_sample(int stage, std::int64_t length) const {
   return found->second;
 }
 
-/// Floating-point operations of an action, also of another stage of the rank.
+/// Floating-point operations of an action, also for an action of another stage of the
+/// rank.
 double stage_core::operations_of(const action& a) const {
   const auto n = plan_->microbatch_of_all(where_.data, a.microbatch);
   const auto shape = plan_->batches().shape_of(n);
@@ -155,8 +158,9 @@ double stage_core::operations_of(const action& a) const {
          / meetings_->own_share();
 }
 
-/// What an action is charged where time is only counted. Of real work operations are
-/// its own.
+/// The cost of an action where time is modelled: operations, size, and the sizes of
+/// recomputations and of the pair's second action. In real time `operations` covers
+/// only the action itself.
 charge stage_core::cost_of(const action& a, const std::optional<action>& pair) const {
   charge result{.operations = operations_of(a), .size = size_of(a), .also = {}};
   const auto add_segments = [&](const action& backward) {
@@ -179,7 +183,8 @@ charge stage_core::cost_of(const action& a, const std::optional<action>& pair) c
   return result;
 }
 
-/// Values of a sample that a stage gets from the one before.
+/// Values of one sample that a stage receives from the previous stage; 0 in a
+/// simulation.
 std::int64_t stage_core::values_of_sample(int stage, int microbatch) {
   if (!plan_->work)
     return 0;
@@ -199,7 +204,7 @@ stage_core::granted_pass& stage_core::begin(const action& a, std::int64_t turn,
   const int version = a.what == op::forward ? books_.begin_forward(a.microbatch)
                                             : books_.version_for_backward(a.microbatch);
   if (sums)
-    books_.end_backward(a.microbatch); // for who is granted behind it
+    books_.end_backward(a.microbatch); // before the next grant reads the ledger
   auto pass = work_->pieces(
     {a, plan_->batches().range_of(plan_->microbatch_of_all(where_.data, a.microbatch)),
      version, in_sum.first, in_sum.last, tells || meetings_->by_layer(a.what),
@@ -249,13 +254,14 @@ void stage_core::ended(const mail::ended& e) {
     end_backward(pass);
   all.start = e.start;
   all.end = e.end;
-  if (runs_a_pass()) // which began before a copy was due
+  if (runs_a_pass()) // passes that began before the copy was due
     updates_.copy_if_due();
   port_->done(all);
 }
 
-/// Sends a neighbour what a pass makes for it, if that is something.
-/// \param made null: it is there
+/// Sends a pass's output to the neighbour that needs the output, if any: activations to
+/// the next stage, gradients to the previous one.
+/// \param made the GPU work that writes the payload; null if the payload is complete
 void stage_core::send(const measured_action& pass, buffer payload,
                       std::shared_ptr<launched_end> made) {
   const auto& a = pass.what;
@@ -285,7 +291,8 @@ void stage_core::end_forward(const granted_pass& pass, nanoseconds now) {
     send(pass.facts, std::move(payload));
 }
 
-// What it has held goes before the neighbour may need the room.
+// The microbatch's buffers are freed before the gradient is sent, as the neighbour's
+// next pass may need a buffer of the shared pool.
 void stage_core::end_backward(const granted_pass& pass) {
   const auto& a = pass.facts.what;
   auto payload = work_->take_message(a.what, a.microbatch);
@@ -296,8 +303,8 @@ void stage_core::end_backward(const granted_pass& pass) {
     updates_.end_backward(a.microbatch);
 }
 
-// The forwards that waited for the version arrive before the scheduler hears of its
-// end.
+// Forwards that waited for the new version are announced as arrived before the
+// scheduler is notified of the update's end.
 void stage_core::end_update(const mail::updated& last) {
   updates_.end(last);
   std::erase_if(unversioned_, [&](int microbatch) {

@@ -15,41 +15,45 @@
 
 namespace troupe {
 
-/// A stage without its mailbox: which actions its inputs allow, what it runs when its
-/// scheduler grants one, and who hears of its end.
+/// The logic of a stage without its actor. The core decides which actions the received
+/// inputs allow, runs the actions that the scheduler grants, and reports each end.
+/// Runs on one thread at a time.
 class stage_core {
 public:
-  /// \param port outlives it; nothing is asked of it before start()
+  /// \param port outlives the core, which sends nothing through the port before start()
   stage_core(std::shared_ptr<const run_plan> plan, position where, stage_port& port,
              std::shared_ptr<stage_work> work,
              std::shared_ptr<stage_meetings> meetings);
 
   const std::string& name() const { return name_; }
 
-  /// Everybody is there: the first stage asks for data.
+  /// To be called when all actors are wired: the first stage demands a microbatch.
   void start() { is_first() ? port_->demand() : void(); }
 
-  // An input has come: the forward or backward that has all of its inputs arrives.
+  // Each function stores an input. The forward or backward whose inputs are complete is
+  // announced to the scheduler as arrived.
   void take(const activation& input);
   void take(const labels& input);
   void take(const gradient& input);
 
-  /// A letter of a meeting, or from the optimizer shard: the version is there.
+  /// Handles a message of a meeting, or the optimizer shard's message that the next
+  /// version is written.
   void take(mail::letter what);
 
-  /// The scheduler has granted an action, for the first time or again. A pass may be
-  /// granted while another is under way: the books advance in the order of grants.
-  /// \param turn of the pass on its device
-  /// \param pair of the first of a pair: the second
+  /// Runs an action that the scheduler has granted, for the first time or after a
+  /// pause. A pass may be granted while another is under way: the version ledger
+  /// advances in the order of grants.
+  /// \param turn position of the pass in the device's order
+  /// \param pair the second action of a pair, if `a` is the first
   void go(const action& a, std::int64_t turn = no_turn,
           const std::optional<action>& pair = {});
 
-  /// A pass that makes something for a neighbour on a GPU has been launched: that
-  /// leaves now, and not when the pass has ended.
+  /// Sends a neighbour the output of a pass that has been launched on a GPU. Such
+  /// output leaves at launch and not at the end of the pass.
   void launched(const mail::launched& l);
 
-  /// The work that it gave its device has ended.
-  /// \throws std::runtime_error if a loss is not finite
+  /// Handles the end of work that the core gave the device: a piece of a pass, or a
+  /// copy of parameters. \throws std::runtime_error if a loss is not finite
   void ended(const mail::ended& e);
 
   mail::collected collect() const { return updates_.collect(); }
@@ -58,11 +62,11 @@ public:
   mail::waiting_for explain() const;
 
 private:
-  /// A pass that the scheduler has granted.
+  /// A pass that the scheduler has granted, or a free entry.
   struct granted_pass {
     conversation talk;
-    std::int64_t turn;     ///< On its device.
-    measured_action facts; ///< As it was granted, without its times.
+    std::int64_t turn;     ///< Position in the device's order.
+    measured_action facts; ///< The pass as granted, without times.
   };
 
   bool is_first() const { return where_.stage == 0; }
@@ -97,13 +101,14 @@ private:
   stage_ledger books_;
   std::shared_ptr<stage_work> work_;
   std::shared_ptr<stage_meetings> meetings_;
-  std::vector<granted_pass> passes_; // no more than the device takes at once
+  std::vector<granted_pass> passes_; // at most as many as the device accepts at once
   stage_updates updates_;
-  std::vector<int> unversioned_; // forwards whose weights are not made yet
-  // Works that GPUs may be at, by the pass that reads what they write.
+  std::vector<int> unversioned_; // forwards whose weight version is not made yet
+  // Unfinished GPU works that write an input, keyed by the pass that reads the input.
   std::map<std::pair<op, int>, std::shared_ptr<launched_end>> made_;
   mutable std::map<int, double> recomputed_shares_; // by stage
-  // By stage and length: of other stages of the rank, and of what a stage gets.
+  // By stage and sequence length: operations for other stages of the rank, and the
+  // values that a stage receives.
   mutable std::map<std::pair<int, std::int64_t>, double> operations_of_sample_;
   std::map<std::pair<int, std::int64_t>, std::int64_t> values_of_sample_;
 };

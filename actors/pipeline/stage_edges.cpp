@@ -27,7 +27,9 @@ void exchange(communicator& by, transfer::way how, int other, const buffer& payl
   by.exchange({&one, 1});
 }
 
-/// \param over told when it has ended as it should; may be empty
+/// Enqueues a work on the group's device.
+/// \param failed called with the error if the work or the communicator fails
+/// \param over called when the work has ended without error; may be empty
 void enqueue(const gpu_group& on, work what, const stage_edges::failure_teller& failed,
              std::function<void()> over = {}) {
   on.launches->enqueue(
@@ -41,8 +43,9 @@ void enqueue(const gpu_group& on, work what, const stage_edges::failure_teller& 
 
 } // namespace
 
-// What crosses is held by its work until it has been launched, and not until that has
-// ended, as others need the buffer by then.
+// A work holds the payload's buffer until the work is launched, and not until the work
+// has ended: the pool needs the buffer earlier. The next writer of the buffer waits for
+// the work on the GPU.
 
 template <class Message>
 void stage_edges::give(Message what, teller<Message> called) {

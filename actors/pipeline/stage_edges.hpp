@@ -12,72 +12,78 @@
 
 namespace troupe {
 
-/// One end of an edge: of two stages on GPUs of their own, the first of which gives the
-/// second one tensors. There are as many edges as there are directions.
+/// One end of a peer channel between two stages on different GPUs. The channel's
+/// first stage sends tensors to the second. Each way between two neighbours has a
+/// channel.
 struct edge_end {
-  gpu_group* of = nullptr; ///< Null: messages carry what goes there.
-  int calls = 0;           ///< That were given, or taken.
+  gpu_group* of = nullptr; ///< Null: messages carry the payload.
+  int calls = 0;           ///< Number of calls sent, or received.
 };
 
-/// The edges between a stage and one of its neighbours.
+/// The peer channels between a stage and one neighbour.
 struct side_edges {
   edge_end gives = {}, takes = {};
-  std::shared_ptr<pool> room = {}; ///< For what is taken.
-  /// The stage is given a tensor when it is to be taken, and not when it is there.
+  std::shared_ptr<pool> room = {}; ///< Pool of buffers for received tensors.
+  /// The stage receives a message when its GPU receive is launched, not when the
+  /// receive ends.
   bool at_launch = false;
 };
 
-/// Those of a stage.
+/// The peer channels of a stage, to the stage below and to the one above.
 struct edges_of_stage {
   side_edges below, above;
 };
 
-/// What a stage gives its neighbours by edges, and takes from them.
+/// Moves activations and gradients between the GPUs of a stage and of neighbours, over
+/// peer channels.
 ///
-/// A message goes as it does elsewhere, but as a call without its payload:
+/// A message is sent like any other, but as a call without payload:
 ///
-///   giver                                  taker
-///     │ F's kernels, and a mark              │
-///     │ its edge waits for that, and sends   │
-///     │ a free buffer, behind the send       │
-///     │──────────── call 3 ────────────────▶ │ is it the fourth?
-///     │                                      │ its edge receives, to a buffer
-///     │                                      │ the message, behind that ──▶ stage
+///   sender                                 receiver
+///     │ F's kernels, then an event           │
+///     │ channel: wait for the event, send    │
+///     │ buffer: free after the send          │
+///     │──────────── call 3 ────────────────▶ │ is call 3 the next one?
+///     │                                      │ channel: receive into a buffer
+///     │                                      │ message, after the receive ──▶ stage
 ///
-/// Within a process neither waits for a GPU; between nodes a tensor is given when it is
-/// there, and the stage hears of it when it has been received. Calls are taken in the
-/// order in which they were given. The giver's buffer goes back to its pool before the
-/// call leaves, and whoever writes there next does so behind the send: so pools need no
-/// more room than where two stages share them. One stage owns it, and calls it from one
-/// thread at a time.
+/// Within a process neither actor waits for a GPU. Between nodes the sender sends a
+/// finished tensor, and the receiving stage gets the message after the receive. Calls
+/// are received in the order of sending. The sender's buffer returns to its pool before
+/// the call leaves; the next write to this buffer waits for the send. So pools need no
+/// more buffers than a pool that two stages share. One stage owns the object, and calls
+/// every function from one thread at a time.
 class stage_edges {
 public:
-  /// Told by a device's callback; may only send a message.
+  /// Called from a device's callback, on the device's thread; may only send a message.
   using failure_teller = std::function<void(std::exception_ptr)>;
   template <class Message>
   using teller = std::function<void(Message)>;
 
-  /// \param failed a GPU could not give or take
+  /// \param failed is called with the error when a GPU's send or receive fails
   stage_edges(edges_of_stage all, failure_teller failed)
     : all_(std::move(all)), failed_(std::move(failed)) {
     // nop
   }
 
-  /// Whether there is an edge to the neighbour that takes such messages.
+  /// Whether a peer channel leads to the neighbour that receives such messages.
   template <class Message>
   bool gives() const {
     return to_taker<Message>().gives.of != nullptr;
   }
 
-  /// \param called gets the message for the neighbour \pre gives()
+  /// Enqueues the GPU's send of the payload.
+  /// \param called gets the call to send to the neighbour, on the device's thread, once
+  /// the send is launched \pre gives()
   template <class Message>
   void give(Message what, teller<Message> called);
 
-  /// \throws std::runtime_error if a GPU has not taken what the stage was told of
+  /// \throws std::runtime_error if a receive failed whose message the stage already has
   void check() const;
 
-  /// \param there gets the message for the stage \throws std::logic_error if the call
-  /// is not the next one, or there is no edge
+  /// Enqueues the GPU's receive of the payload that a call announces.
+  /// \param there gets the message with payload for the stage, on the device's thread
+  /// \throws std::logic_error if the call is not the next one, or no channel exists
   template <class Message>
   void take(const Message& call, teller<Message> there);
 

@@ -13,25 +13,28 @@
 
 namespace troupe {
 
-/// The meetings of a stage: those that its plan asks for. A new way to share a stage's
-/// work out is a new meeting here.
+/// The meetings of a stage that the plan asks for: with tensor shards, data replicas
+/// and experts. A new way to divide a stage's work is a new meeting here.
 class stage_meetings {
 public:
-  /// \param plan,work outlive it \param account for rows to experts; null where nothing
-  /// is computed \param groups may be empty
+  /// \param plan,work outlive the meetings
+  /// \param account for the buffers of rows to experts; null where nothing is computed
+  /// \param groups finds the GPU group of a meeting; may be empty
   stage_meetings(const run_plan& plan, position where, stage_work& work,
                  memory_account* account, group_finder groups = {});
 
   meeting_list list();
 
-  /// Who does sums, and launches what GPUs exchange, if the plan has such.
+  /// Sets the function that computes sums and launches the exchanges of GPUs, if the
+  /// plan has any.
   void yield(const sum_asker& ask);
 
-  /// Whether somebody waits for each layer of such a pass.
+  /// Whether a meeting follows each layer of such a pass.
   bool by_layer(op what) const { return weaving_of(what).by_layer(); }
 
-  /// An action begins that reads this version: puts its meetings between its pieces.
-  /// \param begins_sum whether its gradients are the first of an update
+  /// To be called when an action begins: puts the action's meetings between its pieces.
+  /// \param version of the weights that the action reads
+  /// \param begins_sum whether the action's gradients are the first of an update
   woven_action weave(const action& a, int version, bool begins_sum,
                      pass_pieces<float> pass);
 
@@ -39,13 +42,15 @@ public:
     return list().at(what.about).take(std::move(what));
   }
 
-  /// The share of an action's work that the stage does itself, and not its experts.
+  /// The share of an action's operations that the stage itself computes, without
+  /// experts; 0 to 1.
   double own_share() const { return alone_ || !experts_ ? 1 : 1 - experts_->share(); }
 
-  /// How rows fell to experts since it was asked last.
+  /// Returns how rows were distributed over experts since the last call.
   std::vector<mail::expert_load> take_loads();
 
-  /// The gradients summed so far belong to an update.
+  /// To be called when an update begins: the gradients summed so far belong to this
+  /// update, and the next ones start new sums.
   void begin_update();
 
 private:
@@ -55,7 +60,7 @@ private:
 
   bool yields_sums_;
   group_finder groups_;
-  bool alone_; // no meetings: nothing below is looked at
+  bool alone_; // no meetings: the members below are unused
   bool sums_layers_, gathers_layers_;
   std::size_t first_layer_; // of the stage, in the network
   std::optional<tensor_meeting> shards_;

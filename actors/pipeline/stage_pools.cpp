@@ -44,12 +44,13 @@ int team_size(const run_plan& plan, int rank) {
 
 namespace {
 
-/// What a stage needs besides its shares.
+/// Adds the buffers for whole layers, and for messages between data replicas, of a
+/// stage that holds shares (ZeRO 2 and 3).
 void add_sharing(const run_plan& plan, position where, stage_pools& to) {
   const auto buckets = plan.buckets_of(where);
   const auto largest = std::ranges::max(buckets);
-  // Of each of two layers; a message may still be under way when the place is used
-  // again, but no longer.
+  // Copies for each of two layers. A message may still be in transit when the layer's
+  // place is used again, but not when the place is used a third time.
   const auto copies = [&](exchange_step step) {
     return copies_of(
       even_part(plan.exchange->order_of(step), where.data, plan.data, largest), 4,
@@ -121,7 +122,7 @@ stage_pools pools_of(const run_plan& plan, position where) {
     result.ties = tie_meeting::copies_of(plan, where);
   result.saved = saved_copies(plan, where);
   result.kept_steps = kept_copies(plan, where).times(2);
-  // Of what is recomputed a stash lasts for a pass, or from I to W.
+  // With recomputation a stash is held for one pass, or from I to W.
   result.stashes = plan.recomputes()
                      ? std::min(bounds.stashes, bounds.split_backward + 1)
                      : bounds.stashes;
@@ -147,8 +148,9 @@ stage_pools pools_of(const run_plan& plan, position where) {
     }
   result.snapshots = plan.snapshots_of(where);
   if (layers.is_first()) {
-    // Held, one ahead, and one that a backward under way still reads (of labels: where
-    // forwards run again, one of which lies between two such backwards).
+    // Inputs held by microbatches in flight, one read ahead, and one that a running
+    // backward still reads. For labels this last one matters where forwards run again:
+    // a forward lies between two such backwards.
     result.input_slots = plan.bounds_of({where.direction, 0}).stashes + 2;
     result.input = sizes.input;
     const auto last =
@@ -156,9 +158,10 @@ stage_pools pools_of(const run_plan& plan, position where) {
     result.labels = last.sizes(plan.batches()).labels;
   }
   if (!layers.is_last()) {
-    // Of each microbatch held here the activation or its gradient; both while the next
-    // stage makes one of the other, and until it hears that it has, which may be behind
-    // the next one where gradients leave before.
+    // For each microbatch held here one buffer: the activation or its gradient. Both
+    // exist while the next stage computes the gradient from the activation, until that
+    // stage is notified of the end. If gradients leave at launch, the notice may come
+    // after the next gradient.
     const auto next = plan.bounds_of({where.direction, where.stage + 1});
     result.boundary_slots = bounds.stashes + next.split_backward + 1
                             + (plan.has_relays || plan.leaves_at_launch(where) ? 1 : 0);

@@ -10,7 +10,8 @@
 
 namespace troupe {
 
-/// Copies of what a stage has: of its versions, and of its optimizer shard's moments.
+/// Bounds of the copies of a stage's state: of weight versions, and of the optimizer
+/// shard's moments.
 struct copies_bound {
   payload_bound versions, moments;
 
@@ -20,65 +21,68 @@ struct copies_bound {
   }
 };
 
-/// How much tensor memory one replica of a stage needs: the pools are made from it, and
-/// a run that would not fit is refused by it. Sizes in values, of the largest
-/// microbatch.
+/// The tensor memory that one stage at one position needs. Pools are made from these
+/// sizes, and a run that would not fit is refused. Sizes are in values of 4 bytes, for
+/// the largest microbatch; names with `slots`, `versions` or `stashes` count buffers.
 struct stage_pools {
-  // Parameters of each layer, and their gradients: all, or the share that data replicas
-  // leave to each.
+  // Values of each layer's parameters, and of the layer's gradients: the whole bucket,
+  // or this data replica's share.
   std::vector<std::int64_t> buckets;
   std::vector<std::int64_t> gradients;
   int versions = 1;
-  std::vector<std::int64_t> rounded_buckets; ///< Of older versions kept as bf16,
-  int rounded_versions = 0;                  ///< which are not among `versions`.
-  std::vector<std::int64_t> packed;          ///< Of each: matrices that stay packed.
-  int snapshots = 0; ///< Copies of the parameters under way to an evaluation.
+  std::vector<std::int64_t> rounded_buckets; ///< Buckets of older versions in bf16,
+  int rounded_versions = 0;                  ///< which `versions` does not count.
+  std::vector<std::int64_t> packed;          ///< Packed matrices of each bucket.
+  int snapshots = 0; ///< Copies of the parameters in transit to an evaluation.
 
   int stashes = 0;
-  std::int64_t output_again = 0; ///< Of a forward that is run again.
+  std::int64_t output_again = 0; ///< Output of a recomputed forward.
   std::int64_t stash = 0;
-  int inputs_slots = 0; ///< Inputs of segments that are recomputed.
+  int inputs_slots = 0; ///< Inputs of recomputed segments.
   std::int64_t inputs = 0;
-  int kept_slots = 0; ///< Between I and W.
+  int kept_slots = 0; ///< Values kept from I to W.
   std::int64_t kept = 0;
-  int boundary_slots = 0; ///< Activations to the next stage, and gradients from it.
+  int boundary_slots = 0; ///< Activations to, and gradients from, the next stage.
   std::int64_t boundary = 0;
   int input_slots = 0; ///< Samples for the first stage, and labels for the last.
   std::int64_t input = 0;
   std::int64_t labels = 0;
   std::int64_t scratch = 0;
-  std::int64_t optimizer = 0; ///< Its state; 0 in all but one replica.
-  std::int64_t exchanged = 0; ///< Copies under way to data replicas.
-  std::int64_t experts = 0;   ///< What those of its layers take on its rank.
-  std::int64_t shared = 0;    ///< What data replicas update one by one.
-  payload_bound to_shards;    ///< Copies under way to tensor shards.
-  payload_bound ties;      ///< Gradients under way to the other end of a tied matrix.
-  copies_bound saved;      ///< For one checkpoint.
-  copies_bound kept_steps; ///< Of the last two.
+  std::int64_t optimizer = 0; ///< Optimizer state; 0 in all directions but one.
+  std::int64_t exchanged = 0; ///< Copies in transit to data replicas.
+  std::int64_t experts = 0;   ///< Memory of the layers' experts on this rank.
+  std::int64_t shared = 0;    ///< Parameters that data replicas update singly.
+  payload_bound to_shards;    ///< Copies in transit to tensor shards.
+  payload_bound ties;      ///< Gradients in transit to the other end of a tied matrix.
+  copies_bound saved;      ///< Copies for one checkpoint.
+  copies_bound kept_steps; ///< Kept copies of the last two batches.
 
-  // Where parameters and gradients are shared out: whole ones of two layers at once.
+  // Where data replicas hold shares: whole parameters and gradients of two layers at
+  // once.
   std::int64_t gathered = 0;
   std::int64_t whole_gradients = 0;
-  payload_bound sums, gathers; ///< Copies of them under way.
+  payload_bound sums, gathers; ///< Copies of both, in transit.
 
   std::int64_t bytes() const;
 };
 
-/// The teams of the ranks: `threads` shared out, at least one each.
+/// Compute threads of a rank's team: the plan's `threads` divided over ranks, at least
+/// 1; 1 in virtual time.
 int team_size(const run_plan& plan, int rank);
 
-/// Copies of a stage for one checkpoint, and those of a step that it keeps; none if the
-/// plan has none. \pre plan.work
+/// Bounds of a stage's copies for one checkpoint, and of the copies that the stage
+/// keeps of one step. Empty if the plan asks for none. \pre plan.work
 copies_bound saved_copies(const run_plan& plan, position where);
 copies_bound kept_copies(const run_plan& plan, position where);
 
-/// The pools of a stage on a rank. \pre plan.work
+/// The sizes of the pools of a stage on its rank. \pre plan.work
 stage_pools pools_of(const run_plan& plan, position where);
 
-/// Bytes that each rank of a plan needs. \pre plan.work
+/// Bytes of tensor memory that each rank of a plan needs, by rank. \pre plan.work
 std::vector<std::int64_t> bytes_needed(const run_plan& plan);
 
-/// Bytes of the buffers for messages between a stage and the next. \pre there is one
+/// Bytes of the buffers for messages between a stage and the next.
+/// \param lower the stage \pre `lower` has a next stage
 std::int64_t boundary_bytes(const run_plan& plan, position lower);
 
 } // namespace troupe

@@ -11,22 +11,25 @@
 
 namespace troupe {
 
-/// What a stage's core can ask for besides what every performer can.
+/// The requests of a stage's core, besides the requests of every performer. An actor
+/// sends each request as a message; a test records each.
 class stage_port : public performer_port {
 public:
-  /// Whether its device makes copies beside passes; else they are made at once, and
-  /// take no time, so that no evaluation changes what virtual time does.
+  /// Whether the stage's device makes copies while passes run. Otherwise the stage
+  /// makes copies at once, in zero time, so that no evaluation changes virtual time.
   virtual bool copies_aside() const = 0;
 
-  virtual void demand() = 0; ///< One more microbatch, from the data source.
-  virtual void send_on(activation what) = 0; ///< To the next stage.
-  virtual void send_back(gradient what) = 0; ///< To the previous one.
+  virtual void demand() = 0; ///< Asks the data source for one microbatch.
+  virtual void send_on(activation what) = 0; ///< Sends to the next stage.
+  virtual void send_back(gradient what) = 0; ///< Sends to the previous stage.
 
-  /// How the optimizer shard hears of a bucket, also from a device's callback.
+  /// Notifies the optimizer shard of a bucket with complete gradients; may be called
+  /// from a device's callback.
   using bucket_teller = std::function<void(const mail::bucket_ready&)>;
   virtual bucket_teller teller() = 0;
 
-  /// How the stage hears that a pass has been launched, from a device's callback.
+  /// Returns the function that notifies the stage of a pass's launch, from a device's
+  /// callback.
   virtual on_launched launch_teller(const action& a) = 0;
 
   virtual void report(const mail::microbatch_loss& loss) = 0;

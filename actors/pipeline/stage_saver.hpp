@@ -14,46 +14,54 @@ namespace troupe {
 
 struct copies_bound;
 
-/// A version that a stage still knows.
+/// A weight version that a stage still holds.
 struct aged_version {
   int age; ///< 0 is the newest.
   std::vector<weight_bucket<float>> buckets;
 };
 
-/// Copies what a stage and its optimizer shard have.
+/// Copies the state of a stage and of its optimizer shard into buffers.
 class stage_copies {
 public:
-  /// \param room for copies, which the account gives
+  /// \param state the optimizer shard's state
+  /// \param who whether the first holder of a value copies the value, or every holder
+  /// \param room number and size of the copies' buffers, allocated from `account`
   stage_copies(const run_plan& plan, position where,
                std::shared_ptr<const optimizer> state, savers who,
                const copies_bound& room, memory_account& account);
 
-  /// Whose they are and of which batch, the stage says.
-  /// \pre nothing is computed, and there is room
+  /// Returns copies of the versions and moments. The caller fills in the batch and the
+  /// stage's position. \pre no work of the stage runs, and enough buffers are free
   mail::saved copy(const std::vector<aged_version>& versions);
 
 private:
   std::shared_ptr<const optimizer> state_;
   std::vector<saved_piece> of_versions_, of_moments_;
-  std::vector<std::int64_t> firsts_; // of each bucket: the first value that it holds
+  std::vector<std::int64_t> firsts_; // by bucket: index of the first value held
   pool versions_, moments_;
 };
 
-/// A stage's copies for checkpoints, and of steps that it keeps.
+/// A stage's copies for checkpoints, and the copies that the stage itself keeps so that
+/// a run can resume after a node is lost.
 class stage_saver {
 public:
   stage_saver(const run_plan& plan, position where,
               const std::shared_ptr<const optimizer>& state, memory_account& account);
 
-  /// Copies for a checkpoint; there is room for those of one.
-  /// \pre nothing is computed, and nobody holds the last checkpoint's
+  /// Returns copies for a checkpoint. The buffers suffice for one checkpoint.
+  /// \param batches finished by the run
+  /// \pre no work of the stage runs, and no handles of the last checkpoint's copies
+  /// remain
   mail::saved copy(int batches, const std::vector<aged_version>& versions);
 
-  /// Keeps all that the stage has, and forgets all that it kept but the last: other
-  /// stages may be lost before they have kept this one. \pre nothing is computed
+  /// Keeps a copy of the stage's whole state, and drops all earlier copies but the
+  /// last. Another stage may be lost before keeping the same batch; then a run resumes
+  /// from the earlier one.
+  /// \param batches finished by the run \pre no work of the stage runs
   void keep(int batches, const std::vector<aged_version>& versions);
 
-  /// What it has kept; nothing if that was forgotten, or never kept.
+  /// Returns the copies kept after so many batches. Returns none if the stage has
+  /// dropped the copies, or never kept any.
   mail::saved recall(int batches) const;
 
 private:

@@ -128,12 +128,13 @@ pass_pieces<float> stage_tensors::forward(const pass_request& request) {
     h.output = room_in(*above_.messages, &held::from_above);
   const auto p = std::make_shared<const pass<float>>(pass_on(h, request));
   if (recomputes_)
-    h.stash = {}; // whoever is enqueued behind it may have that
+    h.stash = {}; // the next pass in the device's order may use the buffer
   return layers_.at(request.length).forward_pieces(p, h.loss, request.by_layer);
 }
 
-/// The last segment's forward once more, for the backward behind it. It may begin
-/// before anybody has read the first one's loss.
+/// Runs the last segment's forward again, for the backward that follows. The
+/// recomputation has its own loss, as the stage may not have read the first forward's
+/// loss before.
 pass_pieces<float> stage_tensors::recompute(const pass_request& request) {
   auto& h = held_.at(request.what.microbatch);
   h.stash = stashes_.acquire();
@@ -166,7 +167,8 @@ std::vector<int> stage_tensors::buckets_of(const std::vector<int>& layers) const
   return result;
 }
 
-/// Where a layer's parameters are gathered; this stage's share of a version is there.
+/// Returns the address where a layer's parameters are gathered, and copies this stage's
+/// share of the version there.
 float* stage_tensors::place_to_gather(int layer, int version) {
   const auto i = static_cast<std::size_t>(layer);
   auto* const place = gathered_[i % 2].data();
@@ -175,7 +177,9 @@ float* stage_tensors::place_to_gather(int layer, int version) {
   return place;
 }
 
-/// Adds the share of a microbatch's gradients, or sets it. \param first of an update
+/// Adds this stage's share of a microbatch's gradients to the sum of the update.
+/// \param first whether the gradients are the first of the update, so that the sum is
+/// set
 void stage_tensors::add_share(int layer, bool first) {
   const auto i = static_cast<std::size_t>(layer);
   const auto bucket = layers_.whole().layers()[i]->bucket();
@@ -205,16 +209,18 @@ std::shared_ptr<launched_end> stage_tensors::reader_before(op what, int microbat
 
 void stage_tensors::end_forward(int microbatch) {
   if (!recomputes_)
-    held_.at(microbatch).labels = {}; // what they said is in the stash
+    held_.at(microbatch).labels = {}; // the stash holds the loss's gradient
 }
 
 std::optional<loss_sum> stage_tensors::loss_of(int microbatch) const {
   return is_last() ? std::optional{held_.at(microbatch).loss} : std::nullopt;
 }
 
-/// A buffer of a pool between stages for what a pass makes. If the pass before it is
-/// under way and gives one of that pool back, it is that one: the device is through
-/// with it when this pass begins, and no more are held than if that pass had ended.
+/// Returns a buffer of a pool between stages for a pass's output. If an earlier
+/// backward is still under way and will free a buffer of this pool, that buffer is
+/// reused. The device has finished with the buffer when the new pass starts. So no more
+/// buffers are held than if the earlier pass had ended.
+/// \param given_back the buffer that the earlier backward frees
 buffer stage_tensors::room_in(pool& of, buffer held::*given_back) {
   return leaves_ ? held_.at(*leaves_).*given_back : of.acquire();
 }
@@ -230,8 +236,8 @@ pass_pieces<float> stage_tensors::pieces(const pass_request& request) {
   }
 }
 
-// What only passes of this device use is free for who is enqueued behind the last that
-// needs it.
+// A buffer that only this device's passes use is freed when the last such pass is
+// enqueued. A later pass in the device's order may reuse the buffer.
 pass_pieces<float> stage_tensors::backward(const pass_request& request) {
   const op what = request.what.what;
   const int microbatch = request.what.microbatch;
@@ -247,7 +253,8 @@ pass_pieces<float> stage_tensors::backward(const pass_request& request) {
     h.kept = {};
     leaves_ = microbatch;
   }
-  // A share is added to by itself, when all of the microbatch's gradient is there.
+  // A share is summed by add_share(), when the microbatch's whole gradient is complete;
+  // so the pass itself overwrites.
   const bool by_itself = has_gradients_ == bucket_extent::share;
   p->beta = request.begins_sum || by_itself ? 0.0F : 1.0F;
   p->completes = request.ends_sum || by_itself;

@@ -14,22 +14,27 @@
 
 namespace troupe {
 
-/// The pool between a stage and the next: activations go up, gradients come back.
+/// The pool of buffers between a stage and the next, for activations up and gradients
+/// down.
+/// \param where the lower of the two stages
 std::shared_ptr<pool> boundary_pool(const run_plan& plan, position where,
                                     rank_memory& memory);
 
-/// What is between a stage and a neighbour. Null at the ends of a pipeline.
+/// The connection of a stage with one neighbour. The pool is null at the ends of a
+/// pipeline.
 struct boundary {
   std::shared_ptr<pool> messages = {};
-  bool left_at_launch = false; ///< As of stage_work::leaves_at_launch.
+  bool left_at_launch = false; ///< See stage_work::leaves_at_launch.
 };
 
-/// The tensors of one direction of a stage: its parameters by version, the sum of its
-/// gradients, and what it keeps of each microbatch. All memory is taken when it is
-/// made.
+/// The tensors of one direction of a stage: parameters by version, the sum of the
+/// gradients, and the buffers held for each microbatch. The constructor allocates all
+/// memory.
 class stage_tensors : public stage_work {
 public:
-  /// \param below,above to the previous and the next stage
+  /// \param memory accounts of the rank; outlives the stage
+  /// \param on stream of the rank's device, on which passes run; outlives the stage
+  /// \param below,above connections with the previous and the next stage
   stage_tensors(const run_plan& plan, position where, rank_memory& memory, stream& on,
                 boundary below, boundary above);
 
@@ -66,13 +71,13 @@ private:
   stage_tensors(const run_plan& plan, position where, const stage_pools& sizes,
                 rank_memory& memory, stream& on, boundary below, boundary above);
 
-  /// What is kept of one microbatch.
+  /// The buffers and losses held for one microbatch.
   struct held {
     buffer input, labels, output, stash, inputs, from_above, input_gradient, kept;
-    loss_sum loss, loss_again; // as forwards that run again have it
+    loss_sum loss, loss_again; // of the forward, and of its recomputation
   };
 
-  /// Where a pass puts what it makes for a neighbour.
+  /// The buffer into which a pass writes its output for a neighbour.
   static buffer& message_of(held& h, op what) {
     return what == op::forward ? h.output : h.input_gradient;
   }
@@ -89,22 +94,23 @@ private:
 
   slices_by_length<float> layers_;
   std::vector<layer_bucket> held_buckets_;
-  std::vector<std::size_t> own_; // the bucket of each layer, not of its experts
-  std::vector<std::vector<int>> completed_by_; // buckets, by layer of the stage
+  std::vector<std::size_t> own_; // by layer: the layer's own bucket, without experts
+  std::vector<std::vector<int>> completed_by_; // buckets of each layer of the stage
   stream& on_;
   boundary below_, above_;
   pool stashes_, inputs_, kept_, to_shards_, sums_under_way_, gathers_under_way_;
   tensor_memory scratch_;
   bool recomputes_;
-  tensor_memory output_again_; // that nobody reads
+  tensor_memory output_again_; // output of recomputations, never read
   bucket_shares shares_;
   bucket_extent has_parameters_, has_gradients_;
-  tensor_memory gathered_[2], whole_gradients_[2]; // of layers by turns
+  tensor_memory gathered_[2],
+    whole_gradients_[2]; // of two layers, by the layer's parity
   stage_versions versions_;
-  bucket_pools sums_; // one each
+  bucket_pools sums_; // one buffer each
   std::vector<buffer> gradients_;
   std::unordered_map<int, held> held_;
-  std::optional<int> leaves_; // the microbatch that a backward under way forgets
+  std::optional<int> leaves_; // the microbatch whose buffers a running backward frees
 };
 
 } // namespace troupe

@@ -34,12 +34,12 @@ void stage_updates::end_forward(int microbatch, forward_report reports) {
 void stage_updates::end_backward(int microbatch) {
   if (auto reports = forwards_.extract(microbatch))
     covered_.push_back(std::move(reports.mapped()));
-  for (int d = 0; d < plan_.data; ++d) // they all sum the same microbatches
+  for (int d = 0; d < plan_.data; ++d) // data replicas sum the same microbatch numbers
     if (d == where_.data || plan_.updates_are_by(update_by::all))
       samples_summed_ += plan_.samples_of(d, microbatch);
   ++backwards_ended_;
-  // The parameters are what an evaluation wants, or will be with the update that
-  // follows.
+  // A snapshot is due after these batches. The parameters are up to date now, or after
+  // the update that follows.
   const int share = plan_.dims.microbatches / plan_.directions();
   const auto all = backwards_ended_ + std::int64_t{plan_.dims.before} * share;
   if (plan_.evaluate_every > 0 && plan_.in_snapshot(where_)
@@ -122,7 +122,10 @@ void stage_updates::copy_if_due() {
                                     std::move(made.to)}] { port_.report(part); });
 }
 
-/// Beside passes, which read the same parameters.
+/// Copies on the device while passes run, as passes only read the parameters; without
+/// such a device, at once.
+/// \param run writes the copy; may be empty
+/// \param report sends the copy, after `run`
 void stage_updates::copy(std::function<void()> run, std::function<void()> report) {
   if (!port_.copies_aside()) {
     if (run)
@@ -143,7 +146,8 @@ void stage_updates::end_copy() {
     begin(*std::exchange(waits_, {}));
 }
 
-/// \throws std::logic_error if it was not made
+/// The newest version's number. \throws std::logic_error if the update that makes the
+/// version is under way
 int stage_updates::newest() const {
   if (under_way_)
     throw std::logic_error("its update " + std::to_string(books_.newest())
@@ -182,7 +186,7 @@ void stage_updates::copy_last_version() {
     [this, made] { port_.report(std::move(*made)); });
 }
 
-/// What buckets of the stage hold.
+/// The values that the stage holds of each bucket: the whole bucket, or a share.
 std::vector<std::span<const float>>
 stage_updates::arrays_of(shared_out what, const std::vector<buffer>& buckets) const {
   const auto held = plan_.held_of(what, where_);

@@ -18,69 +18,80 @@
 
 namespace troupe {
 
-/// Reports of a forward.
+/// Reports of a forward for the recorder.
 struct forward_report {
   std::optional<mail::microbatch_loss> loss;
   std::vector<mail::expert_load> loads;
 };
 
-/// The updates of a stage, as the stage sees them: which backwards each covers, what
-/// the optimizer shard is given for one, and which snapshots and versions are reported.
+/// The updates of a stage, from the stage's side. This class counts the backwards that
+/// each update covers and requests updates from the optimizer shard. Snapshots and kept
+/// versions are copied and reported here too.
 class stage_updates {
 public:
-  /// \param plan,port,work,meetings,books outlive it
+  /// \param plan,port,work,meetings,books outlive the object
   stage_updates(const run_plan& plan, position where, stage_port& port,
                 stage_work& work, stage_meetings& meetings, stage_ledger& books);
 
-  /// A backward begins that sums: whether its gradients are the first of an update, and
-  /// the last.
+  /// Position of a backward's gradients in the sum of an update: whether the gradients
+  /// are the first of the update, and whether the last.
   struct place_in_sum {
     bool first = false;
     bool last = false;
   };
   place_in_sum begin_backward();
 
-  /// Keeps the reports of a forward until the update begins that covers it: losses and
-  /// loads of an interrupted run are those of its updates.
+  /// Keeps the reports of a forward until the update begins that covers the microbatch.
+  /// So an interrupted run reports losses and expert loads of its updates alone.
   void end_forward(int microbatch, forward_report reports);
 
-  /// B or W of a microbatch has ended.
+  /// To be called when B or W of a microbatch has ended: counts its samples, and notes
+  /// a snapshot that becomes due.
   void end_backward(int microbatch);
 
-  /// Gives the optimizer shard all that an update takes, once no copy is made of what
-  /// it may write. It goes on from there.
+  /// Sends the optimizer shard the request for an update, as soon as no copy under way
+  /// reads the buffers that the update may overwrite. The optimizer shard runs the
+  /// update from there.
   void begin(const action& a);
 
-  /// The version is there. The update is over when what is wanted of it is copied.
+  /// To be called when the next version is written. The update counts as finished when
+  /// all requested copies of the version are made.
   void end(const mail::updated& last);
 
-  /// The work that was given to the device for `copying` has ended: reports the copy.
+  /// To be called when the device has ended a work of copying(). Reports the copy, and
+  /// begins an update that waited for this copy.
+  /// \throws std::logic_error if no copy is under way
   void end_copy();
 
-  /// Whether an update was ended and all of it that is wanted is copied, once.
+  /// Returns true once for each update, after the update's end and the end of all
+  /// requested copies.
   bool take_over();
 
-  /// The last update that was ended, as it was measured.
+  /// The last update that has ended, with measured times.
   const measured_action& measured() const { return update_; }
 
   bool under_way() const { return under_way_; }
 
-  /// Whether copies are under way.
+  /// Whether the device has copies under way.
   bool copies() const { return !reports_.empty(); }
 
-  /// The action under which the device copies: `ended` with it is a copy's.
+  /// The action that names a copy's work on the device; mail::ended with this action is
+  /// the end of a copy.
   action copying() const { return {op::update, where_.direction, where_.stage, 0}; }
 
   /// Whether all backwards of the run have ended.
   bool has_all_gradients() const;
 
-  /// Copies the parameters if an evaluation wants those that there are now.
+  /// Copies the parameters for an evaluation if a snapshot of the newest version is due
+  /// and no update is under way.
   void copy_if_due();
 
-  /// What the stage has in the end. \throws std::logic_error if an update was not made
+  /// Returns the stage's final parameters and gradients.
+  /// \throws std::logic_error if an update is still under way
   mail::collected collect() const;
 
-  /// The versions that are still read, the newest first. \throws as collect()
+  /// Returns the versions that passes still read, the newest first.
+  /// \throws as collect()
   std::vector<aged_version> versions() const;
 
 private:
@@ -98,19 +109,20 @@ private:
   stage_work& work_;
   stage_meetings& meetings_;
   stage_ledger& books_;
-  int sums_begun_ = 0; // backwards, since the last update
-  int backwards_begun_ = 0;
-  std::int64_t samples_summed_ = 0;  // likewise
-  std::int64_t samples_updated_ = 0; // in all updates
+  int sums_begun_ = 0;               // backwards begun since the last update
+  int backwards_begun_ = 0;          // since the start of the run
+  std::int64_t samples_summed_ = 0;  // since the last update
+  std::int64_t samples_updated_ = 0; // in all updates so far
   int backwards_ended_ = 0;
-  std::map<int, forward_report> forwards_; // without a backward, by microbatch
-  std::vector<forward_report> covered_;    // by the next update
+  std::map<int, forward_report> forwards_; // of microbatches without a backward
+  std::vector<forward_report> covered_;    // reports that the next update sends
   bool under_way_ = false;
-  int snapshot_due_ = 0;        // batches; 0: none is due
-  measured_action update_{};    // under way, without its times, or the last one
-  bool ended_ = false;          // the update has, and was not taken yet
-  std::optional<action> waits_; // an update that begins when copies are made
-  std::deque<std::function<void()>> reports_; // of copies that the device makes
+  int snapshot_due_ = 0;     // number of batches; 0: none is due
+  measured_action update_{}; // the update under way, without times, or the last one
+  bool ended_ = false; // the update has ended, and take_over() has not returned true
+  std::optional<action> waits_; // update that begins after the copies under way
+  std::deque<std::function<void()>>
+    reports_; // of the device's copies under way, in order
 };
 
 } // namespace troupe

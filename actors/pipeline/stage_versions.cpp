@@ -58,13 +58,15 @@ stage_versions::stage_versions(const run_plan& plan, position where,
       fill(-older, plan, plan.work->earlier.older[static_cast<std::size_t>(older) - 1]);
 }
 
-/// Each bucket takes its part of a layer, and of that its share.
+/// Stores a version from `source`: of each bucket the stage's part of the layer, or its
+/// share of this part.
+/// \param number of the version; older versions than the first are negative
 void stage_versions::fill(int number, const run_plan& plan,
                           const weight_source& source) {
   const bool rounded = older_are_rounded_ && number < 0;
   held_version made{acquire(rounded ? rounded_ : whole_), {}};
   layer_reader layers{plan, source};
-  stream here; // a GPU does not reach what a reader has
+  stream here; // on the CPU: a GPU cannot access the reader's memory
   for (std::size_t b = 0; b < held_buckets_.size(); ++b) {
     const auto& all = layers.values(held_buckets_[b]);
     auto* const to = made.buckets[b].data();
@@ -114,8 +116,8 @@ update_room stage_versions::make_room(const update_facts& update) {
   return room;
 }
 
-/// The work that moves a version to where it has its room. Passes that were planned
-/// before it find it there.
+/// Returns the work that copies a version to its bf16 buffers. Passes that were planned
+/// before look up the new address when they run.
 std::function<void()> stage_versions::put_aside(int number, const held_version& old) {
   return [this, number, old] {
     for (std::size_t b = 0; b < held_buckets_.size(); ++b) {

@@ -12,52 +12,62 @@
 
 namespace troupe {
 
-/// A pool a bucket.
+/// One pool for each bucket of a stage.
 using bucket_pools = std::vector<std::unique_ptr<pool>>;
 
+/// Returns a pool of `count` buffers for each bucket; `sizes` in values, by bucket.
 bucket_pools pools_a_bucket(const std::string& what, int count,
                             const std::vector<std::int64_t>& sizes,
                             memory_account& account);
 
+/// Returns one free buffer of each pool.
+/// \throws std::logic_error if a pool has none
 std::vector<buffer> acquire(const bucket_pools& pools);
 
-/// The versions of a stage's parameters. In fp32 each is whole, and an update makes the
-/// next one of the newest. Where a run stores bf16 the newest is the one that updates
-/// write, always in place; before that what older passes still read of it is put aside,
-/// its matrices of products as bf16: the bits that products read anyway (Micikevicius
-/// et al., "Mixed Precision Training", 2018, section 3.1, keep one fp32 master copy).
+/// The weight versions of a stage. In fp32 every version is stored in full, and an
+/// update makes the next version from the newest. Where a run stores bf16, updates
+/// write the newest version in place. If older passes still read this version, the
+/// update first saves a copy with the matrices of products as bf16. Products read the
+/// same bits anyway (Micikevicius et al., "Mixed Precision Training", 2018,
+/// section 3.1, keep one fp32 master copy).
 class stage_versions {
 public:
-  /// \param on the device of the stage \param sizes,memory of the pools
+  /// \param on stream of the stage's device; outlives the versions
+  /// \param sizes,memory number, sizes and memory accounts of the pools
   stage_versions(const run_plan& plan, position where, const stage_pools& sizes,
                  rank_memory& memory, stream& on);
 
-  stage_versions(const stage_versions&) = delete; // its places know where it is
+  stage_versions(const stage_versions&) = delete; // works of updates hold `this`
   stage_versions& operator=(const stage_versions&) = delete;
 
-  /// Where passes find a bucket of a version, whenever they run.
+  /// The address of a bucket of a version. Passes look up the address at run time,
+  /// since a version may move. \throws std::out_of_range if the version is not stored
   const weight_place<float>& place(int version, std::size_t bucket) const {
     return versions_.at(version).places[bucket];
   }
 
+  /// The buffers of a version in fp32, by bucket.
   /// \pre the version is the newest, or all are fp32
   const std::vector<buffer>& whole(int version) const {
     return versions_.at(version).buckets;
   }
 
-  /// The buckets of a version as they are stored. \pre no update is under way
+  /// The buckets of a version as stored, in fp32 or with bf16 matrices.
+  /// \pre no update is under way
   std::vector<weight_bucket<float>> stored(int version) const;
 
-  /// Room for the next version.
+  /// Returns the buffers for the next version, and the work that first saves the
+  /// previous version.
   update_room make_room(const update_facts& update);
 
-  /// Drops versions that the books no longer know.
+  /// Drops the versions that the version ledger no longer contains.
   void keep_only(const stage_ledger& books);
 
-  /// A copy of a version, and the work that makes it. \pre as whole()
+  /// Returns buffers for a copy of a version, and the work that writes the copy.
+  /// \pre as whole()
   parameter_copy copy(int version);
 
-  /// Values of a bucket's parameters that the stage holds.
+  /// Number of a bucket's parameter values that the stage holds.
   std::int64_t values_of(std::size_t bucket) const { return values_[bucket]; }
 
 private:
@@ -74,10 +84,12 @@ private:
   stream& on_;
   bool older_are_rounded_;
   std::vector<layer_bucket> held_buckets_;
-  std::vector<std::int64_t> firsts_, values_; // of each bucket: what is held of it
+  std::vector<std::int64_t> firsts_,
+    values_; // by bucket: first value held, and how many
   bucket_pools whole_, rounded_, snapshots_;
   std::vector<tensor_memory> packed_rooms_;
-  std::vector<std::vector<int>> packed_holds_; // versions, a bucket each
+  std::vector<std::vector<int>>
+    packed_holds_; // versions of the packed copies, by bucket
   std::map<int, held_version> versions_;
 };
 

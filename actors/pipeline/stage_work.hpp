@@ -18,88 +18,97 @@ namespace troupe {
 struct pass_request {
   action what;
   sample_range samples;
-  int version;             ///< Of the weights that it reads.
-  bool begins_sum;         ///< Its gradients are the first of an update,
-  bool ends_sum;           ///< or the last.
-  bool by_layer;           ///< Somebody waits for each layer.
-  std::int64_t length = 0; ///< Of sequences, as the plan's batches say it.
+  int version;             ///< Version of the weights that the pass reads.
+  bool begins_sum;         ///< The pass's gradients are the first of an update.
+  bool ends_sum;           ///< The pass's gradients are the last of an update.
+  bool by_layer;           ///< A meeting or the optimizer waits for each layer.
+  std::int64_t length = 0; ///< Tokens of a sequence; 0: the network's length.
 };
 
-/// A copy of a version, and the work that makes it; none where nothing is computed.
+/// Buffers for a copy of a version, and the work that writes the copy. Both are empty
+/// where nothing is computed.
 struct parameter_copy {
   std::vector<buffer> to;
   std::function<void()> run;
 };
 
-/// Where an update finds the newest version, and where it writes the next.
+/// The buffers that an update reads, of the newest version, and writes, of the next.
 struct update_room {
-  std::vector<buffer> from, to; ///< May be the same.
-  /// Has to run before anything is written, on the stage's device, if it is not empty.
+  std::vector<buffer> from, to; ///< By bucket; may be the same buffers.
+  /// Saves the previous version. Must run on the stage's device before the update
+  /// writes to the buffers, if not empty.
   std::function<void()> put_aside = {};
 };
 
-/// What a stage works on: tensors (stage_tensors), or sizes and costs alone
-/// (simulated_stage). One stage owns it, and calls it from one thread at a time.
+/// The interface between a stage and its data: tensors (stage_tensors), or sizes and
+/// costs alone (simulated_stage). One stage owns the object, and calls every function
+/// from one thread at a time.
 class stage_work {
 public:
   virtual ~stage_work() = default;
 
-  /// Floating-point operations of a forward; 0 where costs do not come from them.
+  /// Floating-point operations of a forward of such a microbatch; 0 where costs do not
+  /// depend on operations.
   virtual double operations(const microbatch_shape& of) const = 0;
 
-  // Inputs of a microbatch, as they come.
+  // Each function stores an input of a microbatch that the stage has received.
   virtual void put_input(int microbatch, buffer input) = 0;
   virtual void put_labels(int microbatch, buffer labels) = 0;
   virtual void put_gradient(int microbatch, buffer from_above) = 0;
 
-  /// Whether a forward has all its inputs.
+  /// Whether all inputs of a microbatch's forward are stored.
   virtual bool has_inputs(int microbatch) const = 0;
 
-  /// The pieces of a pass; each runs once, in order.
+  /// Returns the pieces of a pass. Each piece runs once, in order, on the stage's
+  /// device.
   virtual pass_pieces<float> pieces(const pass_request& pass) = 0;
 
-  /// Whether what a pass makes for a neighbour may leave when the pass has been
-  /// launched.
+  /// Whether a pass's output for a neighbour may be sent when the pass is launched, and
+  /// not only at the pass's end.
   virtual bool leaves_at_launch(op what) const = 0;
 
-  /// Of a pass that has been launched, or has ended: the activation or gradient to
-  /// send; empty if it has been taken, or there is none.
+  /// Returns the activation or gradient to send, of a pass that has been launched or
+  /// has ended. Empty if the buffer was taken before, or the pass sends none.
   virtual buffer take_message(op what, int microbatch) = 0;
 
-  /// Before it is launched: who may still read what was in the message's buffer before.
-  /// Null: nobody.
+  /// To be called before a pass is launched. Returns the GPU work that may still read
+  /// the earlier contents of the message's buffer; null if no work does.
   virtual std::shared_ptr<launched_end> reader_before(op what, int microbatch) = 0;
 
-  /// After F.
+  /// To be called after F: frees the buffers that only F needs.
   virtual void end_forward(int microbatch) = 0;
 
-  /// After the last stage's F. Absent of other stages, and where nothing is computed.
+  /// The loss of a microbatch, after the last stage's F. Absent in other stages, and
+  /// where nothing is computed.
   virtual std::optional<loss_sum> loss_of(int microbatch) const = 0;
 
-  /// After B, I or W. B and W forget the microbatch.
+  /// To be called after B, I or W. B and W free all buffers of the microbatch.
   virtual void end_backward(op what, int microbatch) = 0;
 
-  /// The buckets of the stage whose gradients are complete with these layers: their
-  /// own, and those of their experts here.
+  /// The stage's buckets whose gradients are complete after `layers`: the buckets
+  /// of the layers, and of the layers' experts on this rank.
   virtual std::vector<int> buckets_of(const std::vector<int>& layers) const = 0;
 
-  /// The buckets of the newest version, and of the summed gradients.
+  /// The buffers of a version's parameters, and of the summed gradients, by bucket.
+  /// \pre the version is the newest, or all are fp32
   virtual std::vector<buffer> parameters(int version) const = 0;
   virtual std::vector<buffer> gradients() const = 0;
 
-  /// The buckets of any version. \pre no update is under way
+  /// The buckets of any stored version. \pre no update is under way
   virtual std::vector<weight_bucket<float>> stored(int version) const = 0;
 
-  /// Makes room for version `from` + 1.
+  /// Makes room for version `update.from` + 1, and starts no work.
   virtual update_room make_room(const update_facts& update) = 0;
 
-  /// Drops versions that the books no longer know.
+  /// Drops the versions that the version ledger no longer contains.
   virtual void keep_only(const stage_ledger& books) = 0;
 
-  /// A copy of a version, for an evaluation, to be made on the stage's device.
+  /// Returns a copy of a version for an evaluation; the stage's device runs the work
+  /// that writes the copy.
   virtual parameter_copy copy(int version) = 0;
 
-  // What the stage's meetings read and write; empty where nothing is computed.
+  // The memory that the stage's meetings read and write; empty or null where nothing is
+  // computed.
   virtual layer_memory memory_of_layers() = 0;
   virtual expert_meeting::lender lender() = 0;
   virtual pool* copies_to_shards() = 0;

@@ -6,9 +6,11 @@
 
 namespace troupe {
 
-/// What a tensor message from a pipeline's stage, or its data source, says of itself.
-/// \param stage that receives it \param values a sample \param version of the weights
-/// that made it
+/// Returns the header of a tensor message that a pipeline's stage or data source sends.
+/// \param from position of the sender
+/// \param stage that receives the message
+/// \param values of 4 bytes for each sample
+/// \param version of the weights that produced the payload
 inline tensor_header header_of(const run_plan& plan, position from, int stage,
                                int microbatch, std::int64_t values, int version) {
   return {.step = microbatch / plan.dims.microbatches,
