@@ -12,7 +12,7 @@ namespace troupe {
 
 namespace {
 
-/// A row's actions in whole: pieces of one follow one another.
+/// Joins the pieces of each action of a row; pieces of an action are adjacent.
 std::vector<published::recorded_action>
 whole_actions(const std::vector<measured_action>& row) {
   std::vector<published::recorded_action> result;
@@ -27,7 +27,7 @@ whole_actions(const std::vector<measured_action>& row) {
   return result;
 }
 
-/// What the actions of one stage of a data replica cost.
+/// The modelled times of the actions of one stage of a data replica, in nanoseconds.
 class stage_costs {
 public:
   stage_costs(const run_plan& plan, int data, int stage)
@@ -56,7 +56,7 @@ public:
   }
 
 private:
-  /// Operations of a forward.
+  /// Floating-point operations of a microbatch's forward; 0 in a simulation.
   double forward(int microbatch) const {
     if (!layers_)
       return 0;
@@ -67,10 +67,11 @@ private:
   const run_plan& plan_;
   int data_, stage_;
   std::optional<slices_by_length<float>> layers_;
-  double update_ = 0; // operations
+  double update_ = 0; // floating-point operations of an update
 };
 
-/// Where an action took another time than it costs.
+/// Returns the first action whose recorded time differs from its modelled time, as a
+/// sentence; empty if none does.
 std::string first_wrong_length(const stage_costs& costs, int stage,
                                const std::vector<published::recorded_action>& row) {
   for (const auto& a : row)
@@ -81,7 +82,7 @@ std::string first_wrong_length(const stage_costs& costs, int stage,
   return {};
 }
 
-/// What every action of one kind takes; absent if they differ.
+/// The time of every action of one kind, in nanoseconds; absent if two actions differ.
 std::optional<nanoseconds> common_cost(const run_plan& plan, op what) {
   std::optional<nanoseconds> result;
   for (int d = 0; d < plan.data; ++d)
@@ -97,7 +98,7 @@ std::optional<nanoseconds> common_cost(const run_plan& plan, op what) {
   return result;
 }
 
-/// Whether a forward and a backward as one take what both take.
+/// Whether a pair of a forward and a backward takes the sum of both times.
 bool pairs_cost_both(const run_plan& plan) {
   for (int s = 0; s < plan.dims.stages; ++s) {
     const work forward{.kind = static_cast<int>(op::forward), .stage = s},
@@ -140,7 +141,7 @@ std::string first_wrong_choice(const run_plan& plan, const published::rule& by,
           .latency;
       };
     auto wrong = published::first_breach_of_ampnet(by, plan.dims, stages, times);
-    // What experts and servers take is not the stage's alone.
+    // The time of experts and servers is not the stage's alone, so it is not checked.
     for (std::size_t s = 0;
          s < stages.size() && wrong.empty() && exact && !by_servers && !has_experts;
          ++s)
@@ -160,8 +161,8 @@ std::string first_wrong_time(const run_plan& plan, const published::rule& by,
       || plan.sums_take_time() || !plan.updates_are_by(update_by::all))
     return {};
   if (plan.uneven || plan.sch.recomputes == recomputation::ahead
-      || (plan.work && plan.work->whole.tied())) // ends that wait for one another
-    return {};                                   // no paper has a time for these
+      || (plan.work && plan.work->whole.tied())) // both ends wait for each other
+    return {};                                   // no paper has a time for such runs
   const auto forward = common_cost(plan, op::forward),
              backward = common_cost(plan, op::backward),
              input = common_cost(plan, op::input_gradient),

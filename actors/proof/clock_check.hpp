@@ -9,20 +9,23 @@
 
 namespace troupe {
 
-// Where the times of a run leave what is published, in words; empty: nowhere.
+// Checks of a run's times against published rules and formulas. Each check returns the
+// first deviation as a sentence, or an empty string if there is none.
 
-/// Whether what had arrived can be told from what was recorded: in virtual time, as
-/// long as no message waits for another at a port.
+/// Whether the arrival times of messages follow from the record, so that choices can be
+/// checked. This holds in virtual time, if no message waits for another at a port.
 bool choices_can_be_judged(const run_plan& plan);
 
-/// AMPNet's rule: choice by choice if they can be judged, and what actions take too;
-/// else its bounds. \param doubt by so much clocks of ranks may be apart
+/// Checks a record against AMPNet's rule. If choices_can_be_judged(plan), the check
+/// covers each choice and, where an action's time is the stage's alone, each duration.
+/// Otherwise the check covers the bounds.
+/// \param doubt largest difference between the clocks of two ranks, in nanoseconds
 std::string first_wrong_choice(const run_plan& plan, const published::rule& by,
                                const record& ran, nanoseconds doubt = 0);
 
-/// The makespan and the idle time of every rank, wherever a paper gives them: in
-/// virtual time, where all forwards take as long as one another, and all backwards, and
-/// nothing else takes any time.
+/// Checks the makespan and every rank's idle time, wherever a paper gives both. Papers
+/// give both for runs whose forwards all take the same time, and likewise backwards,
+/// while nothing else takes time. In real time nothing is checked.
 std::string first_wrong_time(const run_plan& plan, const published::rule& by,
                              const measures& ran);
 

@@ -19,7 +19,8 @@ bool same_bits(double a, double b) {
   return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
 }
 
-/// The first index at which two arrays differ; n if none is.
+/// Returns the first index at which two arrays of n values differ in bits; n if none
+/// does.
 template <class Scalar>
 std::int64_t first_apart(const Scalar* a, const Scalar* b, std::int64_t n) {
   std::int64_t i = 0;
@@ -44,7 +45,7 @@ int stage_of(const training& work, std::size_t layer) {
   return static_cast<int>(behind - work.first_layers.begin()) - 1;
 }
 
-/// Finds the first and the largest difference of lists of tensors.
+/// Finds the first and the largest difference between lists of tensors, and of losses.
 class comparison {
 public:
   explicit comparison(const training& work) : work_(work) {
@@ -93,7 +94,7 @@ private:
       norm += y * y;
     }
     const double ratio = std::sqrt(apart) / (norm > 0 ? std::sqrt(norm) : 1);
-    if (result_.none() || !(ratio <= result_.relative)) { // or it is NaN
+    if (result_.none() || !(ratio <= result_.relative)) { // also true for NaN
       result_.relative = ratio;
       result_.where = name;
     }

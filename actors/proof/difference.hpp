@@ -10,43 +10,46 @@
 
 namespace troupe {
 
+/// The outcome of a proof.
 enum class verdict : std::uint8_t {
   holds,
   fails,
-  no_formula, ///< Nothing is published to hold the run against.
+  no_formula, ///< No published formula exists to check the run against.
 };
 
-/// One way to see that a run did what its schedule says.
+/// The result of one check that a run followed the schedule.
 struct proof {
   std::string name; ///< "plain loop", "replay", "replicas", "formula"
   verdict what;
-  std::string detail; ///< "equal to the bit", or what differs and where.
+  std::string detail; ///< "equal to the bit", or the first difference and where.
 
   bool fails() const { return what == verdict::fails; }
 };
 
-/// A proof that holds unless something is wrong.
+/// Returns a proof that holds if `wrong` is empty.
+/// \param praise the detail of a proof that holds
 proof judged(const std::string& name, const std::string& wrong,
              const std::string& praise);
 
-/// Difference between two trainings.
+/// The difference between the results of two trainings.
 struct difference {
-  double relative = 0; ///< The largest of a tensor: norm of the difference over norm.
-  std::string where;   ///< That tensor; empty if they are equal to the bit.
-  std::string first;   ///< The first loss and the first value that differ, in words.
+  double relative = 0; ///< Largest over tensors: norm of the difference over norm.
+  std::string where;   ///< That tensor; empty if both are equal to the bit.
+  std::string first;   ///< First loss and first value that differ, as text.
 
   bool none() const { return where.empty(); }
   std::string text() const;
 };
 difference between(const training& work, const trained& a, const trained& b);
 
-/// A value of a parameter that differs, as "stage 1: gradient of ln_f.bias[3] is 0.5
-/// instead of 0.25". \param kind "parameter" or "gradient of"
+/// Describes a differing value of a parameter: "stage 1: gradient of ln_f.bias[3] is
+/// 0.5 instead of 0.25".
+/// \param kind "parameter" or "gradient of"
 std::string difference_at(const training& work, const std::string& kind,
                           std::size_t layer, const parameter& which, std::int64_t index,
                           float is, float should_be);
 
-/// As many digits as tell two floats apart.
+/// Prints a value with enough digits to distinguish any two floats, or doubles.
 std::string exact(double value);
 
 } // namespace troupe

@@ -13,7 +13,7 @@ const std::vector<measured_action>& row_of(const run_plan& plan, const record& r
   return ran[static_cast<std::size_t>(plan.rank_of({data, 0, stage}))];
 }
 
-/// How many updates of a stage each data replica made, by its record.
+/// Returns the number of a stage's updates that each data replica recorded.
 std::vector<int> updates_of(const run_plan& plan, const record& ran, int stage) {
   std::vector<int> result;
   for (int d = 0; d < plan.data; ++d)
@@ -30,8 +30,8 @@ std::string times(int applied, int answered) {
          + " times";
 }
 
-/// When a stage of a data replica asked for its n-th update, at the earliest: when the
-/// last of its gradients had been made; and when the update had been made.
+/// Times of a stage's update in one data replica, in nanoseconds. `asked` is the
+/// earliest time of the request: the end of the last gradient that the update covers.
 struct update_times {
   nanoseconds asked;
   nanoseconds made;
@@ -48,7 +48,7 @@ std::vector<update_times> update_times_of(const std::vector<measured_action>& ro
     if (s.what.what == op::update) {
       covered += static_cast<std::size_t>(s.gradients);
       if (covered == 0 || covered > gradients.size())
-        return {}; // the formula says what is wrong with that
+        return {}; // the check of the record reports this error
       result.push_back({gradients[covered - 1], s.end});
     } else if (adds_gradient(s.what.what)) {
       gradients.push_back(s.end);
@@ -80,7 +80,7 @@ std::string first_wrong_access(const run_plan& plan, const run_result& result) {
                + std::to_string(*plan.exchange->staleness);
     }
     if (!plan.updates_are_by(update_by::servers) && share > 0)
-      continue; // the first replica has all
+      continue; // without servers share 0 has the whole history
     const auto updates = updates_of(plan, result.actions, stage);
     for (std::size_t d = 0; d < count; ++d)
       if (applied[d] != updates[d] || answered[d] != updates[d])

@@ -8,16 +8,17 @@
 
 namespace troupe {
 
-// What can be said of updates that are of one data replica each, without doing them
-// again. Each says where a run leaves the exchange's rule, in words; empty: nowhere.
+// Checks of updates with one data replica's gradients each (parameter servers,
+// Hogwild), without computing the updates again. Each check returns the run's first
+// breach of the exchange's rule as a sentence, or an empty string if there is none.
 
-/// Whether every share was updated and read once by each update of each data replica.
-/// Servers' own records also say that nobody was answered further ahead of the slowest
-/// replica than the bound.
+/// Checks that each update of each data replica updated and read every share once. The
+/// accesses that servers recorded must also keep the bound on staleness. No server may
+/// answer a replica that is further ahead of the slowest replica than the bound.
 std::string first_wrong_access(const run_plan& plan, const run_result& result);
 
-/// Whether an answer came before the slowest data replica was near enough, by the
-/// ranks' own clocks: this does not rest on what servers say.
+/// Checks, by the ranks' own clocks, that no answer came before the slowest data
+/// replica was within the bound. This check does not depend on the servers' records.
 std::string first_early_answer(const run_plan& plan, const record& ran);
 
 } // namespace troupe

@@ -10,15 +10,17 @@
 
 namespace troupe {
 
-/// The plain loop that a run must equal: as a flush schedule's definition it reads the
-/// newest versions.
+/// Returns the plain loop that a run of a flush schedule must equal. Each microbatch
+/// reads the newest version, by the definition of a flush schedule. \pre plan.work
 plain_plan plain_of(const run_plan& plan);
 
-/// The loop of a published formula: each microbatch reads the version that the formula
-/// names, and updates cover what it says.
+/// Returns the loop of a published formula: the formula gives the version that each
+/// microbatch reads, and the microbatches that each update covers. \pre plan.work, and
+/// a formula exists for versions
 plain_plan plain_of(const run_plan& plan, const published::rule& by);
 
-/// Where the record leaves the published formula, in words; empty: nowhere.
+/// Returns the record's first deviation from the published formula as a sentence, or an
+/// empty string if there is none.
 std::string first_wrong(const run_plan& plan, const published::rule& by,
                         const run_result& result);
 

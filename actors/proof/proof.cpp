@@ -14,7 +14,7 @@ namespace troupe {
 
 namespace {
 
-/// A training done again; the witness may be null.
+/// Repeats a training and returns its results; the witness may be null.
 using loop = std::function<trained(update_witness*)>;
 
 proof compared(const std::string& name, const run_plan& plan, const run_result& result,
@@ -45,7 +45,8 @@ proof replayed(const run_plan& plan, const run_result& result) {
   }
 }
 
-/// What all who hold the same parameters end with.
+/// Returns the proof that all holders of the same parameters end with equal values;
+/// absent if every parameter has one holder.
 std::optional<proof> of_copies(const run_plan& plan, const run_result& result) {
   const bool has_copies = plan.directions() * plan.tensor > 1;
   if (!has_copies && (plan.data == 1 || !plan.replicas_agree()))
@@ -71,7 +72,7 @@ proof by_formula(const run_plan& plan, const run_result& result,
                   choices_can_be_judged(plan)
                     ? "versions, books and every choice are the rule's"
                     : "versions, books and bounds are the rule's");
-  if (published::flushes(*by)) // the plain loop is its formula
+  if (published::flushes(*by)) // the plain loop checks the versions
     return judged("formula", "", "versions and books are the paper's");
   return compared("formula", plan, result, plainly(plain_of(plan, *by)));
 }

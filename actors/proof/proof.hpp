@@ -10,34 +10,36 @@
 
 namespace troupe {
 
-/// Makes a plan keep all that its proofs need.
+/// Sets a plan's options so that a run keeps everything that the proofs need.
 void keep_for_proofs(run_plan& plan);
 
-/// Whether a run can be repeated from its record: not where data replicas write the
-/// same memory at once.
+/// Whether a run can be repeated from the record. A real-time run cannot if data
+/// replicas write the same memory at once (Hogwild).
 bool can_be_replayed(const run_plan& plan);
 
-/// The proofs that apply to a run:
-/// - plain loop: a flush schedule's losses, gradients and parameters equal those of one
-///   plain loop;
-/// - replay: its record, done again in a plain loop, gives the same bits;
-/// - replicas: all end with the same parameters, or those of one data replica where
-///   each has updates of its own;
-/// - formula: the record is what the schedule's paper says, which neither the run nor
-///   its record has been asked for; and a loop that goes by the paper gives the same
-///   bits, where versions do not follow timing.
+/// Returns the proofs that apply to a run:
+/// - plain loop: a flush schedule's losses, gradients and parameters equal the results
+///   of one plain loop;
+/// - replay: the record, computed again in a plain loop, gives the same bits;
+/// - replicas: all replicas end with the same parameters. Where each data replica has
+///   its own updates, only the copies within a data replica must agree;
+/// - formula: the record matches the schedule's paper, written a second time without
+/// the
+///   schedule's code. Where versions do not depend on timing, a loop by the paper's
+///   formula gives the same bits.
 ///
-/// Equal is equal to the bit, but where the run sums in another order than one device:
-/// there loops follow it step by step (step_judge). Where data replicas have updates of
-/// their own, their order in each share of the parameters is replayed, and held against
-/// the bound on staleness.
+/// Equal means equal to the bit, unless the run sums in another order than one device.
+/// Then loops follow the run update by update (step_judge). Where each data replica has
+/// its own updates, the replay repeats the order of updates in each share of the
+/// parameters. This order is also checked against the bound on staleness.
 ///
-/// \param by the rule that was asked for; absent where none is published
+/// \param by the published rule of the schedule that the user asked for; absent where
+/// none is published
 /// \pre keep_for_proofs(plan), and the run has finished; can_be_replayed(plan)
 std::vector<proof> prove(const run_plan& plan, const run_result& result,
                          const std::optional<published::rule>& by);
 
-/// The same by the rule of the plan's schedule as it is.
+/// Like prove() with a rule: takes the published rule of the plan's schedule itself.
 std::vector<proof> prove(const run_plan& plan, const run_result& result);
 
 } // namespace troupe

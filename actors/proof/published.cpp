@@ -31,25 +31,28 @@ int number(const std::map<std::string, std::string>& parameters, const char* nam
   const auto& text = found->second;
   if (text == "on" || text == "true")
     return 1;
-  int value = 0; // also of off and false
+  int value = 0; // for `off` and `false` too
   std::from_chars(text.data(), text.data() + text.size(), value);
   return value;
 }
 
-/// Microbatches of one direction of a stage in the run.
+/// Number of microbatches of one direction in the run.
 int total(const rule& by, const shape& dims) {
   return dims.microbatches * dims.steps / directions(by);
 }
 
-/// With forward doubling, of one direction's unit of k microbatches, up to D, stage s
-/// holds all but those whose backwards have ended when the last forward begins.
+/// Microbatches held at once with forward doubling, of one direction's unit of k <= D
+/// microbatches. When the unit's last forward begins, stage s holds all microbatches
+/// except the ones whose backwards have ended.
+/// \param d D
 int doubled_held(int s, int d, int microbatches) {
   const int k = std::min(microbatches / 2, d);
   return k - std::max(0, ceiling_of(k, 2) + s - d);
 }
 
-/// PipeDream's lag behind the microbatch itself: 1F1B without a flush has S-1-s others
-/// in flight behind it, vertical sync counts those of stage 0 on every stage.
+/// PipeDream's lag of a version behind the microbatch number: 1F1B without a flush has
+/// S-1-s other microbatches in flight. With vertical sync every stage uses the number
+/// of stage 0.
 int lag(const rule& by, const shape& dims, int s) {
   return by.vertical_sync ? dims.stages - 1 : dims.stages - 1 - s;
 }
@@ -61,7 +64,7 @@ std::optional<rule> find(const std::string& name,
   if (std::ranges::find(names, std::string_view{name}) == names.end())
     return {};
   if (number(parameters, "pairs", 1)
-      > 1) // of Chimera's: two directions are judged here
+      > 1) // several pairs of Chimera: only two directions are checked
     return {};
   rule result{.name = name};
   result.update_every = number(parameters, "update_every", result.update_every);
@@ -92,7 +95,8 @@ int ranks(const rule& by, const shape& dims) {
   return dims.stages / by.stages_a_rank;
 }
 
-// Round the ranks (Narayanan et al. 2021; Lamy-Poirier 2023), or there and back.
+// Stages go round the ranks (Narayanan et al. 2021; Lamy-Poirier 2023), or forth and
+// back.
 int host(const rule& by, const shape& dims, int s, int direction) {
   const int p = ranks(by, dims), place = s % p;
   if (direction > 0)
@@ -132,17 +136,18 @@ std::optional<int> last_covered(const rule& by, const shape& dims, int u) {
   return std::min((u + 1) * both, dims.microbatches * dims.steps) - 1;
 }
 
-// In a batch of M, microbatch m of it. Naive: one after another. GPipe (Huang et al.
-// 2019): all forwards, then all backwards. 1F1B: S-1-s forwards to warm up, then one
-// forward and one backward by turns, also without a flush. Chimera (Li and Hoefler
-// 2021): 1F1B in both directions, in units of D = S microbatches, every D/2 of a
-// direction beginning when the first stage is free of those before: after 2D slots.
-// With forward doubling two forwards have a slot, units have 2D, and begin after 3D
-// slots. Interleaved (Narayanan et al. 2021): forwards in groups of P microbatches,
-// stage after stage of the rank; backwards likewise from the last; 2(P-r-1) + (v-1)P
-// forwards to warm up. Breadth-first (Lamy-Poirier 2023): a stage of the rank after the
-// other. ZB-H1 and ZB-H2 (Qi et al. 2024): turns of an F, an I and a W, forwards S-1-r
-// ahead or twice as many, weight gradients r behind or twice as many.
+// m is the microbatch's index within a batch of M. Naive: one microbatch after another.
+// GPipe (Huang et al. 2019): all forwards, then all backwards. 1F1B: S-1-s forwards to
+// warm up, then one forward and one backward by turns, also without a flush.
+// Chimera (Li and Hoefler 2021): 1F1B in both directions, in units of D = S
+// microbatches. Every D/2 of a direction begin when the first stage is free of the
+// previous D/2: after 2D slots. With forward doubling two forwards share a slot; units
+// have 2D microbatches, and begin after 3D slots. Interleaved (Narayanan et al. 2021):
+// forwards in groups of P microbatches, stage after stage of the rank. Backwards
+// likewise from the last stage; 2(P-r-1) + (v-1)P forwards to warm up. Breadth-first
+// (Lamy-Poirier 2023): all microbatches of one stage of the rank, then of the next.
+// ZB-H1 and ZB-H2 (Qi et al. 2024): turns of an F, an I and a W, forwards S-1-r ahead
+// or twice as many. Weight gradients are r turns behind or twice as many.
 std::optional<std::int64_t> slot(const rule& by, const shape& dims, op what, int s,
                                  int n) {
   const std::int64_t stages = dims.stages, batch = floor_of(n, dims.microbatches);
@@ -159,8 +164,9 @@ std::optional<std::int64_t> slot(const rule& by, const shape& dims, op what, int
     return batch * slots + at;
   };
   if (by.name == "interleaved") {
-    const auto turn = forward ? s / p : v - 1 - s / p; // of the rank's stages
-    const auto i = m / p * v * p + turn * p + m % p;   // of the rank's forwards
+    const auto turn = forward ? s / p : v - 1 - s / p; // index among the rank's stages
+    const auto i =
+      m / p * v * p + turn * p + m % p; // index among the rank's forwards or backwards
     const auto warm_up = 2 * (p - rank - 1) + (v - 1) * p;
     const auto at = !forward      ? warm_up + 2 * i + 1
                     : i < warm_up ? i
@@ -190,7 +196,7 @@ std::optional<std::int64_t> slot(const rule& by, const shape& dims, op what, int
   if (by.name == "1f1b")
     return batch_begins + one_f_one_b(m);
   const auto k = m % (dims.microbatches / 2), half = stages / 2;
-  if (by.forward_doubling) { // in halves of a slot
+  if (by.forward_doubling) { // counted in halves of a slot
     const auto pair = k % stages / 2, which = k % 2, unit = 6 * stages * (k / stages);
     return 4 * batch_begins * 2 + unit
            + (forward ? 2 * (s + 2 * pair) + which
@@ -199,9 +205,10 @@ std::optional<std::int64_t> slot(const rule& by, const shape& dims, op what, int
   return 2 * batch_begins + k / half * 2 * stages + one_f_one_b(k % half);
 }
 
-// Flush: the updates of all batches before. PipeDream (Narayanan et al. 2019): w(t+1) =
-// w(t) - nu grad f(w_1(t-n+1), ..., w_n(t)). 2BW (Narayanan et al. 2021): W(t+1) = W(t)
-// - nu grad f(W(t-1)). AMPNet (Gaunt et al. 2017) keeps no weights back.
+// Flush: as many as the updates of all batches before. PipeDream (Narayanan et al.
+// 2019): w(t+1) = w(t) - nu grad f(w_1(t-n+1), ..., w_n(t)). 2BW (Narayanan et al.
+// 2021): W(t+1) = W(t)
+// - nu grad f(W(t-1)). AMPNet (Gaunt et al. 2017) keeps no older weights.
 std::optional<int> version_read(const rule& by, const shape& dims, int s, int n) {
   if (by.name == "ampnet")
     return {};
@@ -215,8 +222,8 @@ bool is_steady(const rule& by, const shape& dims) {
   return total(by, dims) >= 2 * (dims.stages + minibatch(by, dims));
 }
 
-// PipeDream: 1 + ceil((S-1-s) / K), and with vertical sync S for K = 1; 2BW: two, on
-// all stages alike.
+// PipeDream: 1 + ceil((S-1-s) / K), and with vertical sync S for K = 1; 2BW: two on
+// every stage.
 int versions_kept(const rule& by, const shape& dims, int s) {
   if (by.name == "pipedream")
     return 1 + ceiling_of(lag(by, dims, s), by.update_every);
@@ -243,14 +250,15 @@ int max_staleness(const rule& by, const shape& dims, int s) {
            : 0;
 }
 
-// Interleaved: min(vM, 2(P-r-1) + (v-1)P + 1); breadth-first: all vM. ZB-H1: P; ZB-H2:
-// 2P-1; ZB-V: 2P of half as many layers, on every rank; DualPipe P+1, DualPipeV 2P+1,
-// where there are microbatches to fill them.
+// Interleaved: min(vM, 2(P-r-1) + (v-1)P + 1); breadth-first: all vM. ZB-H1: P. ZB-H2:
+// 2P-1. ZB-V: 2P, of half as many layers each, on every rank. DualPipe: P+1. DualPipeV:
+// 2P+1. All hold if the batch has enough microbatches to fill the pipeline.
 //
-// 1F1B: min(M, S-s) (in a stream of the run's microbatches, not the batch's); GPipe: M;
-// Chimera: D/2+1 on the ranks at the ends to D in the middle, D = S, where a unit of D
-// microbatches is full: min(D/2, D-r) of one direction and min(D/2, r+1) of the other;
-// with forward doubling 3D/2+1 at the ends to 2D in the middle, of units of 2D.
+// 1F1B: min(M, S-s); PipeDream and 2BW likewise, with the run's microbatches for M.
+// GPipe: M. Chimera, D = S: from D/2+1 on the ranks at the ends to D in the middle,
+// where a unit of D microbatches is full. That is min(D/2, D-r) of one direction and
+// min(D/2, r+1) of the other. With forward doubling, from 3D/2+1 at the ends to 2D in
+// the middle, for units of 2D microbatches.
 std::optional<int> activations_held(const rule& by, const shape& dims, int rank) {
   const int m = dims.microbatches, all = m * dims.steps, p = ranks(by, dims);
   if (by.name == "interleaved")
@@ -292,11 +300,11 @@ batch_time times(const batch_time& one, int batches, bool together) {
   return {batches * (one.makespan - one.idle) + idle, idle, one.at_ends};
 }
 
-// P ranks of v stages. Interleaved and breadth-first, M a multiple of P: the bubble of
-// 1F1B over v. ZB-H1: (P-1)(F+I-W), where W is not longer; where F, I and W are alike:
-// ZB-H2 (P-1)F and ZB-V half of that, all of it at the ends; DualPipe
-// (P/2-1)(F&B+B-3W) with F&B = F+B, and DualPipeV as many of its half stages. Hanayo
-// (Liu et al. 2023), B = F and M a multiple of P: the bubble of 1F1B over 2w.
+// P ranks of v stages each. Interleaved and breadth-first, M a multiple of P: the
+// bubble of 1F1B over v. ZB-H1: (P-1)(F+I-W), where W is not longer than I. Where F, I
+// and W take equal time: ZB-H2 (P-1)F and ZB-V half of that, all idle time at the ends.
+// DualPipe: (P/2-1)(F&B+B-3W) with F&B = F+B; DualPipeV has as many of its half stages.
+// Hanayo (Liu et al. 2023), B = F and M a multiple of P: the bubble of 1F1B over 2w.
 std::optional<batch_time> time_of_batch(const rule& by, const shape& dims,
                                         const action_times& each) {
   const auto [forward, backward, input, weight] = each;

@@ -9,113 +9,117 @@
 #include <optional>
 #include <string>
 
-// What papers say of their schedules, in closed form, written a second time. A proof
-// that asked the functions on which a run goes would hear the run's own opinion; so
-// nothing of schedules/ but op and shape is included here, which a test sees to.
+// Published formulas of schedules, in closed form, written a second time for proofs. A
+// proof that called the run's own functions could not find errors in the functions. So
+// this file includes only op and shape from schedules/; a test checks the includes.
 //
-// S stages, of which s counts from 0, on P ranks; M microbatches a batch, T batches.
-// Microbatch n counts from 0 over the run of one data replica; a batch's are dealt out
-// to the two directions of Chimera and DualPipe in halves. An update covers K
-// microbatches of its stage, the last one what is left.
+// S stages on P ranks, stage s counted from 0; M microbatches a batch, T batches.
+// Microbatch n counts from 0 over the run of one data replica. Chimera and DualPipe
+// give each of two directions one half of a batch's microbatches. An update covers K
+// microbatches of a stage; the last update covers the rest.
 
 namespace troupe::published {
 
-/// A schedule by its name, and by the parameters that its paper gives it.
+/// A published schedule: a name, and the parameters that the schedule's paper defines.
 struct rule {
   std::string name;
-  int update_every = 1;          ///< Of PipeDream: K.
-  bool vertical_sync = false;    ///< Of PipeDream.
-  int max_active_keys = 4;       ///< Of AMPNet: microbatches in flight at stage 0.
-  int min_update_frequency = 8;  ///< Of AMPNet: K.
-  int stages_a_rank = 1;         ///< Of schedules that give a rank several: v.
-  bool forward_doubling = false; ///< Of Chimera.
+  int update_every = 1;          ///< K of PipeDream.
+  bool vertical_sync = false;    ///< Option of PipeDream.
+  int max_active_keys = 4;       ///< AMPNet: microbatches in flight at stage 0.
+  int min_update_frequency = 8;  ///< K of AMPNet.
+  int stages_a_rank = 1;         ///< v, of schedules with several stages a rank.
+  bool forward_doubling = false; ///< Option of Chimera.
 
   bool operator==(const rule&) const = default;
 };
 
-/// The rule that a user named, with the parameters as typed; absent where none is
-/// published. Options of optimizers among the parameters are ignored.
+/// Returns the published rule that a user named; absent where none is published.
+/// \param parameters as typed by the user; the optimizer's options are ignored
 std::optional<rule> find(const std::string& name,
                          const std::map<std::string, std::string>& parameters);
 
-/// Whether nothing is in flight when an update is made, so that there is one version.
+/// Whether no microbatch is in flight when an update is made, so that one version
+/// exists.
 bool flushes(const rule& by);
 
-/// Directions in which microbatches run through the stages.
+/// Number of directions in which microbatches run through the stages: 1 or 2.
 int directions(const rule& by);
 
-/// P, and the rank that hosts a stage of a direction. The second direction runs from
-/// the last rank to the first; of several stages a rank has every P-th, or they go
-/// there and back along the ranks.
+/// Returns P, and the rank that hosts stage s of a direction. The second direction runs
+/// from the last rank to the first. With several stages, a rank hosts every P-th stage,
+/// or the stages go forth and back along the ranks.
 int ranks(const rule& by, const shape& dims);
 int host(const rule& by, const shape& dims, int s, int direction);
 
-/// Whether backwards come as input gradients and weight gradients.
+/// Whether none, some or all backwards are split into input and weight gradients.
 enum class split : std::uint8_t { none, some, all };
 split splits(const rule& by);
 
-/// K, for one direction of a stage; and how many updates a stage makes in the run.
+/// Returns K for one direction of a stage, and the number of a stage's updates in the
+/// run.
 int minibatch(const rule& by, const shape& dims);
 int updates(const rule& by, const shape& dims);
 
-/// Microbatches that update u, from 0, covers of one direction.
+/// Number of one direction's microbatches that update u covers, counted from 0.
 int covered(const rule& by, const shape& dims, int u);
 
-/// The last that it covers of all; absent for AMPNet, where they come as they come.
+/// Index of the last microbatch that update u covers, of all directions. Absent for
+/// AMPNet, where the order follows arrivals.
 std::optional<int> last_covered(const rule& by, const shape& dims, int u);
 
-/// The logical time of microbatch n's forward, backward or half of one: a rank runs
-/// what it has in the order of these. Absent where no paper has a formula, as for
-/// AMPNet, which has a rule instead (published_order).
+/// The slot (logical time) of microbatch n's forward, backward, input gradient or
+/// weight gradient. A rank runs actions in the order of slots. Absent where no
+/// paper has a formula; AMPNet has a rule instead (published_order).
 std::optional<std::int64_t> slot(const rule& by, const shape& dims, op what, int s,
                                  int n);
 
-/// The version that the forward and the backward of microbatch n read: how many updates
-/// have made it. Absent where they read the newest, whatever that is.
+/// The version that microbatch n's forward and backward read: version v is the result
+/// of v updates. Absent for AMPNet, where passes read the newest version.
 std::optional<int> version_read(const rule& by, const shape& dims, int s, int n);
 
-/// Whether the run is long enough to fill, so that stages keep as many versions as they
-/// ever would; a shorter one may keep fewer.
+/// Whether the run is long enough to fill the pipeline, so that stages reach the
+/// largest number of versions. A shorter run may keep fewer versions.
 bool is_steady(const rule& by, const shape& dims);
 
-/// Versions alive at once on a stage: those that a microbatch in flight reads or one to
-/// come will read, and the newest.
+/// Largest number of versions alive at once on a stage. Alive are the newest version,
+/// and each version that a microbatch in flight or a later one still reads.
 int versions_kept(const rule& by, const shape& dims, int s);
 
-/// How many updates an update that covers microbatch n starts behind what its forward
-/// read. Absent for AMPNet, which has a bound alone, as long as no microbatch overtakes
-/// another.
+/// Staleness of microbatch n's gradient: the version from which its update starts,
+/// minus the version that its forward read. Absent for AMPNet, which has a bound alone;
+/// the bound holds as long as no microbatch overtakes another.
 std::optional<int> staleness(const rule& by, const shape& dims, int s, int n);
 int max_staleness(const rule& by, const shape& dims, int s);
 
-/// Microbatches of a stage that a rank holds at once, from the start of their forward
-/// to the end of their backward or weight gradient. Of AMPNet the most that it may
-/// hold; absent where no paper has a number.
+/// Largest number of microbatches that a rank holds at once, summed over its stages. A
+/// rank holds a microbatch from the start of the forward to the end of the backward or
+/// weight gradient. For AMPNet the upper bound; absent where no paper has a number.
 std::optional<int> activations_held(const rule& by, const shape& dims, int rank);
 
-/// What each action of a stage takes.
+/// The time of each action of a stage, in one unit of the caller's choice.
 struct action_times {
   std::int64_t forward, backward, input_gradient, weight_gradient;
 };
 
-/// What a batch takes where every action takes as long as the others of its kind, and
-/// updates and messages take nothing.
+/// Makespan and idle time of a batch, in the unit of action_times. All actions of a
+/// kind take the same time; updates and messages take none.
 struct batch_time {
   std::int64_t makespan;
-  std::int64_t idle; ///< Of every rank.
-  /// No rank is idle between its first action and its last, so that the next batch
-  /// follows without a gap: a run of several has this idle time once.
+  std::int64_t idle; ///< Idle time of every rank.
+  /// True if no rank is idle between the rank's first and last action. The next batch
+  /// then follows without a gap, and a run of several batches has this idle time once.
   bool at_ends = false;
 
   bool operator==(const batch_time&) const = default;
 };
 
-/// What so many batches take. \param together whether all stages update together, so
-/// that no batch begins before the last one has ended everywhere
+/// Makespan and idle time of a run of `batches` batches.
+/// \param together whether all stages update together, so that no batch begins before
+/// the previous one has ended on every rank
 batch_time times(const batch_time& one, int batches, bool together = false);
 
-/// Absent where no paper has a formula: for schedules that do not flush, and for others
-/// at some sizes and times.
+/// Returns the time of one batch. Absent where no paper has a formula: for schedules
+/// without a flush, and for others at some sizes and times.
 std::optional<batch_time> time_of_batch(const rule& by, const shape& dims,
                                         const action_times& each);
 

@@ -13,17 +13,19 @@ namespace {
 
 constexpr auto never = std::numeric_limits<std::int64_t>::max();
 
-/// The inputs of one kind of one stage, and when they arrive.
+/// The inputs of one stage for one kind of action, and the arrival time of each in
+/// nanoseconds.
 class inbox {
 public:
-  /// \param doubtful whether it arrives in the instant in which it began to be made, so
-  /// that a choice of that instant may come before it
+  /// \param when arrival time
+  /// \param doubtful whether the input arrives at the instant at which its action
+  /// started: a choice at that instant may precede the arrival
   void expect(int microbatch, std::int64_t when, bool doubtful) {
     by_time_.emplace(when, microbatch);
     all_.emplace(microbatch, arrival{when, doubtful});
   }
 
-  /// When the earliest input arrives that has not been used; `never` if none will.
+  /// The arrival time of the earliest unused input; `never` if none will arrive.
   std::int64_t earliest() const {
     return by_time_.empty() ? never : by_time_.begin()->first;
   }
@@ -33,7 +35,8 @@ public:
     return found != all_.end() && found->second.when <= now;
   }
 
-  /// The lowest microbatch that has arrived by then beyond doubt; -1 if none has.
+  /// The lowest unused microbatch that has certainly arrived at time `now`; -1 if none
+  /// has.
   int lowest(std::int64_t now) const {
     int result = -1;
     for (const auto& [when, microbatch] : by_time_) {
@@ -60,7 +63,7 @@ private:
   std::map<int, arrival> all_;
 };
 
-/// The actions of a stage by what they are.
+/// The recorded actions of a stage, found by operation and microbatch.
 class found_actions {
 public:
   explicit found_actions(const std::vector<recorded_action>& row) {
@@ -68,7 +71,7 @@ public:
       all_.emplace(std::pair{a.what, a.microbatch}, &a);
   }
 
-  /// Null if it is not recorded.
+  /// Returns null if the action is not recorded.
   const recorded_action* find(op what, int microbatch) const {
     const auto found = all_.find({what, microbatch});
     return found == all_.end() ? nullptr : found->second;
@@ -82,7 +85,7 @@ std::string name(op what, int microbatch) {
   return std::string{letter_of(what)} + std::to_string(microbatch);
 }
 
-/// One stage, followed through its row.
+/// Checks the recorded actions of one stage, in order, against AMPNet's rule.
 class stage_rule {
 public:
   stage_rule(const rule& by, const shape& dims,
@@ -121,7 +124,8 @@ public:
   }
 
 private:
-  /// What makes the input of an action; null if that is no action, or not recorded.
+  /// Returns the action whose output is the input of an action; null if the data source
+  /// makes the input, or the record lacks the action.
   const recorded_action* maker_of(op what, int n) const {
     const int from = what == op::forward ? stage_ - 1 : last_ ? stage_ : stage_ + 1;
     if (from < 0)
@@ -131,7 +135,8 @@ private:
       by_forward ? op::forward : op::backward, n);
   }
 
-  /// What neighbours send; its own comes with what it runs.
+  /// Adds the input of an action that a neighbour sends. The stage's own outputs are
+  /// added in take(), when the stage runs the action.
   void expect(op what, int n) {
     const auto* const made = maker_of(what, n);
     if (made == nullptr || (what == op::backward && last_))
@@ -171,7 +176,7 @@ private:
     return times_.latency ? judge_choice(a) : judge_order(a);
   }
 
-  /// By arrivals.
+  /// Checks a choice and its start time, from arrival times.
   std::string judge_choice(const recorded_action& a) const {
     const auto now =
       std::max(free_, std::min(backwards_.earliest(),
@@ -193,7 +198,7 @@ private:
            + " at " + at(now);
   }
 
-  /// By what is certain without them.
+  /// Checks the facts that are certain without arrival times.
   std::string judge_order(const recorded_action& a) const {
     const auto what = name(a.what, a.microbatch);
     const int next = a.what == op::forward ? forwarded_ : backwarded_;
@@ -240,7 +245,7 @@ private:
   const std::vector<found_actions>& makers_;
   int stage_;
   bool last_;
-  int left_; // backwards to come
+  int left_; // backwards not yet seen
   const recorded_times& times_;
   inbox forwards_, backwards_;
   std::int64_t free_ = 0;

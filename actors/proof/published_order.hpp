@@ -10,35 +10,42 @@
 
 namespace troupe::published {
 
-/// An action of a stage as it was recorded, from its first piece to its last.
+/// A recorded action of a stage, from the start of the first piece to the end of the
+/// last.
 struct recorded_action {
   op what;
   int microbatch;
-  std::int64_t start; ///< nanoseconds
+  std::int64_t start; ///< In nanoseconds, as `end`.
   std::int64_t end;
-  int gradients = 0; ///< That an update covers.
+  int gradients = 0; ///< Number of gradients that an update covers.
 };
 
-/// What the times in a record are good for.
+/// Properties of a record's times that decide which checks are possible.
 struct recorded_times {
-  /// Nanoseconds from the end of an action to the arrival of what it made at another
-  /// stage. Null where times are real: then nobody knows when something had arrived.
+  /// Nanoseconds from the end of an action to the arrival of its output at the
+  /// neighbouring stage. Null in real time, where arrival times are unknown.
   std::function<std::int64_t(op what, int stage, int microbatch)> latency;
-  bool updates_wait = false; ///< For somebody outside: they may begin late.
-  std::int64_t doubt = 0;    ///< By so much the clocks of two stages may be apart.
+  bool updates_wait = false; ///< Updates may begin late, as servers answer late.
+  std::int64_t doubt = 0;    ///< Largest clock difference of two stages, in ns.
 };
 
-/// Where the record of a line of stages, a row each, leaves AMPNet's rule (Gaunt et al.
-/// 2017), in words; empty: nowhere. The rule is followed from choice to choice: an
-/// update as soon as min_update_frequency gradients are summed; else the backward of
-/// the lowest microbatch that has arrived; else the forward of the lowest one, at stage
-/// 0 only while fewer than max_active_keys microbatches are in flight; and whatever it
-/// is, as soon as possible. Stage 0 has the next microbatch when it begins one.
+/// Checks a record of a line of stages, one row each, against AMPNet's rule (Gaunt et
+/// al. 2017). Returns the first breach as a sentence, or an empty string if there is
+/// none. The check follows the rule from choice to choice:
+///   - an update, as soon as min_update_frequency gradients are summed;
+///   - else the backward of the lowest microbatch that has arrived;
+///   - else the forward of the lowest microbatch that has arrived, at stage 0 only
+///   while
+///     fewer than max_active_keys microbatches are in flight.
+/// Each choice must start as soon as possible. Stage 0 has the next microbatch as soon
+/// as the stage begins one.
 ///
-/// Without arrivals this much can be said: counts and bounds; that nothing begins
-/// before its input has ended; that, as messages do not overtake one another, both
-/// forwards and backwards go by microbatch; and that the last stage, whose backward
-/// arrives with the end of the forward, runs it next.
+/// Without arrival times (`times.latency` is null) the check is weaker. Counts and
+/// bounds must hold, and no action may begin before the end of its input's action.
+/// Forwards run in the order of microbatches, and so do backwards, since messages do
+/// not overtake one another. The last stage runs each backward directly after its
+/// forward.
+/// \param stages recorded actions by stage, each row in order of time
 std::string
 first_breach_of_ampnet(const rule& by, const shape& dims,
                        const std::vector<std::vector<recorded_action>>& stages,

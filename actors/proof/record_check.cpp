@@ -11,23 +11,24 @@ namespace troupe {
 
 namespace {
 
-/// What a microbatch in flight has come to.
+/// The state of a microbatch in flight.
 struct flight {
-  int version;           ///< That its forward read.
-  bool returned = false; ///< Its input gradient has been made, and its W is to come.
+  int version;           ///< Version that the forward read.
+  bool returned = false; ///< Input gradient is made, W is still to come.
 };
 
-/// Books of one direction of a stage, as its record goes on.
+/// Counts for one direction of a stage, up to the current action of the record.
 struct stage_books {
   int forwarded = 0, returned = 0, backwarded = 0, updates = 0;
-  bool forwards = false; ///< One has begun, and may be overtaken by an update.
-  std::map<int, flight> in_flight; ///< Microbatches.
-  std::vector<int> summed;         ///< Microbatches since the last update,
-  std::map<int, int> summed_read;  ///< and the versions that their forwards read.
-  std::optional<int> recomputed;   ///< Microbatch, until its backward comes.
+  bool forwards = false;           ///< A forward has begun; an update may overtake it.
+  std::map<int, flight> in_flight; ///< By microbatch.
+  std::vector<int> summed;         ///< Microbatches summed since the last update.
+  std::map<int, int> summed_read;  ///< Versions that the forwards of `summed` read.
+  std::optional<int>
+    recomputed; ///< Microbatch, from its recomputation to its backward.
 };
 
-/// Judges the row of one rank.
+/// Checks the row of one rank: all of its recorded actions, in order.
 class row_check {
 public:
   row_check(const run_plan& plan, const published::rule& by, int rank)
@@ -55,10 +56,11 @@ public:
   }
 
 private:
-  /// \pre the rank hosts its stage
+  /// The counts for the action's stage. \pre the rank hosts the stage
   stage_books& books_of(const action& a) { return books_.at({a.direction, a.stage}); }
 
-  /// The k-th microbatch of a direction: a batch is dealt out in halves.
+  /// The run's index of the k-th microbatch of a direction. Each direction has one half
+  /// of every batch.
   int microbatch_of(int direction, int k) const {
     return k / share_ * dims_.microbatches + direction * share_ + k % share_;
   }
@@ -73,8 +75,9 @@ private:
     auto wrong = s.what.what == op::update ? judge_update(s) : judge_pass(s);
     if (!wrong.empty())
       return wrong;
-    // An update that is due may have begun: forwards need not wait for its end. Nor
-    // need it wait for a forward that has begun, and waits for others in turn.
+    // A due update may have begun, as forwards need not wait for the update's end. An
+    // update need not wait either for a forward that has begun and waits for other
+    // ranks.
     const auto& books = books_of(s.what);
     const int due = s.what.what == op::forward
                     && static_cast<int>(books.summed.size())
@@ -110,7 +113,7 @@ private:
                                                                     : books.backwarded);
     if (a.microbatch != next)
       overtaken_ = true;
-    if (overtaken_ && rule_.name != "ampnet") // which goes by arrival
+    if (overtaken_ && rule_.name != "ampnet") // AMPNet's order follows arrivals
       return "ran in the place of microbatch " + std::to_string(next);
     const auto flown = books.in_flight.find(a.microbatch);
     const bool in_flight = flown != books.in_flight.end();
@@ -154,8 +157,8 @@ private:
     }
   }
 
-  /// Each backward comes right behind the recomputation of its microbatch, which reads
-  /// what the forward read.
+  /// Checks that each backward directly follows the recomputation of its microbatch,
+  /// and that the recomputation reads the version of the forward.
   std::string judge_recomputation(const measured_action& s, stage_books& books) {
     const auto& a = s.what;
     if (goes_back(a.what))
@@ -210,8 +213,9 @@ private:
     return {};
   }
 
-  /// The newest version, those that microbatches in flight read, and those that are
-  /// there and that microbatches to come read.
+  /// Returns the number of versions alive: the newest, each version that a microbatch
+  /// in flight reads, and each existing version that a later microbatch reads.
+  /// \param forwards whether a forward has begun that the ledger already counts
   int versions_alive(const action& a, int newest, bool forwards) {
     const auto& books = books_of(a);
     const auto reads = [&](int n) {
@@ -256,20 +260,20 @@ private:
 
   const published::rule& rule_;
   shape dims_;
-  int rank_;  // of its pipeline
-  int share_; // microbatches of a batch in one direction
+  int rank_;  // within the rank's pipeline
+  int share_; // microbatches of a batch for one direction
   bool recomputes_;
-  bool forwards_wait_;                               // on the way, for other ranks
+  bool forwards_wait_;                               // between pieces, for other ranks
   std::map<std::pair<int, int>, stage_books> books_; // by direction and stage
   std::string name_;
-  std::map<int, int> versions_; // the most alive, by stage
+  std::map<int, int> versions_; // largest number alive, by stage
   std::int64_t last_slot_ = -1;
-  bool overtaken_ = false; // whether a microbatch came before one with a lower number
+  bool overtaken_ = false; // whether a microbatch preceded a lower one
   int held_ = 0, most_held_ = 0;
 };
 
-// Chimera's forwards of two microbatches follow each other, or leave a slot between
-// them.
+// Chimera with forward doubling runs the forwards of two microbatches in adjacent
+// slots. Without doubling, one slot between the two stays free.
 bool doubles_forwards(const schedule& sch) {
   const auto* const slot = std::get_if<slot_formula>(&sch.order);
   const shape dims{4, 8};

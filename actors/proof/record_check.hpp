@@ -10,14 +10,15 @@
 
 namespace troupe {
 
-/// The published rule of a schedule as it is, whatever a user called for; absent where
-/// none is published.
+/// Returns the published rule of a schedule, derived from the schedule itself and not
+/// from a user's options. Absent where none is published.
 std::optional<published::rule> rule_of(const schedule& sch);
 
-/// Where the books that a run kept of itself leave the published formulas, in words;
-/// empty: nowhere. Judged are on every rank that each microbatch has its forward and
-/// its backward, in their order; which version each read and each update made, of which
-/// gradients, and how stale; and how many versions and activations were held.
+/// Checks a run's record against the published formulas. Returns the first deviation as
+/// a sentence, or an empty string if there is none. On every rank, each microbatch
+/// must have a forward and a backward, in order. The check covers the version that
+/// each pass reads, and each update's version, gradients and staleness. The number of
+/// versions and activations held is checked too.
 std::string first_wrong_entry(const run_plan& plan, const published::rule& by,
                               const record& ran);
 

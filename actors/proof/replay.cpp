@@ -16,7 +16,8 @@ namespace {
 
 using values = vector_in<float>;
 
-/// What one stage keeps of one microbatch, where kernels reach it.
+/// The arrays that one stage keeps for one microbatch, in memory that kernels can
+/// access.
 struct kept {
   explicit kept(memory_space& where)
     : there(where),
@@ -90,12 +91,14 @@ private:
       throw std::logic_error(trouble);
   }
 
-  /// What a stage keeps of a microbatch, counted over those of all data replicas.
+  /// The arrays of a stage for a microbatch.
+  /// \param microbatch counted over all data replicas
   kept& of(int stage, int microbatch) {
     return kept_.try_emplace({stage, microbatch}, where_).first->second;
   }
 
-  /// Does the next thing of a stage; false if its input is not there yet.
+  /// Computes the next action of a stage. Returns false if the action's input does not
+  /// exist yet. \throws std::logic_error if the order of actions is impossible
   bool step(replayed_stage& stage) {
     const auto& a = stage.now().what;
     if (a.what == op::update)
@@ -168,7 +171,7 @@ private:
     p.scratch = scratch.data();
     p.on = &on_;
     if (a.what == op::recompute)
-      return; // on a version that is there; what it makes again is still kept here
+      return; // the version exists; the forward's arrays are still kept
     if (a.what == op::forward) {
       loss_sum loss;
       run_to_end([&] { layers.forward(p, loss); }, &on_);
@@ -204,9 +207,9 @@ private:
   loss_log log_;
   memory_space& where_;
   stream on_;
-  std::vector<replayed_stage> stages_; // of pipeline 0, then of 1
+  std::vector<replayed_stage> stages_; // first of pipeline 0, then of 1
   replayed_updates updates_;
-  std::map<std::pair<int, int>, kept> kept_; // by stage and microbatch of all
+  std::map<std::pair<int, int>, kept> kept_; // by stage and microbatch, of all replicas
   std::map<int, vector_in<std::int32_t>> labels_;
 };
 

@@ -8,12 +8,13 @@
 
 namespace troupe {
 
-/// Trains once more without actors: each stage does what the record says it did, in
-/// that order, on the versions that it says it read. What comes out must equal the
-/// run's result to the bit. \pre plan.work
-/// \param accesses to parameters that data replicas update one by one
-/// \param witness looks on at updates; may be null
-/// \throws std::logic_error if the record cannot have happened
+/// Repeats a recorded training without actors. Each stage computes its recorded
+/// actions in the recorded order, on the recorded weight versions. The result must
+/// equal the run's to the bit.
+/// \pre plan.work
+/// \param accesses order of accesses to parameters that data replicas update singly
+/// \param witness is called at each update, and may replace values; may be null
+/// \throws std::logic_error if no run can have made the record
 trained replay(const run_plan& plan, const record& ran,
                const shared_history& accesses = {}, update_witness* witness = nullptr);
 

@@ -28,7 +28,8 @@ void replayed_exchange::push(int data, std::int64_t samples, double factor,
               std::vector(shares_.size(), 0)};
 }
 
-/// What a share does next by its history; false if that has not come yet.
+/// Makes the next access in a share's history. Returns false if the history is done, or
+/// the data replica's push is missing.
 bool replayed_exchange::step(std::size_t which) {
   auto& here = shares_[which];
   if (here.next == here.history.size())

@@ -11,25 +11,28 @@
 
 namespace troupe {
 
-/// The parameters of one stage that data replicas update one by one, for a replay:
-/// share by share, they are updated and read in the order of a history.
+/// The parameters of one stage that data replicas update singly, for a replay. Each
+/// share of the parameters is updated and read in the order of the recorded history.
 class replayed_exchange {
 public:
   using buckets = std::vector<vector_in<float>>;
 
-  /// \param histories of each share, or of the whole alone
+  /// \param initial first version of the parameters, by bucket
+  /// \param histories one for each share; a single one if the parameters have no shares
   replayed_exchange(const run_plan& plan, const layer_list<float>& layers,
                     buckets initial, std::vector<std::vector<shared_access>> histories);
 
-  /// A data replica's update has come. \pre not under_way(data)
+  /// Adds a data replica's update: the gradients, the number of samples in the sum, and
+  /// the factor of clipping. \pre not under_way(data)
   void push(int data, std::int64_t samples, double factor, buckets gradients);
   bool under_way(int data) const { return of(data).has_value(); }
 
-  /// The version that a data replica gets for its push, once; absent if by the history
-  /// others have something to do before.
+  /// Returns once the version that a data replica reads after its push. Absent if the
+  /// history has accesses of other data replicas before, whose pushes are missing.
+  /// \pre under_way(data)
   std::optional<buckets> pull(int data);
 
-  /// Whether all histories are at their end.
+  /// Whether all accesses of all histories are done.
   bool over() const;
 
   const buckets& parameters() const { return parameters_; }
@@ -40,15 +43,15 @@ private:
     double factor;
     buckets gradients;
     buckets version;
-    std::vector<int> done; // of each share: 1 when it was applied, 2 when answered
+    std::vector<int> done; // by share: 1 after the update, 2 after the read
   };
 
   struct share {
-    bucket_share which; // of every bucket
+    bucket_share which; // the share's part of every bucket
     std::vector<shared_access> history;
     std::size_t next = 0;
     std::int64_t samples = 0;
-    std::vector<optimizer> optimizers; // one, or one a data replica
+    std::vector<optimizer> optimizers; // a single one, or one for each data replica
   };
 
   std::optional<pushed>& of(int data) {
@@ -61,7 +64,7 @@ private:
 
   buckets parameters_;
   std::vector<share> shares_;
-  std::vector<std::optional<pushed>> pushed_; // a data replica each
+  std::vector<std::optional<pushed>> pushed_; // by data replica
   memory_account account_;
 };
 

@@ -12,10 +12,12 @@
 
 namespace troupe {
 
-/// Values of some layers, a bucket each, where kernels of the plan reach them.
+/// Values of some layers, one bucket each, in memory that the plan's kernels can
+/// access.
 using bucket_values = std::vector<vector_in<float>>;
 
-/// One replica of one stage in a replay, at a place in what the record says it did.
+/// One stage of one direction and data replica in a replay, with its position in the
+/// recorded actions.
 struct replayed_stage {
   replayed_stage(const run_plan& plan, position where, const record& ran);
 
@@ -24,12 +26,13 @@ struct replayed_stage {
   std::vector<measured_action> todo;
   std::size_t next = 0;
   std::map<int, bucket_values> versions;
-  bucket_values sum;                        ///< Of gradients, since the last update.
-  std::vector<bucket_values> by_microbatch; ///< Where data replicas sum each by itself.
-  int summed = 0;                           ///< Microbatches in the sum,
-  std::int64_t samples = 0;                 ///< and samples.
+  bucket_values sum; ///< Sum of gradients since the last update.
+  std::vector<bucket_values>
+    by_microbatch;          ///< Gradients, where replicas sum each microbatch.
+  int summed = 0;           ///< Number of microbatches in the sum.
+  std::int64_t samples = 0; ///< Number of samples in the sum.
 
-  /// For sequences of a length; 0: as long as the network takes.
+  /// The stage's layers for sequences of `length` tokens; 0: the network's own length.
   const slice<float>& layers(std::int64_t length = 0) const {
     return slices.at(length);
   }
@@ -37,18 +40,21 @@ struct replayed_stage {
   bool over() const { return next == todo.size(); }
   const measured_action& now() const { return todo[next]; }
 
-  /// The parameters that the sample at hand reads.
-  /// \throws std::logic_error if there is no such version
+  /// The parameters that the current action reads.
+  /// \throws std::logic_error if that version does not exist
   const bucket_values& parameters() const;
 
-  /// Goes on to the next sample, and drops the versions that nothing to come reads.
+  /// Moves to the next action, and drops the versions that no later action reads; the
+  /// newest version stays.
   void advance();
 
-  /// The update at hand has been made.
+  /// To be called when the current action, an update, is done: moves on, with an empty
+  /// sum.
   void end_update();
 
-  /// Why it cannot go on, where nobody can, or what it has left behind at its end;
-  /// empty if all is well.
+  /// Returns the reason why the replay of this stage is incomplete, when no stage can
+  /// continue: a missing input, or gradients without an update. Empty if the replay is
+  /// complete.
   std::string trouble() const;
 };
 

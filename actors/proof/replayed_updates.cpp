@@ -13,7 +13,8 @@ namespace troupe {
 
 namespace {
 
-/// \throws std::logic_error if the record's update cannot follow what was done before
+/// \throws std::logic_error if the stage's recorded update cannot follow the actions
+/// done before
 void check(const replayed_stage& stage) {
   const auto& update = stage.now();
   const int newest = stage.versions.rbegin()->first;
@@ -65,7 +66,8 @@ replayed_stage& replayed_updates::at(int pipeline, int stage) const {
   return stages_[static_cast<std::size_t>(pipeline * plan_.dims.stages + stage)];
 }
 
-/// Those who must all have come to this update before it is made.
+/// Returns the stages that take part in this update, if all have reached the update;
+/// else an empty list.
 std::vector<replayed_stage*>
 replayed_updates::meeting(const replayed_stage& stage) const {
   const auto& by = plan_.work->optimizer;
@@ -90,7 +92,8 @@ bool replayed_updates::are_tied(int stage, int other) const {
   return has_copy(stage) && has_copy(other);
 }
 
-/// The head's sum plus the embedding's, into both.
+/// Adds the gradient sums of the head and of the embedding, and stores the result in
+/// both.
 void replayed_updates::add_tied() {
   const auto &head = tied_.front(), &embedding = tied_.back();
   auto &of_head = at(0, head.stage).sum[head.bucket],
@@ -103,8 +106,8 @@ void replayed_updates::add_tied() {
   }
 }
 
-/// Adds the squares of a stage's sum, where there is clipping, to those of others: a
-/// parameter after another, as the norm's bits depend on the order.
+/// If gradients are clipped, adds the squares of a stage's sum to `to`. Parameters are
+/// added one after another, as the norm's bits depend on the order.
 void replayed_updates::add_squares(const replayed_stage& stage, double& to) const {
   const auto s = static_cast<std::size_t>(stage.where.stage);
   if (plan_.work->optimizer.clip > 0)
@@ -124,7 +127,7 @@ bool replayed_updates::make(replayed_stage& stage) {
   const auto all = meeting(stage);
   if (all.empty())
     return false;
-  std::map<int, std::int64_t> samples; // by stage, over replicas
+  std::map<int, std::int64_t> samples; // by stage, summed over replicas
   for (const auto* one : all) {
     check(*one);
     samples[one->where.stage] += one->samples;
@@ -164,7 +167,7 @@ void replayed_updates::make_version(int s, int version, std::int64_t samples,
     at(r, s).versions[version] = next;
 }
 
-/// Into the stage of the first pipeline.
+/// Sums the gradients of all replicas into the stage of the first pipeline.
 void replayed_updates::add_replicas(int s) {
   if (plan_.shares_out(shared_out::gradients)) {
     add_microbatches(s);
@@ -181,8 +184,9 @@ void replayed_updates::add_replicas(int s) {
   }
 }
 
-/// Sums each microbatch over data replicas, and then microbatches: for each direction,
-/// in its stage of the first data replica; nothing is left in those of the others.
+/// Sums each microbatch's gradients over data replicas, and then over microbatches. The
+/// sum of each direction is stored in that direction's stage of the first data replica.
+/// Gradients by microbatch are cleared in all replicas.
 void replayed_updates::add_microbatches(int s) {
   for (int r = 0; r < directions(); ++r) {
     auto& stage = at(r, s);
@@ -209,9 +213,10 @@ void replayed_updates::add_directions(int s) {
         to[b][i] += at(r, s).sum[b][i];
 }
 
-/// Pushes the updates of all that have met, of one data replica.
+/// Pushes the updates of all stages in `all` to the exchanges. \pre the stages are of
+/// one data replica, and all have reached the update
 void replayed_updates::push(const std::vector<replayed_stage*>& all) {
-  std::map<int, std::int64_t> samples; // by stage, over directions
+  std::map<int, std::int64_t> samples; // by stage, summed over directions
   for (const auto* stage : all) {
     check(*stage);
     samples[stage->where.stage] += stage->samples;
@@ -231,7 +236,8 @@ void replayed_updates::push(const std::vector<replayed_stage*>& all) {
                                                  at(first, s).sum);
 }
 
-/// An update of one data replica alone.
+/// Makes an update with the gradients of one data replica. Returns false if the history
+/// has accesses of other data replicas first.
 bool replayed_updates::make_alone(replayed_stage& stage) {
   const int d = stage.where.data, makes = stage.now().version;
   auto& exchange = exchanges_[static_cast<std::size_t>(stage.where.stage)];

@@ -10,25 +10,29 @@
 
 namespace troupe {
 
-/// The updates of a replay: who must have come to one before it is made, what it sums,
-/// and the versions that it makes.
+/// The updates of a replay. An update waits until all stages that take part have
+/// reached the update; then this class sums the gradients and makes the next
+/// versions.
 class replayed_updates {
 public:
-  /// \param stages of pipeline 0, then of 1; outlive it
-  /// \param accesses to parameters that data replicas update one by one
-  /// \param on what common updates are computed on \param witness may be null
+  /// \param plan,stages,on,witness outlive the object
+  /// \param stages first all stages of pipeline 0, then of pipeline 1, and so on
+  /// \param accesses order of accesses to parameters that data replicas update singly
+  /// \param on stream for updates that all data replicas make together
+  /// \param witness is called at each such update; may be null
   replayed_updates(const run_plan& plan, std::vector<replayed_stage>& stages,
                    const shared_history& accesses, stream& on, update_witness* witness);
 
-  /// Makes the update that a stage stands at, for all who have a part in it; false if
-  /// they have not all come to it.
-  /// \throws std::logic_error if it cannot have happened
+  /// Makes the update that is the stage's current action, for all stages that share in
+  /// the update. Returns false if one of these stages has not reached the update.
+  /// \throws std::logic_error if no run can have made the update
   bool make(replayed_stage& stage);
 
-  /// What is left that nobody does; empty if all is well.
+  /// Returns a sentence on recorded accesses that no update of the replay has made;
+  /// empty if none are left.
   std::string trouble() const;
 
-  /// The parameters of a stage in the end.
+  /// The final parameters of a stage.
   const bucket_values& last(int stage) const;
 
 private:
@@ -53,16 +57,18 @@ private:
   stream& on_;
   update_witness* witness_;
   memory_account account_;
-  /// Where a copy of a tied matrix stands.
+  /// The position of a copy of a tied matrix.
   struct copy_of_tied {
     int stage;
     std::size_t bucket;
     std::int64_t offset;
   };
-  std::vector<copy_of_tied> tied_; // the head's, then the embedding's; empty if untied
-  std::vector<gradient_buckets> buckets_;   // a stage each
-  std::vector<optimizer> optimizers_;       // likewise
-  std::deque<replayed_exchange> exchanges_; // likewise, if updates are not common
+  std::vector<copy_of_tied>
+    tied_; // first the head's, then the embedding's; empty if untied
+  std::vector<gradient_buckets> buckets_; // by stage
+  std::vector<optimizer> optimizers_;     // by stage
+  std::deque<replayed_exchange>
+    exchanges_; // by stage, if each data replica has its own updates
 };
 
 } // namespace troupe

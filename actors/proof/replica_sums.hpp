@@ -9,21 +9,26 @@
 
 namespace troupe {
 
-/// Sums n values of all pipelines' arrays into the first, in the order in which a run
-/// of this plan does: the directions of each data replica, then those by its exchange.
+/// Sums arrays of n values, one of each pipeline, into the first array, in the order of
+/// a run of this plan. First the directions of each data replica are summed, then the
+/// data replicas in the order of the plan's exchange.
+/// \param arrays by pipeline;
+/// directions of a data replica are adjacent
 void sum_replicas(const run_plan& plan, const std::vector<float*>& arrays,
                   std::int64_t n);
 
-/// The same of the data replicas of one direction, in the exchange's order.
+/// Sums arrays of n values, one of each data replica, into the first array, in the
+/// order of the plan's exchange.
 void sum_data_replicas(const run_plan& plan, const std::vector<float*>& arrays,
                        std::int64_t n);
 
-/// The buckets that a run sums a layer's gradients in: its own, or where it has experts
-/// that of the layer without them and one of each expert. For a norm, data replica
-/// after data replica measures what no other one has measured. \pre plan.work
+/// Returns the buckets in which a run sums a layer's gradients. A layer has one bucket;
+/// a layer with experts has a bucket without the experts, and one for each expert. For
+/// a norm, each data replica in turn measures the values that no other one has
+/// measured. \pre plan.work
 std::vector<gradient_bucket> summed_buckets(const run_plan& plan, std::size_t layer);
 
-/// The same of the layers of a stage. \pre plan.work
+/// Returns the buckets of all layers of a stage. \pre plan.work
 gradient_buckets gradient_buckets_of(const run_plan& plan, int stage);
 
 } // namespace troupe

@@ -17,14 +17,14 @@ double norm_of(std::span<const float> values) {
   return std::sqrt(sum);
 }
 
-/// The norm of a difference, and where it is largest.
+/// The norm of the difference of two arrays, and the index of the largest difference.
 struct apart {
   apart(const float* a, const float* b, std::int64_t n) {
     double most = -1;
     for (std::int64_t i = 0; i < n; ++i) {
       const double d = std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i]));
       norm += d * d;
-      if (!(d <= most)) { // or it is NaN
+      if (!(d <= most)) { // also true for NaN
         most = d;
         where = i;
       }
@@ -58,7 +58,8 @@ void step_judge::note(const std::string& trouble) {
     trouble_ = trouble;
 }
 
-/// What the run had then; null, with a note, if it never made that version.
+/// Returns the run's parameters and gradients of a version. If the run lacks the
+/// version or one of its layers, notes an error and returns null.
 const kept_version* step_judge::run_of(int version) {
   const auto v = static_cast<std::size_t>(version);
   if (v > result_.versions.size()) {
@@ -115,7 +116,8 @@ void step_judge::judge_gradients(int version, std::size_t layer, const parameter
          + ", " + short_number(ratio) + " times as far as rounding goes");
 }
 
-/// What the run had of a layer in a version, also in the first.
+/// Returns the run's parameters of a layer in a version; version 0 has the initial
+/// values.
 std::vector<float> step_judge::parameters_of(int version, std::size_t layer) const {
   if (version > 0)
     return result_.versions[static_cast<std::size_t>(version) - 1].parameters[layer];
@@ -143,8 +145,8 @@ void step_judge::made(int stage, int version, const std::vector<float*>& paramet
 void step_judge::judge_parameters(int version, std::size_t layer, const parameter& p,
                                   const float* run, const float* loop,
                                   const float* before) {
-  // The last bits of a norm that tensor shards sum scale the step, and what it makes is
-  // rounded.
+  // Tensor shards sum the norm in another order. The norm's last bits scale the step,
+  // and the resulting parameters are rounded.
   constexpr double of_step = 1e-6, of_value = 1.2e-7;
   const apart difference{run, loop, p.values()};
   if (difference.norm == 0)

@@ -10,35 +10,36 @@
 
 namespace troupe {
 
-/// Whether a run sums in another order than any plain loop: what tensor shards sum, and
+/// Whether a run sums in another order than any plain loop. Tensor shards do, and so do
 /// experts that serve several data replicas.
 bool sums_elsewhere(const run_plan& plan);
 
-/// Judges such a run update by update. Rounding differs and grows with every update, so
-/// a loop goes on from what the run had: at each update its gradients must be near the
-/// run's, and what it makes of the run's gradients must be the run's next version.
+/// Checks such a run update by update, against a loop over the same microbatches.
+/// Rounding errors differ and grow with every update, so the loop takes over the run's
+/// values at each update. The loop's gradients must be near the run's gradients. The
+/// loop's update of the run's gradients must give the run's next version.
 ///
-/// Near: a tensor's difference is at most `tolerance` of its norm, or of a hundredth of
-/// the stage's norm. Some gradients are only rounding: softmax ignores a key's bias.
-/// Dropping or doubling any part of a sum is far more. Of the run's gradients the
-/// optimizer makes the same bits, except that tensor shards sum norms of clipping in
-/// another order.
+/// Near means: a tensor's difference is at most the tolerance times its norm, or times
+/// a hundredth of the stage's norm. Some gradients are nothing but rounding: softmax
+/// ignores a key's bias. An error that drops or doubles part of a sum is far larger.
+/// The optimizer gives the same bits from the same gradients. One exception: tensor
+/// shards sum the norm for clipping in another order.
 class step_judge : public update_witness {
 public:
   static constexpr double tolerance = 2e-5;
 
-  /// Where values are stored as bf16: what differs by a rounding of fp32 may be rounded
-  /// to the other of two neighbours, 2^-8 apart, and all layers that follow round what
-  /// comes of that again. Of 1500 runs of small networks the farthest differed by
-  /// 2.5e-3, and large ones may by more. What is wrong is far off: where shards forget
-  /// a sum no run of 120 was between 1e-3 and this bound.
+  /// The tolerance where values are stored as bf16. Two values that differ by a
+  /// rounding of fp32 may round to two neighbours in bf16, 2^-8 apart, and all later
+  /// layers round the results again. Of 1500 runs of small networks the largest
+  /// difference was 2.5e-3; large networks may differ more. Errors are far larger:
+  /// where shards dropped a sum, no run of 120 was between 1e-3 and this bound.
   static constexpr double tolerance_of_bf16 = 0x1p-7;
 
-  /// Where a GPU's products round fp32 to tf32, the same happens to operands alone, and
-  /// neighbours are 2^-11 apart.
+  /// The tolerance where a GPU's products round fp32 to tf32. The same happens to
+  /// operands alone, and neighbours are 2^-11 apart.
   static constexpr double tolerance_of_tf32 = 2.5e-4;
 
-  /// \pre the plan keeps versions; both outlive it
+  /// \param plan,result outlive the object \pre the plan keeps versions
   step_judge(const run_plan& plan, const run_result& result)
     : plan_(plan), result_(result), allowed_(tolerance_for(plan)) {
     // nop
@@ -53,7 +54,9 @@ public:
   void summed(int stage, int version, const std::vector<float*>& gradients) override;
   void made(int stage, int version, const std::vector<float*>& parameters) override;
 
-  /// What it found in a loop with these results.
+  /// Returns the proof, after a loop that called this witness at each update.
+  /// \param name of the proof
+  /// \param loop the loop's results
   proof judged(const std::string& name, const trained& loop);
 
 private:
@@ -68,9 +71,9 @@ private:
 
   const run_plan& plan_;
   const run_result& result_;
-  double allowed_;      // of a norm
-  std::string trouble_; // the first
-  double furthest_ = 0; // gradients were apart, of what is allowed 1
+  double allowed_;      // largest difference, as a fraction of a norm
+  std::string trouble_; // the first one found
+  double furthest_ = 0; // largest ratio of a gradient's difference to the allowed one
 };
 
 } // namespace troupe
