@@ -71,10 +71,10 @@ public:
     }
   }
 
-  /// Returns the pieces, with shares of the action's cost. The whole action costs `all`
-  /// forwards. A pass through all layers costs `of_pass` forwards; pieces that
-  /// recompute cost their part of one forward. An action never ends with a meeting: a
-  /// piece without cost follows the last one.
+  /// Returns the pieces, with shares of the action's cost. The whole action costs
+  /// `total_forwards` forwards. A pass through all layers costs `pass_forwards`; pieces
+  /// that recompute cost their part of one forward. An action never ends with a
+  /// meeting: a piece without cost follows the last one.
   pass_pieces<float> made(double all, double of_pass = 1) && {
     for (auto& piece : made_)
       piece.share *= (piece.recomputes ? 1 : of_pass) / all;

@@ -68,7 +68,7 @@ struct stage_state {
 /// and activations, and computes each action that the scheduler grants. Activations go
 /// to the next stage and gradients to the previous one.
 /// \param saver null if the stage has nothing to save
-/// \param edges peer channels to neighbours; empty where messages carry the payload
+/// \param channels peer channels to neighbours; empty where messages carry the payload
 stage_actor::behavior_type stage(stage_actor::stateful_pointer<stage_state> self,
                                  props shared, performer_devices devices,
                                  position where, std::shared_ptr<stage_work> work,

@@ -29,7 +29,7 @@ void exchange(communicator& by, transfer::way how, int other, const buffer& payl
 
 /// Enqueues a work on the group's device.
 /// \param failed called with the error if the work or the communicator fails
-/// \param over called when the work has ended without error; may be empty
+/// \param on_complete called when the work has ended without error; may be empty
 void enqueue(const gpu_group& on, work what, const stage_edges::failure_teller& failed,
              std::function<void()> over = {}) {
   on.launches->enqueue(

@@ -73,8 +73,9 @@ public:
   }
 
   /// Enqueues the GPU's send of the payload.
-  /// \param called gets the call to send to the neighbour, on the device's thread, once
-  /// the send is launched \pre gives()
+  /// \param on_call gets the call to send to the neighbour, on the device's thread,
+  /// once the send is launched
+  /// \pre can_send()
   template <class Message>
   void give(Message what, teller<Message> called);
 
@@ -82,7 +83,8 @@ public:
   void check() const;
 
   /// Enqueues the GPU's receive of the payload that a call announces.
-  /// \param there gets the message with payload for the stage, on the device's thread
+  /// \param on_received gets the message with payload for the stage, on the device's
+  /// thread
   /// \throws std::logic_error if the call is not the next one, or no channel exists
   template <class Message>
   void take(const Message& call, teller<Message> there);

@@ -24,8 +24,9 @@ struct aged_version {
 class stage_copies {
 public:
   /// \param state the optimizer shard's state
-  /// \param who whether the first holder of a value copies the value, or every holder
-  /// \param room number and size of the copies' buffers, allocated from `account`
+  /// \param saved_by whether the first holder of a value copies the value, or every
+  /// holder
+  /// \param bound number and size of the copies' buffers, allocated from `account`
   stage_copies(const run_plan& plan, position where,
                std::shared_ptr<const optimizer> state, savers who,
                const copies_bound& room, memory_account& account);

@@ -33,7 +33,8 @@ struct boundary {
 class stage_tensors : public stage_work {
 public:
   /// \param memory accounts of the rank; outlives the stage
-  /// \param on stream of the rank's device, on which passes run; outlives the stage
+  /// \param compute_stream stream of the rank's device, on which passes run; outlives
+  /// the stage
   /// \param below,above connections with the previous and the next stage
   stage_tensors(const run_plan& plan, position where, rank_memory& memory, stream& on,
                 boundary below, boundary above);

@@ -29,7 +29,7 @@ struct forward_report {
 /// versions are copied and reported here too.
 class stage_updates {
 public:
-  /// \param plan,port,work,meetings,books outlive the object
+  /// \param plan,port,work,meetings,ledger outlive the object
   stage_updates(const run_plan& plan, position where, stage_port& port,
                 stage_work& work, stage_meetings& meetings, stage_ledger& books);
 

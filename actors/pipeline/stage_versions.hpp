@@ -32,7 +32,7 @@ std::vector<buffer> acquire(const bucket_pools& pools);
 /// section 3.1, keep one fp32 master copy).
 class stage_versions {
 public:
-  /// \param on stream of the stage's device; outlives the versions
+  /// \param compute_stream stream of the stage's device; outlives the versions
   /// \param sizes,memory number, sizes and memory accounts of the pools
   stage_versions(const run_plan& plan, position where, const stage_pools& sizes,
                  rank_memory& memory, stream& on);

@@ -26,7 +26,7 @@ struct proof {
   bool fails() const { return what == verdict::fails; }
 };
 
-/// Returns a proof that holds if `wrong` is empty.
+/// Returns a proof that holds if `deviation` is empty.
 /// \param praise the detail of a proof that holds
 proof judged(const std::string& name, const std::string& wrong,
              const std::string& praise);

@@ -29,12 +29,12 @@ bool can_be_replayed(const run_plan& plan);
 ///   formula gives the same bits.
 ///
 /// Equal means equal to the bit, unless the run sums in another order than one device.
-/// Then loops follow the run update by update (step_judge). Where each data replica has
-/// its own updates, the replay repeats the order of updates in each share of the
+/// Then loops follow the run update by update (step_validator). Where each data replica
+/// has its own updates, the replay repeats the order of updates in each share of the
 /// parameters. This order is also checked against the bound on staleness.
 ///
-/// \param by the published rule of the schedule that the user asked for; absent where
-/// none is published
+/// \param paper_rule the published rule of the schedule that the user asked for; absent
+/// where none is published
 /// \pre keep_for_proofs(plan), and the run has finished; can_be_replayed(plan)
 std::vector<proof> prove(const run_plan& plan, const run_result& result,
                          const std::optional<published::rule>& by);

@@ -136,7 +136,7 @@ private:
   }
 
   /// Adds the input of an action that a neighbour sends. The stage's own outputs are
-  /// added in take(), when the stage runs the action.
+  /// added in apply(), when the stage runs the action.
   void expect(op what, int n) {
     const auto* const made = maker_of(what, n);
     if (made == nullptr || (what == op::backward && last_))

@@ -213,8 +213,8 @@ void replayed_updates::add_directions(int s) {
         to[b][i] += at(r, s).sum[b][i];
 }
 
-/// Pushes the updates of all stages in `all` to the exchanges. \pre the stages are of
-/// one data replica, and all have reached the update
+/// Pushes the updates of all stages in `participants` to the exchanges. \pre the stages
+/// are of one data replica, and all have reached the update
 void replayed_updates::push(const std::vector<replayed_stage*>& all) {
   std::map<int, std::int64_t> samples; // by stage, summed over directions
   for (const auto* stage : all) {

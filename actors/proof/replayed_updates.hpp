@@ -15,10 +15,10 @@ namespace troupe {
 /// versions.
 class replayed_updates {
 public:
-  /// \param plan,stages,on,witness outlive the object
+  /// \param plan,stages,compute_stream,witness outlive the object
   /// \param stages first all stages of pipeline 0, then of pipeline 1, and so on
   /// \param accesses order of accesses to parameters that data replicas update singly
-  /// \param on stream for updates that all data replicas make together
+  /// \param compute_stream stream for updates that all data replicas make together
   /// \param witness is called at each such update; may be null
   replayed_updates(const run_plan& plan, std::vector<replayed_stage>& stages,
                    const shared_history& accesses, stream& on, update_witness* witness);
