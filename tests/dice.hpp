@@ -3,14 +3,14 @@
 
 #include <random>
 
-/// Random choices that are the same for a seed.
+/// Random choices for tests: the same sequence for the same seed.
 class dice {
 public:
   explicit dice(unsigned seed) : engine_(seed) {
     // nop
   }
 
-  /// From `least` to `most`, both among them.
+  /// A random integer from `least` to `most`, both included.
   int number(int least, int most) {
     return std::uniform_int_distribution<int>{least, most}(engine_);
   }

@@ -5,7 +5,8 @@
 
 namespace troupe {
 
-/// While it lives no file can grow beyond so many bytes; to try is a signal.
+/// Limits the size of files to `bytes` bytes during the object's lifetime. A write
+/// beyond the limit raises SIGXFSZ.
 class file_size_limit {
 public:
   explicit file_size_limit(rlim_t bytes) {

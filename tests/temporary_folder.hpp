@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <string>
 
-/// A folder that is gone when the test ends.
+/// A new folder for a test; the destructor removes the folder.
 class temporary_folder {
 public:
   temporary_folder() {

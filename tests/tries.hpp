@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Builds with sanitizers are many times slower, and try some of many similar cases.
+// A choice of cases for builds with sanitizers. Such builds are many times slower, and
+// run only some of many similar cases.
 #pragma once
 
 #include <cstddef>
@@ -11,9 +12,10 @@
 
 namespace troupe::tests {
 
-/// Whether a test tries a case: always; under sanitizers if one of the values that make
-/// it is new in its place, and else one in `one_in`.
-/// \param file and \param line of the call, each of which counts its own cases
+/// Whether a test runs a case. Without sanitizers always. With sanitizers, if one of
+/// the case's values is new at that position, and else one case in `one_in`.
+/// \param file and
+/// \param line of the call; each call counts its own cases
 inline bool tries([[maybe_unused]] int one_in,
                   [[maybe_unused]] std::initializer_list<std::string> values,
                   [[maybe_unused]] const char* file = __builtin_FILE(),

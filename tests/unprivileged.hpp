@@ -3,8 +3,8 @@
 
 #include <unistd.h>
 
-/// While it lives a test that root runs has no more rights than anybody; others have
-/// none to lose.
+/// Drops root's rights during the object's lifetime: a test that root runs then acts as
+/// an ordinary user. Other users' rights stay.
 class unprivileged {
 public:
   unprivileged() : was_(geteuid()) {

@@ -8,12 +8,13 @@
 #include <string>
 #include <vector>
 
-/// Configurations of runs at random, as somebody would type them behind `verify`: tiny
-/// models, but every kind of mesh, schedule, exchange, optimizer and clock. What does
-/// not go together is chosen by one in twenty, who may be refused for it.
+/// A random configuration of a run, as a user would type it after `verify`. Models are
+/// tiny, but every kind of mesh, schedule, exchange, optimizer and clock occurs. One in
+/// twenty configurations combines options without regard to validity, and may be
+/// refused.
 class random_configuration {
 public:
-  /// \param number of the configuration among those of a seed
+  /// \param number of the configuration among the configurations of a seed
   random_configuration(std::uint64_t seed, std::uint64_t number) {
     std::seed_seq both{seed, number};
     random_.seed(both);
@@ -31,10 +32,10 @@ public:
     say("--quiet");
   }
 
-  /// What stands behind `verify`.
+  /// The words after `verify` on the command line.
   const std::vector<std::string>& words() const { return words_; }
 
-  // The run of the schedule, without what its optimizer has of its own.
+  // The schedule of the run, without the optimizer's options.
   const std::string& schedule() const { return schedule_; }
   const std::map<std::string, std::string>& parameters() const { return parameters_; }
   int ranks() const { return stages_; }
@@ -42,7 +43,7 @@ public:
   int steps() const { return steps_; }
 
 private:
-  // -- chances: the same on every machine
+  // -- random numbers: the same on every machine
 
   int below(int n) { return static_cast<int>(random_() % static_cast<unsigned>(n)); }
   int from_to(int first, int last) { return first + below(last - first + 1); }
@@ -108,7 +109,7 @@ private:
   void choose_mesh() {
     stages_ = from_to(1, std::min(units_, 5));
     data_ = one_in(2) ? 1 : from_to(2, 5);
-    if (model_ == "moe" && one_in(2)) // the greatest that divides both
+    if (model_ == "moe" && one_in(2)) // the greatest common divisor
       for (int e = 1; e <= data_; ++e)
         if (careless_ || (data_ % e == 0 && experts_ % e == 0))
           expert_ = e;
@@ -129,8 +130,8 @@ private:
       say("--seq", length_);
   }
 
-  /// Exchanges that go with the mesh; rules that choose by what has arrived have no
-  /// common updates.
+  /// Chooses an exchange that fits the mesh. Local rules, which choose by arrivals,
+  /// have no common updates of all data replicas.
   void choose_exchange(bool local_rule) {
     std::vector<std::string> all{"naive",   "tree",  "ring",  "ring",
                                  "halving", "zero1", "zero1", "server"};
@@ -176,7 +177,7 @@ private:
       own_.push_back(key + "=" + value);
   }
 
-  /// Other numbers of stages a rank, and of pipelines, than usual.
+  /// Chooses other numbers of stages a rank, and of pipelines, than the default.
   void choose_places() {
     const int most = careless_ ? 5 : units_ / stages_;
     const bool loops = schedule_ == "interleaved" || schedule_ == "looped_bfs";
@@ -218,7 +219,7 @@ private:
     choose_recomputation();
   }
 
-  /// Sizes of microbatches, and lengths of their sequences.
+  /// Chooses sizes of microbatches, and lengths of sequences.
   void choose_unevenness(int microbatches) {
     std::string sizes, lengths;
     if (one_in(5)) {
@@ -248,7 +249,7 @@ private:
                          + (one_in(2) ? ",ahead" : ""));
   }
 
-  /// Units a stage, at least one each.
+  /// Chooses the number of units of each stage, at least one each.
   void choose_split() {
     const int stages = stages_ * stages_a_rank_;
     std::vector<int> sizes(static_cast<std::size_t>(stages), 1);
@@ -300,7 +301,8 @@ private:
     say("--lr-schedule", text);
   }
 
-  /// Where both ends of the matrix make common updates of all gradients.
+  /// May tie the matrices, if both ends of the tied matrix make common updates from all
+  /// gradients.
   void choose_tie() {
     const bool has_words = model_ == "gpt" || model_ == "moe";
     const bool together = schedule_ != "pipedream" && schedule_ != "ampnet"

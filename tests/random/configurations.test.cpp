@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Runs at random: whatever goes together has to be proved right, and what does not is
-// refused in a sentence. Any number of them from any seed: TROUPE_RANDOM=5000,7
+// Random runs. Every valid combination of options must be proved right, and every
+// invalid one must be refused with a sentence. The environment sets
+// the number of runs and the seed: TROUPE_RANDOM=5000,7
 
 #include "experiments/session/verification.hpp"
 #include "schedules/catalog/catalog.hpp"
@@ -36,7 +37,7 @@ outcome verified(const std::vector<std::string>& words) {
   });
 }
 
-/// The same run by a file that says what the schedule does; nothing of a local rule.
+/// Returns the same run with the schedule in a schedule file; empty for a local rule.
 std::vector<std::string> by_file(const random_configuration& all,
                                  const std::string& path) {
   const auto sch = find_schedule(all.schedule(), all.parameters());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Programs with words at random, in this process.
+// Runs programs with random words, in this process.
 #pragma once
 
 #include "experiments/session/program.hpp"
@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-/// The text of standard error while it lives.
+/// Captures the text of standard error during the object's lifetime.
 class heard {
 public:
   heard() : before_(std::cerr.rdbuf(text_.rdbuf())) {
@@ -33,7 +33,7 @@ struct outcome {
   std::string said;
 };
 
-/// What a program does with these words.
+/// Runs a program with such words, and returns the outcome.
 inline outcome performed(const troupe::program_about& about,
                          const std::vector<std::string>& words,
                          const std::function<int(troupe::options)>& body) {

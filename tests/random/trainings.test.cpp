@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Trainings at random go on from their checkpoints, are evaluated on their way and lose
-// nodes, and end with the bits of one that nothing befell. Of TROUPE_RANDOM=500,7 a
-// tenth is tried here.
+// Random trainings resume from checkpoints, are evaluated on the way, and lose nodes.
+// Each ends with the bits of an undisturbed training. With TROUPE_RANDOM=500,7 a tenth
+// of the 500 runs here.
 
 #include "actors/nodes/node_server.hpp"
 #include "experiments/session/node_links.hpp"
@@ -70,7 +70,7 @@ json run_in(const fs::path& results) {
   return json::parse(content_of(results))["runs"][0];
 }
 
-/// One configuration with its files, and how often it saves and evaluates.
+/// One configuration with files, and the steps between checkpoints and evaluations.
 struct random_training {
   random_training(std::uint64_t seed, std::uint64_t number)
     : configuration(seed, number),
@@ -101,11 +101,12 @@ struct random_training {
             at("r.json")};
   }
 
-  /// AMPNet lets what is in flight through before each checkpoint.
+  /// AMPNet finishes the microbatches in flight before each checkpoint.
   bool pauses() const { return configuration.schedule() == "ampnet"; }
   bool is_real() const { return std::ranges::count(typed, "real") > 0; }
 
-  /// Data replicas update parameters one by one, in the order in which they come.
+  /// Whether data replicas update the parameters singly, one after another, in the
+  /// order of arrival.
   bool updates_in_turns() const {
     return std::ranges::any_of(typed, [](const std::string& word) {
       return word.starts_with("server:") || word == "hogwild";
@@ -113,11 +114,11 @@ struct random_training {
   }
 
   /// Whether two runs have the same bits. In real time local rules follow the clock,
-  /// and so does the order of updates that come one by one.
+  /// and so does the order of single updates.
   bool repeats() const { return !is_real() || (!pauses() && !updates_in_turns()); }
 
-  /// Removes the last checkpoints. Returns the batches of the newest that is left; 0:
-  /// none.
+  /// Removes the last checkpoints. Returns the number of batches of the newest
+  /// remaining checkpoint; 0 if none remains.
   int forget_some() const {
     std::vector<int> batches;
     for (const auto& entry : fs::directory_iterator{at("c")})
@@ -138,7 +139,7 @@ struct random_training {
   words typed;
 };
 
-/// Losses by the samples that they are of, behind so many samples.
+/// Losses after so many samples, each with its number of samples.
 std::vector<std::pair<json, json>> losses_behind(const json& run,
                                                  std::int64_t samples) {
   std::vector<std::pair<json, json>> result;
@@ -148,7 +149,7 @@ std::vector<std::pair<json, json>> losses_behind(const json& run,
   return result;
 }
 
-/// Evaluations behind so many steps.
+/// Evaluations after so many steps.
 std::vector<json> evaluations_behind(const json& run, int steps) {
   std::vector<json> result;
   for (const auto& one : run["evaluations"])
@@ -157,7 +158,7 @@ std::vector<json> evaluations_behind(const json& run, int steps) {
   return result;
 }
 
-/// Nodes in threads of this process, which play what `train --nodes` asks of them.
+/// Nodes in threads of this process; each runs a part of `train --nodes`.
 class random_nodes {
 public:
   explicit random_nodes(int count)
@@ -190,13 +191,13 @@ public:
     return result;
   }
 
-  /// Ends a node, whatever it does.
+  /// Ends a node, whatever the node does.
   void lose(std::size_t index) {
     auto& one = *all_[index];
     one.stop = true;
     if (one.thread.joinable())
       one.thread.join();
-    one.server.reset(); // nobody listens there any more
+    one.server.reset(); // the port refuses connections now
   }
 
 private:
@@ -211,7 +212,7 @@ private:
   std::vector<std::unique_ptr<node>> all_;
 };
 
-/// Trains on nodes of which one is lost behind the first checkpoint.
+/// Trains on two nodes, and loses one node after the first checkpoint.
 outcome trained_with_a_loss(const random_training& one) {
   random_nodes nodes{2};
   std::atomic<bool> over{false};

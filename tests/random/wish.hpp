@@ -6,12 +6,13 @@
 #include <cstdint>
 #include <cstdlib>
 
-/// How many configurations are tried, and from which seed.
+/// The number of random configurations to test, and their seed.
 struct random_range {
   std::uint64_t number, seed;
 };
 
-/// The usual number from seed 1, or what TROUPE_RANDOM says: "NUMBER" or "NUMBER,SEED".
+/// The usual number from seed 1, or the range in TROUPE_RANDOM: "NUMBER" or
+/// "NUMBER,SEED".
 inline random_range wished(std::uint64_t usual) {
   random_range result{usual, 1};
   if (const auto* const wish = std::getenv("TROUPE_RANDOM")) {
