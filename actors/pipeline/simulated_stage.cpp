@@ -26,7 +26,8 @@ using kind = shard_collective<float>::kind;
 class simulated_pass {
 public:
   /// \param plan outlives the object
-  /// \param layers number of layers with separate pieces; 1 if no layer needs its own
+  /// \param layers number of layers with separate pieces; 1 if one piece may cover all
+  /// layers
   simulated_pass(const run_plan& plan, const pass_request& pass, bool has_experts,
                  int layers)
     : plan_(plan),

@@ -25,7 +25,7 @@ void stage_actor_port::demand() {
 }
 
 /// Sends a tensor to a neighbour: over a peer channel of the GPU if one exists, else as
-/// a message with its payload.
+/// a message with payload.
 template <class Message>
 void stage_actor_port::send_tensor(Message what) {
   const auto& header = what.header;
@@ -92,8 +92,8 @@ void stage_actor_port::send_back(gradient what) {
 }
 
 /// The returned function sends to the optimizer shard, and is callable on any thread.
-/// If the shard is on the stage's rank, the message takes no time; else it takes time
-/// on the network.
+/// If the shard is on the stage's rank, the message takes no time; else the message
+/// takes time on the network.
 stage_port::bucket_teller stage_actor_port::teller() {
   const auto from = me_.where;
   auto home = from;

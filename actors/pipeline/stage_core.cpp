@@ -261,7 +261,7 @@ void stage_core::ended(const mail::ended& e) {
 
 /// Sends a pass's output to the neighbour that needs the output, if any: activations to
 /// the next stage, gradients to the previous one.
-/// \param made the GPU work that writes the payload; null if the payload is complete
+/// \param writer the GPU work that writes the payload; null if the payload is complete
 void stage_core::send(const measured_action& pass, buffer payload,
                       std::shared_ptr<launched_end> made) {
   const auto& a = pass.what;

@@ -105,8 +105,8 @@ private:
   tensor_memory output_again_; // output of recomputations, never read
   bucket_shares shares_;
   bucket_extent has_parameters_, has_gradients_;
-  tensor_memory gathered_[2],
-    whole_gradients_[2]; // of two layers, by the layer's parity
+  // Arrays of two layers at once, indexed by the layer's parity.
+  tensor_memory gathered_[2], whole_gradients_[2];
   stage_versions versions_;
   bucket_pools sums_; // one buffer each
   std::vector<buffer> gradients_;

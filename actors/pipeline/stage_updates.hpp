@@ -121,8 +121,7 @@ private:
   measured_action update_{}; // the update under way, without times, or the last one
   bool ended_ = false; // the update has ended, and take_over() has not returned true
   std::optional<action> waits_; // update that begins after the copies under way
-  std::deque<std::function<void()>>
-    reports_; // of the device's copies under way, in order
+  std::deque<std::function<void()>> reports_; // of the device's copies, in order
 };
 
 } // namespace troupe

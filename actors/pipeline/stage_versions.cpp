@@ -58,8 +58,8 @@ stage_versions::stage_versions(const run_plan& plan, position where,
       fill(-older, plan, plan.work->earlier.older[static_cast<std::size_t>(older) - 1]);
 }
 
-/// Stores a version from `source`: of each bucket the stage's part of the layer, or its
-/// share of this part.
+/// Stores a version from `source`: of each bucket the stage's part of the layer, or a
+/// share of that part.
 /// \param number of the version; older versions than the first are negative
 void stage_versions::fill(int number, const run_plan& plan,
                           const weight_source& source) {
@@ -116,7 +116,7 @@ update_room stage_versions::make_room(const update_facts& update) {
   return room;
 }
 
-/// Returns the work that copies a version to its bf16 buffers. Passes that were planned
+/// Returns the work that copies a version to bf16 buffers. Passes that were planned
 /// before look up the new address when they run.
 std::function<void()> stage_versions::put_aside(int number, const held_version& old) {
   return [this, number, old] {

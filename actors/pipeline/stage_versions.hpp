@@ -84,12 +84,10 @@ private:
   stream& on_;
   bool older_are_rounded_;
   std::vector<layer_bucket> held_buckets_;
-  std::vector<std::int64_t> firsts_,
-    values_; // by bucket: first value held, and how many
+  std::vector<std::int64_t> firsts_, values_; // by bucket: first and number held
   bucket_pools whole_, rounded_, snapshots_;
   std::vector<tensor_memory> packed_rooms_;
-  std::vector<std::vector<int>>
-    packed_holds_; // versions of the packed copies, by bucket
+  std::vector<std::vector<int>> packed_holds_; // versions of copies, by bucket
   std::map<int, held_version> versions_;
 };
 

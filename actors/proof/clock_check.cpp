@@ -70,7 +70,7 @@ private:
   double update_ = 0; // floating-point operations of an update
 };
 
-/// Returns the first action whose recorded time differs from its modelled time, as a
+/// Returns the first action whose recorded time differs from the modelled time, as a
 /// sentence; empty if none does.
 std::string first_wrong_length(const stage_costs& costs, int stage,
                                const std::vector<published::recorded_action>& row) {
@@ -141,7 +141,7 @@ std::string first_wrong_choice(const run_plan& plan, const published::rule& by,
           .latency;
       };
     auto wrong = published::first_breach_of_ampnet(by, plan.dims, stages, times);
-    // The time of experts and servers is not the stage's alone, so it is not checked.
+    // The time of experts and servers is not the stage's alone, and is not checked.
     for (std::size_t s = 0;
          s < stages.size() && wrong.empty() && exact && !by_servers && !has_experts;
          ++s)

@@ -41,11 +41,11 @@ plain_plan plain_of(const run_plan& plan, const published::rule& by) {
   const auto dims = plan.dims;
   const int share = dims.microbatches / published::directions(by);
   result.update_every = published::minibatch(by, dims);
-  result.reads =
-    [dims, by, share](int stage, int k) { // k counts the first direction's microbatches
-      return *published::version_read(by, dims, stage,
-                                      k / share * dims.microbatches + k % share);
-    };
+  // k counts the microbatches of the first direction.
+  result.reads = [dims, by, share](int stage, int k) {
+    return *published::version_read(by, dims, stage,
+                                    k / share * dims.microbatches + k % share);
+  };
   return result;
 }
 

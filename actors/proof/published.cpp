@@ -165,8 +165,7 @@ std::optional<std::int64_t> slot(const rule& by, const shape& dims, op what, int
   };
   if (by.name == "interleaved") {
     const auto turn = forward ? s / p : v - 1 - s / p; // index among the rank's stages
-    const auto i =
-      m / p * v * p + turn * p + m % p; // index among the rank's forwards or backwards
+    const auto i = m / p * v * p + turn * p + m % p;   // index among the rank's passes
     const auto warm_up = 2 * (p - rank - 1) + (v - 1) * p;
     const auto at = !forward      ? warm_up + 2 * i + 1
                     : i < warm_up ? i

@@ -24,8 +24,7 @@ struct stage_books {
   std::map<int, flight> in_flight; ///< By microbatch.
   std::vector<int> summed;         ///< Microbatches summed since the last update.
   std::map<int, int> summed_read;  ///< Versions that the forwards of `summed` read.
-  std::optional<int>
-    recomputed; ///< Microbatch, from its recomputation to its backward.
+  std::optional<int> recomputed;   ///< Microbatch, from recomputation to backward.
 };
 
 /// Checks the row of one rank: all of its recorded actions, in order.

@@ -26,11 +26,10 @@ struct replayed_stage {
   std::vector<measured_action> todo;
   std::size_t next = 0;
   std::map<int, bucket_values> versions;
-  bucket_values sum; ///< Sum of gradients since the last update.
-  std::vector<bucket_values>
-    by_microbatch;          ///< Gradients, where replicas sum each microbatch.
-  int summed = 0;           ///< Number of microbatches in the sum.
-  std::int64_t samples = 0; ///< Number of samples in the sum.
+  bucket_values sum;                        ///< Sum of gradients since the last update.
+  std::vector<bucket_values> by_microbatch; ///< Gradients of each microbatch (ZeRO).
+  int summed = 0;                           ///< Number of microbatches in the sum.
+  std::int64_t samples = 0;                 ///< Number of samples in the sum.
 
   /// The stage's layers for sequences of `length` tokens; 0: the network's own length.
   const slice<float>& layers(std::int64_t length = 0) const {

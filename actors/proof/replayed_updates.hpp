@@ -63,12 +63,10 @@ private:
     std::size_t bucket;
     std::int64_t offset;
   };
-  std::vector<copy_of_tied>
-    tied_; // first the head's, then the embedding's; empty if untied
-  std::vector<gradient_buckets> buckets_; // by stage
-  std::vector<optimizer> optimizers_;     // by stage
-  std::deque<replayed_exchange>
-    exchanges_; // by stage, if each data replica has its own updates
+  std::vector<copy_of_tied> tied_; // the head's, then the embedding's; empty if untied
+  std::vector<gradient_buckets> buckets_;   // by stage
+  std::vector<optimizer> optimizers_;       // by stage
+  std::deque<replayed_exchange> exchanges_; // by stage; empty if updates are common
 };
 
 } // namespace troupe
