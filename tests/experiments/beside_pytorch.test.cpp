@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// bench --beside pytorch where a script stands in for a python that has PyTorch: its
-// answers are known, so that rates and ratios are.
+// Tests `bench --beside pytorch`. A script takes the place of a Python with PyTorch.
+// The script's answers are known, so rates and ratios are known.
 
 #include "tests/experiments/run_program.hpp"
 
@@ -27,10 +27,10 @@ const std::string tiny =
   "--microbatches 8 --threads 2 ";
 constexpr double tokens_of_a_step = 16 * 4;
 
-/// Of V C + T C + L (12 C C + 13 C) + 2 C + C V.
+/// Number of parameters: V C + T C + L (12 C C + 13 C) + 2 C + C V.
 constexpr int parameters = 7 * 8 + 4 * 8 + 4 * (12 * 64 + 13 * 8) + 2 * 8 + 8 * 7;
 
-/// A python whose rounds take 1, 2, 4, 8 and 16 seconds a step, as it says.
+/// A script that reports rounds of 1, 2, 4, 8 and 16 seconds a step, as Python would.
 const std::string answers = R"(#!/bin/sh
 [ "$1" != -c ] || exit $((1 - HAS_TORCH))
 shift 2

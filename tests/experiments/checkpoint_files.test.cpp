@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The files of a checkpoint, by their definition and by nobody's code of ours; what is
-// wrong with them.
+// The files of a checkpoint, read by the format's definition without the project's
+// code, and the errors for damaged files.
 
 #include "actors/checkpoints/checkpoint_manifest.hpp"
 #include "kernels/checksum.hpp"
@@ -31,7 +31,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A manifest whose sum is right, whatever it says.
+/// A manifest with a correct checksum, whatever its content.
 std::string sealed(nlohmann::json manifest) {
   manifest.erase("xxh3");
   const auto text = manifest.dump();
@@ -41,7 +41,7 @@ std::string sealed(nlohmann::json manifest) {
   return manifest.dump();
 }
 
-/// A safetensors file, read by its definition.
+/// A safetensors file, read by the format's definition.
 struct raw_safetensors {
   explicit raw_safetensors(const fs::path& path) : bytes(content_of(path)) {
     std::uint64_t length = 0;
@@ -63,7 +63,7 @@ struct raw_safetensors {
   std::size_t data = 0;
 };
 
-/// Where the values of a manifest's tensor are in the whole parameter, row by row.
+/// Indices of a manifest tensor's values in the whole parameter, row by row.
 std::vector<std::size_t> places_of(const nlohmann::json& t) {
   std::size_t values = 1;
   for (const std::size_t dim : t["shape"])
@@ -100,7 +100,7 @@ TEST_CASE("a manifest says where the values of each file belong", "[programs]") 
   const raw_safetensors whole{folder.path() / "w.safetensors"};
   const auto here = folder.path() / "c/batch-2";
   const auto manifest = nlohmann::json::parse(content_of(here / "manifest.json"));
-  std::map<std::string, std::map<std::string, int>> known; // values, by array
+  std::map<std::string, std::map<std::string, int>> known; // number of values, by array
   for (const auto& file : manifest["files"]) {
     const raw_safetensors held{here / file["name"].get<std::string>()};
     REQUIRE(held.header.size() == file["tensors"].size() + 1); // __metadata__
@@ -118,7 +118,7 @@ TEST_CASE("a manifest says where the values of each file belong", "[programs]") 
           REQUIRE(values[i] == all.at(places[i]));
     }
   }
-  CHECK(known.size() == 3); // at the end nobody reads older versions
+  CHECK(known.size() == 3); // at the end no pass reads older versions
   for (const auto* const array : {"parameters", "moment-0", "moment-1"})
     for (const auto& [name, described] : whole.header.items())
       if (name != "__metadata__")
@@ -162,7 +162,7 @@ TEST_CASE("a checkpoint of which any bit is another is passed over", "[programs]
   for (int i = 0; i < 40; ++i)
     refused(
       static_cast<std::size_t>(random.number(0, static_cast<int>(good.size()) - 1)));
-  // Another count of updates could be right, were it not for the sum.
+  // Another number of updates would be valid, if the checksum did not differ.
   const auto updates = good.find("\"updates\"");
   for (auto at = good.find_first_of("0123456789", updates);
        at < good.find(']', updates); at = good.find_first_of("0123456789", at + 1))
@@ -192,7 +192,7 @@ TEST_CASE("manifests that say what cannot be are passed over", "[programs]") {
     CHECK(next.exit_code == 0);
     CHECK_THAT(next.err, ContainsSubstring("passed over: c/batch-4/manifest.json"));
   }
-  // Of a file's tensors, by their pointers.
+  // Changed values of a file's tensors, by JSON pointer.
   for (const auto& [key, value] :
        {other{"/shape/0", 6}, other{"/shape", {1 << 30, 1 << 30, 1 << 30}},
         other{"/shape", nlohmann::json::array()}, other{"/parameter", "nobody"},
@@ -230,7 +230,7 @@ TEST_CASE("manifests that say what cannot be are passed over", "[programs]") {
     auto deep = text;
     const auto end = deep.find(key) + std::string{key}.size();
     folder.write("c/batch-4/manifest.json",
-                 deep.replace(end - 1, 1, nested)); // in place of the number
+                 deep.replace(end - 1, 1, nested)); // replaces the number
     CHECK_THAT(run_program_in(folder, "checkpoint c").err, ContainsSubstring("nested"));
   }
   folder.write("c/batch-4/manifest.json", text);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is said of checkpoints that cannot be written: each reason once, then a count.
+// Messages for checkpoints that cannot be written: each reason once, then a count.
 
 #include "experiments/session/checkpoint_saver.hpp"
 
@@ -40,7 +40,7 @@ TEST_CASE("a reason that costs many checkpoints is told once, and then counted",
     CHECK_THAT(said[0], ContainsSubstring("/c"));
     fs::remove(folder.path() / "c");
     fs::create_directory(folder.path() / "c");
-    save(saver, 584, 585); // of no stages, which goes well
+    save(saver, 584, 585); // a checkpoint of no stages, which succeeds
     REQUIRE(said.size() == 2);
     CHECK_THAT(said[1], ContainsSubstring("582 more could not be written"));
     fs::remove_all(folder.path() / "c");

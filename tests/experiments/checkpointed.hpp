@@ -8,7 +8,7 @@
 #include <fstream>
 #include <string>
 
-/// Trainings with checkpoints, as a user types them.
+/// Options of trainings with checkpoints, as a user types the options.
 namespace checkpointed {
 
 inline const std::string tiny_model =
@@ -16,7 +16,7 @@ inline const std::string tiny_model =
   "--microbatches 4 --evaluate-samples 4 --quiet --json r.json ";
 inline const std::string saving = " --checkpoint c --checkpoint-every 2 --keep 9 ";
 
-/// Puts other bytes in the place of some of a file.
+/// Replaces some bytes of a file by other bytes.
 inline void flip(const std::filesystem::path& file, std::int64_t at) {
   std::fstream open{file, std::ios::binary | std::ios::in | std::ios::out};
   open.seekg(at);

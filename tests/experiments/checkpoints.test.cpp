@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Checkpoints as a user has them: what goes on from one, what is broken, what is
-// killed.
+// Checkpoints from a user's side: runs that resume from one, damaged checkpoints, and
+// runs that are killed.
 
 #include "tests/experiments/checkpointed.hpp"
 
@@ -29,7 +29,7 @@ TEST_CASE("a training goes on from a checkpoint to the file that it would have s
     "--schedule 1f1b --stages 2 --clip 0.5", "--schedule pipedream --stages 4",
     "--schedule 2bw --mesh data=2,pipe=2 --exchange zero1 --microbatches 8 --batch 18",
     "--schedule ampnet --stages 2 --clock virtual");
-  // The later --batch and --microbatches would be a second value.
+  // The later --batch and --microbatches would be second values of these options.
   auto common = tiny_model + how;
   if (common.find("--batch 18") != std::string::npos) {
     common.erase(common.find("--batch 9 "), 10);
@@ -199,7 +199,8 @@ TEST_CASE("a disk that is full costs the checkpoint alone", "[programs]") {
 
 TEST_CASE("a training that is killed leaves whole checkpoints", "[programs]") {
   temporary_folder folder;
-  // Of which the last two stay: the thirtieth may be gone before it is seen.
+  // Only the last two checkpoints stay. The thirtieth may be gone before the loop
+  // looks.
   const std::string late = "ls c 2>&1 | grep -qE '^batch-([3-9][0-9]|[0-9]{3,})$'";
   const auto ran = run_shell_in(
     folder, "train --steps 100000 --stages 2 --checkpoint c --checkpoint-every 1"
@@ -283,7 +284,7 @@ TEST_CASE("any whole checkpoint of a folder can be named", "[programs]") {
   CHECK(loss_of("c/batch-2") == loss_of("two.safetensors"));
   CHECK(loss_of("c/batch-2") != loss_of("c"));
 
-  // Those that are newer than the one that is named are not lost.
+  // Checkpoints that are newer than the named one are not overwritten.
   const auto replaces =
     run_program_in(folder, steps(3) + "--resume c/batch-2" + saving);
   CHECK(replaces.exit_code == 2);
@@ -295,7 +296,7 @@ TEST_CASE("any whole checkpoint of a folder can be named", "[programs]") {
   CHECK(run_program_in(folder, steps(5) + "--resume best").exit_code == 0);
   flip(folder.path() / "best/stage-0.safetensors", 300);
   const auto broken = run_program_in(folder, steps(5) + "--resume best");
-  CHECK(broken.exit_code == 2); // no other one is read
+  CHECK(broken.exit_code == 2); // no other checkpoint is read
   CHECK_THAT(broken.err, ContainsSubstring("best/stage-0.safetensors has changed"));
 }
 
@@ -321,7 +322,8 @@ TEST_CASE("one command starts a training, resumes it, and finds it complete",
   const std::string anew =
     "starts at the first step: there is no checkpoint in c yet\n";
   CHECK_THAT(first.out, ContainsSubstring(anew));
-  CHECK(first.out.find(anew) != first.out.rfind(anew)); // before the run, and its table
+  // The sentence comes before the run, and before the table.
+  CHECK(first.out.find(anew) != first.out.rfind(anew));
   CHECK(resumed_from().is_null());
   const auto whole = content_of(folder.path() / "w.safetensors");
 
@@ -350,7 +352,7 @@ TEST_CASE("one command starts a training, resumes it, and finds it complete",
   CHECK(unsaved.exit_code == 1);
   CHECK_THAT(unsaved.err, ContainsSubstring("--save w.safetensors is not there"));
 
-  // A folder without a whole checkpoint is no new start.
+  // A folder without a whole checkpoint is an error, and not a new start.
   for (const auto* const name : {"batch-2", "batch-4", "batch-6"})
     flip(folder.path() / "c" / name / "stage-0.safetensors", 300);
   const auto broken = run_program_in(folder, command);

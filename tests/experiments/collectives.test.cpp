@@ -56,7 +56,8 @@ TEST_CASE("where sums take time a ring beats a tree earlier", "[collectives]") {
   REQUIRE(found);
   CHECK(std::abs(found->measured - found->book) < 0.01 * found->book);
   const auto levels = std::log2(ranks);
-  // The tree sends twice, and adds once, what takes the ring (K - 1) / K of an array.
+  // At each level the tree sends an array twice and adds an array once. The ring does
+  // so with (K - 1) / K of an array in all.
   CHECK(
     std::abs(found->book
              - 2 * (ranks - 1 - levels) * 1e5 / (3 * (levels - (ranks - 1.0) / ranks)))

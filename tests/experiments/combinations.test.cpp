@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// docs/combinations.md: the programs accept each cell that is "yes", refuse each that
-// is "no", and need the options behind each "with".
+// Tests docs/combinations.md: the programs accept each cell that says "yes", refuse
+// each cell that says "no", and need the options after each "with".
 
 #include "actors/nodes/node_places.hpp"
 #include "experiments/options/command_line.hpp"
@@ -28,7 +28,7 @@ words words_of(const std::string& text) {
   return {std::istream_iterator<std::string>{from}, {}};
 }
 
-/// Options of a run: each once, the axes of --mesh put together.
+/// Options of a run: each option once, with the axes of --mesh in one value.
 class command {
 public:
   void add(const std::string& text) {
@@ -41,7 +41,7 @@ public:
         add_axes(value);
       else if (name.starts_with("--"))
         options_[name] = value;
-      else // behind the schedule
+      else // after the schedule
         schedule_ += (schedule_.find(':') == std::string::npos ? ":" : ",") + name;
     }
   }
@@ -76,7 +76,7 @@ private:
              {"--threads", "1"}, {"--steps", "1"}};
 };
 
-/// Why a run is refused before it begins; empty if it is not.
+/// Returns the error that refuses a run before its start; empty if the run is accepted.
 std::string refusal_of(const words& line) {
   static const program_about about{.name = "train",
                                    .description = "",
@@ -113,7 +113,7 @@ std::string refusal_of(const words& line) {
   return wrong;
 }
 
-/// All options in backticks of a cell.
+/// All options of a cell that stand in backticks.
 std::string quoted(const std::string& cell) {
   static const std::regex code{"`([^`]+)`"};
   std::string result;
@@ -127,8 +127,8 @@ words names_in(const std::string& cell) {
 }
 
 struct page {
-  std::map<std::string, std::string> features;                 ///< Options of each.
-  std::map<std::string, std::vector<documents::table>> tables; ///< Of each section.
+  std::map<std::string, std::string> features;                 ///< Options, by feature.
+  std::map<std::string, std::vector<documents::table>> tables; ///< Tables, by section.
 };
 
 page read_page() {
@@ -158,8 +158,9 @@ void check_cell(const std::string& cell, const command& asked) {
   CHECK(refusal_of(with.line()).empty());
 }
 
-/// Checks all cells of tables whose columns are features. \param set what a row's name
-/// adds to a command. Returns the names of the rows.
+/// Checks all cells of tables whose columns are features. Returns the names of the
+/// rows.
+/// \param set adds the options of a row's name to a command
 template <class Set>
 std::set<std::string> check_tables(const page& of, const std::string& section,
                                    const Set& set) {

@@ -24,7 +24,7 @@ const program_about training{
 struct answer {
   std::optional<options> read;
   int exit_code = 0;
-  std::string sentence; ///< On standard error.
+  std::string sentence; ///< Text on standard error.
 };
 
 answer read(const std::vector<std::string>& words) {
@@ -132,7 +132,7 @@ TEST_CASE("a file gives options line by line", "[command_line]") {
         == std::vector<std::string>{"gpipe", "ampnet:max_active_keys=8,lr=0.5"});
   CHECK(o->output.save == "a#\"b.safetensors");
   CHECK(o->output.quiet);
-  CHECK(o->optimizer.rate == 0.5); // the command line goes before it
+  CHECK(o->optimizer.rate == 0.5); // the command line takes precedence
   CHECK(o->run.clock == clock_kind::virtual_time);
   CHECK(o->output.config == file);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What fuzzing has found interesting in files and options, as it was found.
+// Inputs of interest that fuzzing has found, for files and options, as found.
 
 #include "tests/fuzz/manifest.hpp"
 #include "tests/fuzz/options.hpp"

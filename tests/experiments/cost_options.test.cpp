@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// --cost: what actions and messages take in virtual time.
+// Tests --cost: the time of actions and messages in virtual time.
 
 #include "experiments/options/cost_options.hpp"
 
@@ -48,7 +48,7 @@ TEST_CASE("a rank adds so many bytes a second beside its actions", "[cost_option
   CHECK(given.sum_rate == 4e8);
   CHECK(given.sizes.sums == 3);
   const auto cost = costs_of_sums(given.sum_rate);
-  CHECK(cost({.operations = 5}) == 50); // values of four bytes
+  CHECK(cost({.operations = 5}) == 50); // values have four bytes
   CHECK(cost({.operations = 0}) == 0);
 }
 

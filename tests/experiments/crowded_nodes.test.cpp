@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Nodes that have no place for a connection, or no threads.
+// Nodes without capacity for another connection, or without threads.
 
 #include "messaging/links/acceptor.hpp"
 #include "tests/experiments/started.hpp"
@@ -32,10 +32,10 @@ TEST_CASE("who asks a node that has no place left is told so", "[nodes]") {
                "closed after 30 s\n");
 }
 
-#ifndef TROUPE_SANITIZED // whose own threads need room
+#ifndef TROUPE_SANITIZED // sanitizers start threads of their own
 TEST_CASE("a node whose user may start few threads ends with a sentence", "[nodes]") {
   const temporary_folder folder;
-  // Root has no such limit.
+  // Root has no such limit of processes.
   const std::string user =
     geteuid() == 0 ? "setpriv --reuid 65534 --regid 65534 --clear-groups -- " : "";
   const auto allowed = GENERATE(1, 2, 4, 6, 8);

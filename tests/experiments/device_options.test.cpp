@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What --device says, on machines with GPUs and without.
+// Tests the messages of --device, on machines with and without GPUs.
 
 #include "experiments/options/run_options.hpp"
 #include "tests/experiments/tiny_options.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every command of README.md and docs runs: shortened where it trains for long, in a
-// folder for each document, in the document's order. Commands that do not run here are
-// listed with the reason; their programs know each of their options.
+// Every command of README.md and docs runs, in the document's order, in a folder for
+// each document. Long trainings are shortened. Commands that do not run here are listed
+// with the reason; the test checks that each program has each option of such a command.
 
 #include "tests/experiments/documents.hpp"
 #include "tests/experiments/run_program.hpp"
@@ -32,7 +32,7 @@ std::vector<fs::path> all_documents() {
   return result;
 }
 
-/// Documents whose commands run: with sanitizers, those of README.
+/// Documents whose commands run; with sanitizers README.md alone.
 std::vector<fs::path> run_documents() {
 #ifdef TROUPE_SANITIZED
   return {root / "README.md"};
@@ -74,7 +74,7 @@ std::string replaced(const std::string& text, const std::string& pattern,
   return std::regex_replace(text, std::regex{pattern}, by);
 }
 
-/// The number behind an option; 0: it is not there.
+/// The number after an option; 0 if the option is absent.
 long number_of(const std::string& command, const std::string& option) {
   std::smatch found;
   return std::regex_search(command, found, std::regex{option + " ([0-9]+)"})
@@ -82,7 +82,7 @@ long number_of(const std::string& command, const std::string& option) {
            : 0;
 }
 
-/// An option's number, at most so large.
+/// Returns the command with `instead` for an option's number above `most`.
 std::string limited(const std::string& command, const std::string& option, long most,
                     long instead) {
   return number_of(command, option) > most ? replaced(
@@ -90,7 +90,7 @@ std::string limited(const std::string& command, const std::string& option, long 
                                            : command;
 }
 
-/// A command that takes a moment where a document's takes minutes.
+/// Returns a shortened command: a moment of work, where the document's takes minutes.
 std::string shortened(std::string command) {
   const auto says = [&](const char* option) {
     return command.find(option) != std::string::npos;
@@ -125,7 +125,7 @@ std::string shortened(std::string command) {
   return limited(command, "--microbatches", 256, 32);
 }
 
-/// A folder with files that the documents' commands read.
+/// A folder with the files that the documents' commands read.
 struct workplace : temporary_folder {
   workplace() {
     const auto programs = fs::path{program_path("train")}.parent_path();
@@ -162,7 +162,7 @@ words options_of(const std::string& command) {
   return result;
 }
 
-/// The help of a program, all of it; empty if there is no such program.
+/// The full help of a program; empty if no such program exists.
 const std::string& help_of(const std::string& program) {
   static std::map<std::string, std::string> known;
   const auto [place, is_new] = known.try_emplace(program);
@@ -176,8 +176,8 @@ const std::string& help_of(const std::string& program) {
   return place->second;
 }
 
-/// Whether a command's program has all of its options. Words of the script itself are
-/// no programs.
+/// Checks that a command's program has all options of the command. Words of the script
+/// itself are not programs.
 void check_options(const std::string& command) {
   if (!command.starts_with("./troupe "))
     return;
@@ -194,7 +194,7 @@ void check_options(const std::string& command) {
   }
 }
 
-/// Whether documents.test.cpp runs it as it stands.
+/// Whether documents.test.cpp runs the command unchanged.
 bool runs_elsewhere(const std::string& command) {
   return command.starts_with("./troupe simulate ")
          && command.find("file:") == std::string::npos
@@ -219,7 +219,7 @@ std::set<std::string> simulated_elsewhere() {
 
 TEST_CASE("every command of the documents runs", "[documents]") {
   const auto elsewhere = simulated_elsewhere();
-  std::set<std::string> done; // of all documents
+  std::set<std::string> done; // commands of all documents
   int count = 0;
   for (const auto& document : run_documents()) {
     std::optional<workplace> folder;
@@ -229,7 +229,7 @@ TEST_CASE("every command of the documents runs", "[documents]") {
         check_options(command);
         continue;
       }
-      // What comes before in a document may make what a command reads.
+      // An earlier command of a document may write the files that a later one reads.
       const bool keeps = command.find("--save") != std::string::npos
                          || command.find("--checkpoint") != std::string::npos;
       if (elsewhere.contains(command) || (!keeps && !done.insert(command).second))

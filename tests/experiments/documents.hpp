@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The project's documents as tests read them: sections with commands, pictures and
-// tables.
+// Reads the project's documents for tests: sections with commands, pictures and tables.
 #pragma once
 
 #include <filesystem>
@@ -14,13 +13,13 @@ namespace documents {
 
 using row = std::vector<std::string>;
 
-/// What a command of a document is said to print.
+/// The output that a document shows for a command.
 struct picture {
-  std::string command; ///< Of the shell.
+  std::string command; ///< Command of the shell.
   std::vector<std::string> lines;
 };
 
-/// A command on a line of its own, and the paragraph before it.
+/// A command on a separate line, and the paragraph before that line.
 struct command {
   std::string text;
   std::string paragraph;
@@ -31,7 +30,7 @@ struct table {
   std::vector<row> rows;
 };
 
-/// What stands between two headings.
+/// The text between two headings.
 struct section {
   std::string name;
   std::vector<picture> pictures;
@@ -90,8 +89,8 @@ private:
     }
   }
 
-  /// A picture is what follows `$ ./troupe ..`, or a command within the sentence
-  /// before.
+  /// A picture is the text after `$ ./troupe ..`, or after a command within the
+  /// sentence before the fence.
   void fence(const std::string& line) {
     fenced_ = !fenced_;
     const auto begin = paragraph_.empty() ? last_ : paragraph_;
@@ -105,7 +104,7 @@ private:
   void read_fenced(const std::string& line) {
     if (line.starts_with("$ ")) {
       const bool goes_on = in_picture_ && here().pictures.back().lines.empty();
-      if (goes_on) // a command that prepares for the next one
+      if (goes_on) // this command prepares the next one
         here().pictures.back().command += "\n" + line.substr(2);
       else
         here().pictures.push_back({line.substr(2), {}});
@@ -130,9 +129,9 @@ private:
   bool fenced_ = false, in_picture_ = false, in_table_ = false;
 };
 
-/// All commands of a document, in order: on indented lines, in fences, and in backticks
-/// within a line. They begin with "./troupe" or "docs/", behind a prompt as "a$" or
-/// none; comments behind them are left out.
+/// Returns all commands of a document, in order: on indented lines, in fences, and in
+/// backticks within a line. A command begins with "./troupe" or "docs/", after a prompt
+/// such as "a$" or none. Comments after a command are left out.
 inline std::vector<std::string> commands_in(const std::filesystem::path& path) {
   static const std::regex line_of{
     "^(    )?([a-z]?\\$ )?((\\./troupe|docs/|mkdir)[a-z]* .*)$"};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The documents' numbers that depend on no clock of the wall are what their commands
-// print: pictures line by line, measured rows of tables cell by cell, and times and
-// percentages in the paragraph before a command.
+// Compares the documents' numbers with the output of the documents' commands, except
+// numbers that depend on wall time. Pictures are compared line by line, and measured
+// rows of tables cell by cell. Times and percentages are checked in the paragraph
+// before a command.
 
 #include "tests/experiments/documents.hpp"
 
@@ -39,7 +40,7 @@ std::vector<documents::section> all_sections() {
   return result;
 }
 
-/// A folder with a `troupe` that starts the programs that were built.
+/// A folder with a `troupe` script that starts the built programs.
 struct workplace : temporary_folder {
   workplace() {
     const auto programs = fs::path{program_path("train")}.parent_path();
@@ -49,7 +50,7 @@ struct workplace : temporary_folder {
   }
 };
 
-/// What a command prints, with its errors behind that; each is run once.
+/// The output of a command, followed by its errors. Each command runs once.
 const std::string& printed(const std::string& command) {
   static std::map<std::string, std::string> known;
   const auto [place, is_new] = known.try_emplace(command);
@@ -79,7 +80,7 @@ std::vector<std::string> lines_of(const std::string& text) {
   return result;
 }
 
-/// Whether a line is what is drawn; " ..." stands for the rest.
+/// Whether a line matches a drawn line; " ..." stands for the rest of a line.
 bool is_line(const std::string& drawn, const std::string& line) {
   constexpr std::string_view rest = " ...";
   return drawn.ends_with(rest)
@@ -87,7 +88,8 @@ bool is_line(const std::string& drawn, const std::string& line) {
            : line == drawn;
 }
 
-/// Whether all that is drawn is printed: parts between empty lines may lie apart.
+/// Whether the output contains all drawn lines. Parts between empty lines may lie apart
+/// in the output.
 bool has_lines(const std::string& output, const std::vector<std::string>& drawn) {
   const auto all = lines_of(output);
   for (auto begin = drawn.begin(); begin != drawn.end();) {
@@ -104,7 +106,7 @@ bool has_lines(const std::string& output, const std::vector<std::string>& drawn)
 
 // -- tables
 
-/// The results of a simulation, whether its command draws or not.
+/// The results of a simulation, whether the command draws a picture or not.
 json results_of(const std::string& command) {
   const auto text =
     printed(command.substr(0, command.find(" --print")) + " --quiet --json -");
@@ -114,7 +116,7 @@ json results_of(const std::string& command) {
   return results;
 }
 
-/// All that simulations of a section have measured.
+/// All results that a section's simulations have measured.
 std::vector<json> runs_of(const documents::section& part) {
   std::vector<json> result;
   const auto add = [&](const std::string& command) {
@@ -139,8 +141,8 @@ std::vector<double> numbers_in(const std::string& text) {
   return result;
 }
 
-/// Whether a cell's last number is a value, rounded to its digits. Cells say formulas
-/// first: "(M+S-1)(F+B) = 33".
+/// Whether a cell's last number is a value, rounded to the number's digits. Cells have
+/// formulas first: "(M+S-1)(F+B) = 33".
 bool is_rounded(const std::string& cell, double value) {
   static const std::regex last{"([0-9]+)(\\.([0-9]+))?[^0-9]*$"};
   std::smatch found;
@@ -151,7 +153,8 @@ bool is_rounded(const std::string& cell, double value) {
          <= 0.5 * std::pow(10, -digits) + 1e-9;
 }
 
-/// "4, 3, 2, 1" are all values; one number, "11/2" too, is the largest.
+/// Whether a cell agrees with values. "4, 3, 2, 1" lists all values; a single number,
+/// also "11/2", is the largest value.
 bool is_list(const std::string& cell, const std::vector<double>& values) {
   const auto plain = cell.substr(0, cell.find_first_of("/(o"));
   std::vector<double> said;
@@ -161,8 +164,8 @@ bool is_list(const std::string& cell, const std::vector<double>& values) {
   return said.size() == 1 ? said[0] == std::ranges::max(values) : said == values;
 }
 
-/// Whether a cell agrees with a run, by what its column is called; none: no number of a
-/// run stands there.
+/// Whether a cell agrees with a run, by the name of the cell's column. Absent if the
+/// column has no number of a run.
 std::optional<bool> agrees(const std::string& head, const std::string& cell,
                            const json& run) {
   const auto is = [&](const char* word) {
@@ -195,7 +198,7 @@ std::optional<bool> agrees(const std::string& head, const std::string& cell,
   return {};
 }
 
-/// The schedules that a row is called by, in backticks.
+/// The names of schedules in a row's first cell, in backticks.
 std::vector<std::string> names_in(const std::string& cell) {
   static const std::regex quoted{"`([^`]+)`"};
   std::vector<std::string> result;
@@ -204,7 +207,7 @@ std::vector<std::string> names_in(const std::string& cell) {
   return result;
 }
 
-/// A row says what was measured, and not a formula.
+/// Whether a row has measured numbers, and not a formula.
 bool is_measured(const documents::table& of, const documents::row& row) {
   const auto says = [](const std::string& cell, const char* word) {
     return cell.find(word) != std::string::npos;
@@ -216,7 +219,8 @@ bool is_measured(const documents::table& of, const documents::row& row) {
              && std::ranges::count(of.head, "placement") == 0);
 }
 
-/// A row of several schedules has a value of each in a cell, between commas.
+/// Returns one schedule's part of a row of several schedules: a cell has one value of
+/// each, separated by commas.
 documents::row part_of(const documents::row& row, std::size_t index,
                        std::size_t count) {
   documents::row result;
@@ -242,8 +246,8 @@ int cells_that_agree(const documents::row& head, const documents::row& row,
   return count;
 }
 
-/// Whether a row's name is a run's: its schedule with all parameters,
-/// "chimera:pairs=2", or its value of --recompute. An empty name is every run's.
+/// Whether a row's name is the name of a run: the schedule with all parameters,
+/// "chimera:pairs=2", or the value of --recompute. An empty name matches every run.
 bool is_named(const json& run, const std::string& name) {
   const std::string schedule = run["schedule"];
   std::string text = schedule;
@@ -254,7 +258,8 @@ bool is_named(const json& run, const std::string& name) {
          || name == "--recompute " + recompute;
 }
 
-/// How many cells are what one of the runs gave; 0: some differ in every run.
+/// Number of cells that agree with one of the runs; 0 if some cell differs in every
+/// run.
 int measured_cells(const documents::row& head, const documents::row& row,
                    const std::string& name, const std::vector<json>& runs) {
   int most = 0;
@@ -296,7 +301,7 @@ TEST_CASE("measured rows of the documents' tables are what their commands give",
         if (!runs)
           runs = runs_of(part);
         if (runs->empty())
-          continue; // of real time
+          continue; // a run in real time
         auto names = names_in(row[0]);
         if (names.empty())
           names.emplace_back();
@@ -314,8 +319,8 @@ TEST_CASE("measured rows of the documents' tables are what their commands give",
 
 TEST_CASE("tables of compare in the documents have the memory that compare measures",
           "[documents]") {
-  // schedule, samples/s, tokens/s, timing, makespan, idle, bubble, then what is the
-  // same on each machine: activations, MiB, versions, the largest staleness.
+  // schedule, samples/s, tokens/s, timing, makespan, idle, bubble; then numbers that
+  // are equal on all machines: activations, MiB, versions, the largest staleness.
   const auto cells_of = [](const std::string& text) {
     std::map<std::string, documents::row> result;
     for (const auto& line : lines_of(text)) {

@@ -18,7 +18,7 @@ const program_about training{
 
 using change = std::function<void(typed_options&)>;
 
-/// Why options are refused before anything is set up.
+/// Returns the error that refuses options before the setup; empty if none.
 std::string fault_of(const change& said, const program_about& about = training) {
   auto typed = about.defaults;
   said(typed);

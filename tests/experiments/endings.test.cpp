@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How programs end when something else does: the user's patience, a reader, a disk.
+// How programs end when something else fails: a user interrupts, a reader closes, a
+// disk is full.
 
 #include "experiments/session/interruption.hpp"
 #include "experiments/session/session.hpp"
@@ -42,7 +43,7 @@ typed_options tiny_options(const temporary_folder& folder) {
   return o;
 }
 
-/// Data that calls someone before each sample that is evaluated.
+/// Data that calls a function before each evaluated sample.
 class watched_data : public data_set {
 public:
   watched_data(std::shared_ptr<const data_set> data, std::function<void()> watcher)
@@ -63,9 +64,10 @@ private:
   std::function<void()> watcher_;
 };
 
-/// The exit code of a session in a process of its own, whose signals are its own.
+/// Returns the exit code of a session in a child process, which gets signals of its
+/// own.
 int exit_code_of_session(const options& o, const setup& shared) {
-  std::fflush(nullptr); // what waits to be written is this process's
+  std::fflush(nullptr); // the child must not write this process's buffered output
   const pid_t child = fork();
   if (child == 0)
     _exit(run_session(o, shared));
@@ -108,7 +110,7 @@ TEST_CASE("a list of checkpoints that standard output does not take is an error"
   CHECK(full.err == "checkpoint: cannot write standard output\n");
 }
 
-// Batch systems repeat them: the kernel sends SIGXCPU each second.
+// Batch systems repeat announcements: the kernel sends SIGXCPU each second.
 TEST_CASE("announcements of an end may come again, and do not kill", "[endings]") {
   const std::vector<std::pair<int, bool>> signals{
     {SIGUSR1, false}, {SIGUSR2, false}, {SIGXCPU, false}, {SIGTERM, true}};
@@ -119,7 +121,7 @@ TEST_CASE("announcements of an end may come again, and do not kill", "[endings]"
     if (child == 0) {
       (void)interruption();
       std::raise(number);
-      std::this_thread::sleep_for(1100ms); // within a second two signals are one wish
+      std::this_thread::sleep_for(1100ms); // two within a second count as one request
       std::raise(number);
       _exit(interruption() ? 0 : 1);
     }
@@ -140,9 +142,9 @@ TEST_CASE("a file does not take the place of a closed stream", "[endings]") {
   temporary_folder folder;
   const auto train = "train --steps 2 --save w" + tiny_model;
   CHECK(run_shell_in(folder, train + ">&-").exit_code == 1);
-  CHECK_FALSE(std::filesystem::exists(folder.path() / "w")); // it ends at once
+  CHECK_FALSE(std::filesystem::exists(folder.path() / "w")); // the program ends at once
   CHECK_THAT(run_shell_in(folder, "train --config /proc/self/fd/1 >&-").err,
-             ContainsSubstring("is not a file")); // it stands for something
+             ContainsSubstring("is not a file")); // a placeholder has the descriptor
   CHECK(run_shell_in(folder, train + "--quiet <&- >&- 2>&-").exit_code == 0);
   CHECK(run_shell_in(folder, "train --steps 1 --init w" + tiny_model).exit_code == 0);
 }
@@ -158,7 +160,7 @@ TEST_CASE("the end of a reader ends a run as Ctrl-C does", "[endings]") {
         == "interrupted");
   CHECK(run_shell_in(folder, "train --steps 1 --init w" + tiny_model).exit_code == 0);
   const auto help = run_shell_in(folder, "{ train --help; echo $? >&2; } | true");
-  CHECK((help.err == "130\n" || help.err == "0\n")); // it may have been read in time
+  CHECK((help.err == "130\n" || help.err == "0\n")); // the text may be read in time
 }
 
 TEST_CASE("a signal that nohup ignores ends nothing", "[endings]") {
@@ -177,7 +179,7 @@ TEST_CASE("weights and results are there before the last evaluation, which Ctrl-
   const temporary_folder folder;
   auto o = tiny_options(folder);
   o.evaluation.samples = 1'000'000;
-  o.evaluation.every = GENERATE(0, 3); // with the last step, too
+  o.evaluation.every = GENERATE(0, 3); // also with the last step
   auto shared = *tiny::set_up_training(o);
   for (auto& run : shared.runs)
     run.plan.work->data = std::make_shared<watched_data>(
@@ -188,7 +190,7 @@ TEST_CASE("weights and results are there before the last evaluation, which Ctrl-
                          && json::parse(results)["runs"][0]["ending"] == "finished"
                        ? SIGINT
                        : SIGKILL);
-        if (*calls > 64) // the batch at hand is over
+        if (*calls > 64) // the current batch has ended
           _exit(99);
       });
   CHECK(exit_code_of_session(*parse(o, true), shared) == 130);
@@ -255,7 +257,7 @@ TEST_CASE("a second Ctrl-C kills, but not one that comes with the first", "[endi
   auto& data = shared.runs[0].plan.work->data;
   data = std::make_shared<watched_data>(data, [] {
     std::raise(SIGINT);
-    (void)interruption(); // who asks again does not begin to listen again
+    (void)interruption(); // a second call installs no second handler
     std::raise(SIGINT);
     std::raise(SIGTERM);
     std::this_thread::sleep_for(std::chrono::milliseconds{1050});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What --tensorboard writes, read by definition.
+// Tests the files of --tensorboard, read by the format's definition.
 
 #include "experiments/session/event_log.hpp"
 
@@ -66,7 +66,7 @@ TEST_CASE("an event file says what was added to it, piece by piece", "[events]")
   CHECK(all.texts.at("command") == std::string(300, 'x') + "ü");
   CHECK(all.wall_times.size() == 6);
   CHECK(std::ranges::is_sorted(all.wall_times));
-  CHECK(all.wall_times.front() > 1.7e9); // a time of now
+  CHECK(all.wall_times.front() > 1.7e9); // a present time
 }
 
 TEST_CASE("files of one second have names of their own, in order", "[events]") {
@@ -172,7 +172,7 @@ TEST_CASE("TensorBoard is told no bubble of ranks that took turns", "[events]") 
   const temporary_folder folder;
   auto shared = *tiny::set_up_training(tiny::options_of("1f1b"));
   auto& plan = shared.runs.front().plan;
-  plan.threads = 1; // of several ranks
+  plan.threads = 1; // one thread for several ranks
   run_account run{.request = &shared.runs.front(), .result = perform(plan)};
   run.modelled = GENERATE(false, true);
   event_log log{folder.path() / "tb", "train",

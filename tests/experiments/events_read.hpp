@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// TensorBoard's event files, read as their publishers define them: records as
-// TensorFlow's record_writer.h says, CRC-32C by RFC 3720, messages as Protocol Buffers'
-// encoding and event.proto, summary.proto and tensor.proto say. Nothing of ours.
+// Reads TensorBoard's event files by the publishers' definitions, without the project's
+// code. Records follow TensorFlow's record_writer.h, and CRC-32C follows RFC 3720.
+// Messages follow Protocol Buffers' encoding and event.proto, summary.proto and
+// tensor.proto.
 
 #pragma once
 
@@ -20,7 +21,7 @@
 namespace tensorboard {
 
 /// RFC 3720: polynomial 11EDC6F41, bits reflected, registers begin and end inverted.
-/// By definition, bit by bit: a message polynomial is divided.
+/// Computed by definition, bit by bit: the message polynomial is divided.
 inline std::uint32_t crc32c(std::string_view data) {
   const auto reflected = [](std::uint32_t bits, int count) {
     std::uint32_t result = 0;
@@ -37,7 +38,7 @@ inline std::uint32_t crc32c(std::string_view data) {
   return reflected(rest ^ 0xffffffffU, 32);
 }
 
-/// record_writer.h: rotated right by 15 bits, plus a constant.
+/// The masked CRC of record_writer.h: rotated right by 15 bits, plus a constant.
 inline std::uint32_t masked(std::uint32_t crc) {
   return ((crc >> 15U) | (crc << 17U)) + 0xa282ead8U;
 }
@@ -53,7 +54,7 @@ Number number_at(std::string_view data, std::size_t at) {
   return result;
 }
 
-/// What the fields of a message hold, by their numbers: numbers as eight bytes.
+/// Contents of a message's fields, by field number; numbers are stored as eight bytes.
 using message = std::multimap<unsigned, std::string>;
 
 inline std::uint64_t varint_at(std::string_view data, std::size_t& at) {
@@ -116,7 +117,7 @@ Value as(const std::string& bytes) {
   return result;
 }
 
-/// The data of all records of a file, whose checksums hold.
+/// The data of all records of a file with correct checksums.
 inline std::vector<std::string> records_of(const std::string& file) {
   std::vector<std::string> result;
   for (std::size_t at = 0; at < file.size();) {
@@ -141,7 +142,7 @@ struct point {
   bool operator==(const point&) const = default;
 };
 
-/// What an event file says.
+/// The contents of an event file.
 struct events {
   std::string version;
   std::vector<double> wall_times;
@@ -161,7 +162,7 @@ inline events events_of(const std::string& file) {
     if (event.contains(7)
         && as<std::int64_t>(field(message_of(field(event, 7)), 1)) == 1) {
       result.starts.push_back(step);
-      result.texts.clear(); // as TensorBoard drops what it has of these steps
+      result.texts.clear(); // as TensorBoard drops the texts of these steps
     }
     const auto summary = message_of(field(event, 5));
     for (auto [one, end] = summary.equal_range(1); one != end; ++one) {
@@ -179,7 +180,7 @@ inline events events_of(const std::string& file) {
   return result;
 }
 
-/// The event files of a folder, in the order in which TensorBoard reads them.
+/// The event files of a folder, in TensorBoard's order of reading.
 inline std::vector<std::filesystem::path>
 files_in(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> result;

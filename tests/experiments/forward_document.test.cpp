@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// docs/forward.md, written down again in double: first values, windows of a text, and
-// the forward of a GPT give the losses that the programs print.
+// Tests docs/forward.md, written again in double: first values, windows of a text, and
+// the forward of a GPT. The losses must equal the losses that the programs print.
 
 #include "tests/experiments/run_program.hpp"
 
@@ -107,7 +107,7 @@ weights first_weights() {
   return all;
 }
 
-/// What a file of safetensors holds, all of it F32.
+/// Reads all tensors of a safetensors file; every tensor must be F32.
 weights read_weights(const std::filesystem::path& path) {
   const auto file = content_of(path);
   std::uint64_t size = 0;

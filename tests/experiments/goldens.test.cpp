@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Trainings that PyTorch computed in float64: golden/runs/README.md says which, and
-// how.
+// Compares trainings with PyTorch's results in float64. golden/runs/README.md lists the
+// trainings and describes the computation.
 
 #include "tests/experiments/run_program.hpp"
 
@@ -21,21 +21,24 @@ namespace {
 
 const std::filesystem::path cases = TROUPE_GOLDEN "/runs";
 
-// troupe computes in fp32, and where replicas or shards add, in another order.
+// troupe computes in fp32, and in another order where replicas or shards add.
 constexpr double loss_apart = 5e-6;      // over the larger of the loss and 1
 constexpr double parameter_apart = 2e-5; // over the tensor's largest value
 constexpr double movement_apart = 2e-4;  // norm, over that of how far the tensor moved
 
-// In bf16 these are golden/runs/bf16.json's, so many times: roundings are as many and
-// as large, but sums in another order round some values the other way.
+// The limits in bf16 are those of golden/runs/bf16.json times this factor. The number
+// and size of roundings are equal, but sums in another order round some values the
+// other way.
 constexpr double bf16_more = 1.5;
 
-// Losses that miss that limit, and what limits them instead: the largest of 64
-// computations by PyTorch (bf16.py draws) in which values between two of bf16 go either
-// way. Of those 31, 14 and 37 miss it, too; which sums do depends on their order.
-// pipedream_every3 misses it in one order alone, of unoptimized code with instructions
-// for bf16: it has 5.84e-4, as 5 of 2,500 computations by PyTorch have or more; 151 of
-// them miss the limit, and their largest is 6.39e-4. There it is held to twice.
+// Losses that miss that limit, with another limit for each: the largest of 64
+// computations by PyTorch (bf16.py draws). There, values between two bf16 values round
+// either way. Of the 64 computations 31, 14 and 37 miss the limit too; the order of
+// sums decides which. `pipedream_every3` misses the limit in one order alone, of
+// unoptimized code with instructions for bf16. Its loss differs by 5.84e-4; 5 of 2,500
+// computations by PyTorch differ by as much or more. In all, 151 of the 2,500 miss the
+// limit, and the largest difference is 6.39e-4. In this build the limit is twice as
+// large.
 const std::map<std::string, double> bf16_misses{{"gpt_odd", 3.00e-4},
                                                 {"gpt_tied", 1.11e-3},
 #ifdef TROUPE_SANITIZED
@@ -48,7 +51,7 @@ struct tensor {
   std::vector<float> values;
 };
 
-/// Reads a safetensors file without any of the project's code.
+/// Reads a safetensors file, without any of the project's code.
 std::map<std::string, tensor> tensors_of(const std::filesystem::path& path) {
   const auto file = content_of(path);
   std::uint64_t header = 0;
@@ -66,8 +69,8 @@ std::map<std::string, tensor> tensors_of(const std::filesystem::path& path) {
   return result;
 }
 
-/// Whether a value says something: the bias of keys adds the same to all scores of a
-/// query, so that its gradient is 0, and what fp32 makes of it is noise.
+/// Whether a value is more than noise. The bias of keys adds the same number to all
+/// scores of a query: the bias's exact gradient is 0, and the fp32 gradient is noise.
 bool means_something(const std::string& name, std::size_t i, std::size_t values) {
   return !name.ends_with("attn.c_attn.bias") || i < values / 3 || i >= 2 * values / 3;
 }
@@ -90,7 +93,7 @@ differences apart(const std::string& name, const tensor& got, const tensor& want
     norm += b * b;
     moved += (b - c) * (b - c);
   }
-  // Where little moves, rounding is most of it.
+  // Where a tensor moves little, rounding is most of the movement.
   const double far = std::max(std::sqrt(moved), 2e-3 * std::sqrt(norm));
   return {most / largest, most < INFINITY ? std::sqrt(apart) / far : INFINITY};
 }
@@ -139,7 +142,7 @@ json expected_of(const std::string& name) {
   return json::parse(content_of(cases / name / "expected.json"));
 }
 
-/// The arguments of a case, without some options and their values, and with others.
+/// Returns a case's arguments, without some options and values, and with others.
 std::string typed(const json& arguments, const json& variant) {
   std::string result = "train --quiet --json got.json --save got.safetensors";
   const std::vector<std::string> left_out = variant["without"];
@@ -160,7 +163,7 @@ std::string typed(const json& arguments, const json& variant) {
   return result;
 }
 
-/// What a run says of itself, and how far each of its tensors is from the golden.
+/// A run's results, and the difference of each tensor from the golden file.
 struct trained {
   json run;
   std::map<std::string, differences> tensors;
@@ -201,7 +204,8 @@ void check(const std::string& name, const json& want, const json& variant) {
   }
 }
 
-/// \param rounded how far the golden comes from itself by rounding to bf16
+/// Checks a case with --precision bf16.
+/// \param rounded differences of the golden training from itself by rounding to bf16
 void check_bf16(const std::string& name, const json& rounded) {
   INFO(name);
   const auto want = expected_of(name);
@@ -221,10 +225,10 @@ void check_bf16(const std::string& name, const json& rounded) {
                    ? missed->second
                    : bf16_more * rounded["loss"].get<double>()));
   CHECK(movement <= bf16_more * rounded["movement"].get<double>());
-  CHECK(movement > movement_apart); // or it was fp32
+  CHECK(movement > movement_apart); // a smaller difference would be fp32
 }
 
-/// The cases whose names begin like one of these.
+/// The cases whose names begin with one of `beginnings`.
 std::vector<std::string> cases_of(const std::vector<std::string>& beginnings) {
   std::vector<std::string> result;
   for (const auto& entry : std::filesystem::directory_iterator{cases}) {
@@ -247,7 +251,7 @@ void check_as_written(const std::vector<std::string>& beginnings) {
           {{"without", json::array()}, {"with", json::array()}});
 }
 
-/// Sanitizers see one variant in `every`, others all.
+/// Checks all variants of cases; builds with sanitizers check one variant in `every`.
 void check_variants(const std::vector<std::string>& beginnings, std::size_t every) {
 #ifndef TROUPE_SANITIZED
   every = 1;
@@ -322,7 +326,7 @@ TEST_CASE("short runs in bf16 round where PyTorch does that rounds to bf16",
           "[golden]") {
   const auto losses = json::parse(content_of(cases / "bf16_short.json"));
   REQUIRE(losses.size() == cases_of({""}).size());
-  std::vector<std::string> others; // some value lay between two of bf16
+  std::vector<std::string> others; // cases with a value between two bf16 values
   for (const auto& [name, want] : losses.items()) {
     const auto [run, tensors] =
       train(name, expected_of(name),
@@ -338,8 +342,9 @@ TEST_CASE("short runs in bf16 round where PyTorch does that rounds to bf16",
       others.push_back(name + " by " + std::to_string(most));
   }
   INFO(json(others));
-  // With noise as small as fp32's PyTorch itself keeps 12 of 25, and where troupe
-  // rounds elsewhere than it, none of that network.
+  // With noise as small as fp32's, PyTorch itself keeps the losses of 12 of 25 cases.
+  // Where troupe rounds at other places than PyTorch, no case of that network keeps its
+  // losses.
   CHECK(3 * others.size() <= 2 * losses.size());
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The words and the layout of --help.
+// Tests the words and the layout of --help.
 
 #include "experiments/options/help.hpp"
 
@@ -17,7 +17,7 @@ namespace troupe::help_test {
 
 namespace {
 
-/// The parts of a text that a separator ends.
+/// The parts of a text, each ended by a separator.
 std::vector<std::string> parts_of(const std::string& text,
                                   const std::string& separator) {
   std::vector<std::string> result;
@@ -48,7 +48,7 @@ TEST_CASE("help says every option in whole sentences of at most 25 words", "[hel
     add_options(list, place, about);
     for (const auto* const option : app.get_options()) {
       const auto text = option->get_description();
-      if (option->get_name() == "--help") // CLI11's own, which programs replace
+      if (option->get_name() == "--help") // CLI11's option, which programs replace
         continue;
       INFO(option->get_name() << ": " << text);
       auto lines = parts_of(text, "\n");
@@ -59,7 +59,7 @@ TEST_CASE("help says every option in whole sentences of at most 25 words", "[hel
         CHECK(words_of(sentence) <= 25);
       }
       lines.erase(lines.begin());
-      for (const auto& line : lines) { // a value and its meaning
+      for (const auto& line : lines) { // a value and a meaning
         CHECK(std::ranges::count(line, '\t') == 1);
         CHECK_FALSE(line.ends_with('.'));
         CHECK(words_of(line) <= 25);

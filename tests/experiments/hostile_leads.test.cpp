@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What leads may say to a node, which is anybody who can reach it.
+// Messages of hostile leaders to a node: any peer that can reach the node may claim to
+// be a leader.
 
 #include "experiments/options/options_text.hpp"
 #include "experiments/session/node_links.hpp"
@@ -25,7 +26,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// What a lead asks a node at first: to play both ranks of a run.
+/// A leader's first request to a node: to run both ranks of a run.
 troupe::wire::node_mail part_of_a_run(const std::string& node) {
   using namespace troupe;
   const auto options = parse(typed_options{.model = {.name = "mlp", .width = 8},
@@ -60,7 +61,7 @@ TEST_CASE("a node goes on, whatever leads have said to it", "[nodes]") {
     };
     say(&hello, sizeof hello);
     auto all = some_mail::each_of<troupe::wire::node_mail>(random);
-    if (visit % 2 == 0) { // then it plays, or tries to
+    if (visit % 2 == 0) { // then the node runs its part, or tries
       all.insert(all.begin(), part_of_a_run(nodes.list.front()));
       ++played;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// HTTP by sockets and bytes, as browsers and others on this machine speak it.
+// An HTTP client of sockets and bytes, as browsers and others on this machine use HTTP.
 
 #pragma once
 
@@ -31,7 +31,7 @@ public:
   void say(const std::string& bytes) const {
     (void)!::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
   }
-  /// All that comes until the other side closes.
+  /// Returns all bytes received until the other side closes the connection.
   std::string hear() const {
     std::string all;
     char some[1U << 16U];
@@ -45,7 +45,7 @@ public:
     const auto count = recv(socket_, &next, 1, MSG_PEEK | MSG_DONTWAIT);
     return count == 0 || (count < 0 && errno != EAGAIN && errno != EWOULDBLOCK);
   }
-  /// Its answers pile up: a window of a few kB.
+  /// Shrinks the receive window to a few kB, so that the server's answers pile up.
   void listen_badly() const {
     const int little = 4096;
     setsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &little, sizeof little);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// evaluate and generate as a user meets them.
+// Tests the programs evaluate and generate from a user's side.
 
 #include "experiments/options/options.hpp"
 #include "models/weights.hpp"
@@ -37,7 +37,7 @@ json results(const temporary_folder& folder, const std::string& typed) {
   return json::parse(content_of(folder.path() / "results.json"));
 }
 
-/// The arguments of a golden training that say what is evaluated.
+/// Returns the arguments of a golden training that choose the model and the data.
 std::string model_and_data(const json& arguments) {
   const std::vector<std::string> kept{
     "--model", "--layers", "--d-model", "--heads", "--seq",          "--vocab",
@@ -51,13 +51,13 @@ std::string model_and_data(const json& arguments) {
       word.replace(at, 7, cases.string());
     if (keeps)
       result += " '" + word + "'";
-    if (word == "gshard") // its gate's
+    if (word == "gshard") // the gate's option
       result += " --top-k 2";
   }
   return result;
 }
 
-/// A file of weights that says something of itself.
+/// Writes a file of weights with such metadata.
 void save(const temporary_folder& folder, const file_metadata& says) {
   const auto whole = *make_network<float>({"gpt", 4, 8, 2, 4, 128});
   std::vector<std::vector<float>> buckets;
@@ -264,7 +264,7 @@ TEST_CASE("saved weights are evaluated on the data that their training evaluated
   const auto alone = results(folder, evaluate + "--evaluate-data text:v.txt");
   CHECK(alone["loss"] == both["loss"]);
   CHECK(alone["data"] == "text v.txt, 120 bytes");
-  CHECK(results(folder, evaluate + "--data text:t.txt")["samples"] == 4); // its tenth
+  CHECK(results(folder, evaluate + "--data text:t.txt")["samples"] == 4); // a tenth
   CHECK_THAT(
     run_program_in(folder, evaluate + "--data text:v.txt --evaluate-data text:v.txt")
       .err,
@@ -290,7 +290,7 @@ TEST_CASE("generate writes the same text in any stages, behind its prompt",
   CHECK_THAT(text.err, ContainsSubstring("12 tokens in"));
   CHECK(run(folder, typed + " --stages 4").out == text.out);
   CHECK(run(folder, any + "--seed 4").out != text.out);
-  CHECK(results(folder, any)["seed"] == 1); // the file's is that of its data
+  CHECK(results(folder, any)["seed"] == 1); // the file's seed is the data's seed
   const auto many = results(folder, typed + " --sequences 3 --stages 2");
   REQUIRE(many["sequences"].size() == 3);
   CHECK(many["tokens"] == 36);

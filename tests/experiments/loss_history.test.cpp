@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Losses of a training over all starts of a run: once each, wherever it starts again.
+// Losses of a training over all starts of a run: each loss once, wherever the run
+// starts again.
 
 #include "experiments/report/loss_history.hpp"
 
@@ -23,7 +24,7 @@ double loss_of(std::int64_t step) {
   return std::sin(static_cast<double>(step)) + 2;
 }
 
-/// Losses of a start that goes on behind `before` steps, up to `end`.
+/// Losses of a start that resumes after `before` steps, up to step `end`.
 std::vector<loss_so_far> losses(std::int64_t before, std::int64_t end) {
   std::vector<loss_so_far> result;
   for (auto step = before + 1; step <= end; ++step)
@@ -43,7 +44,7 @@ TEST_CASE("a run that starts again has each loss once, as one that never did",
   while (at < end) {
     const auto next = std::min<std::int64_t>(end, at + roll.number(1, 400));
     auto some = losses(before, next);
-    some.erase(some.begin(), some.begin() + (at - before)); // told already
+    some.erase(some.begin(), some.begin() + (at - before)); // reported already
     history.add(some);
     at = next;
     furthest = std::max(furthest, at);
@@ -57,7 +58,7 @@ TEST_CASE("a run that starts again has each loss once, as one that never did",
   CHECK(all.missing == 0);
   REQUIRE(all.loss.size() == all.samples.size());
   CHECK(all.loss.size() <= most_entries);
-  auto step = first; // by definition: means of so many
+  auto step = first; // by definition: means of so many losses
   for (std::size_t i = 0; i < all.loss.size(); ++i) {
     double sum = 0;
     int count = 0;
@@ -72,7 +73,7 @@ TEST_CASE("a run that starts again has each loss once, as one that never did",
 TEST_CASE("losses that no start has given are counted", "[losses]") {
   loss_history history{0, apart};
   history.add(losses(0, 10));
-  history.begin_again(13 * batch); // a step that others have kept: its loss was lost
+  history.begin_again(13 * batch); // others kept this step's state; its loss was lost
   history.add(losses(13, 20));
   const auto all = history.all();
   CHECK(all.missing == 3 * batch);

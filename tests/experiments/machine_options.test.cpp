@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// --machines: which ranks stand together, and the links between machines.
+// Tests --machines: which ranks share a machine, and the links between machines.
 
 #include "experiments/options/machine_options.hpp"
 
@@ -33,7 +33,7 @@ TEST_CASE("machines are ranks on each, and links between them", "[setup]") {
   CHECK(pairs->model.between_machines(0, 2) == link_cost{40'000'000, 2.5e7});
   CHECK(pairs->model.between_machines(2, 0) == link_cost{40'000'000, 2.5e7});
   CHECK(pairs->model.between_machines(0, 1) == link_cost{0, 1e9});
-  CHECK(parsed(links, "\xef\xbb\xbf# marked\n2,0,40,2.5e7")); // as some editors do
+  CHECK(parsed(links, "\xef\xbb\xbf# marked\n2,0,40,2.5e7")); // as some editors write
   for (const char* wrong : {"ranks=0", "ranks=1.5", "latency=1", "ranks=2,ranks=2",
                             "ranks=2,speed=1", "ranks=2,latency=-1", "8"})
     CHECK_THAT(parsed(wrong).error(), ContainsSubstring("write ranks=8,latency=0.05"));

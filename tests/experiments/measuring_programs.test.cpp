@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Programs that measure and prove: verify, collectives, memory; and what runs send.
+// Tests the programs that measure and prove: verify, collectives, memory. Also tests
+// the bytes that runs send.
 
 #include "experiments/benchmarks/model_operations.hpp"
 #include "tests/experiments/run_program.hpp"
@@ -91,11 +92,11 @@ TEST_CASE("bench counts the operations that a causal model's formula has",
     products += 8 * 32 + 32 + 32 * 8 + 8 + 4 * 8; // feed-forward, and two norms
     double pairs = 0;
     for (int position = 1; position <= 5; ++position)
-      pairs += position - 0.5;     // of itself a half
+      pairs += position - 0.5;     // a half pair for the token itself
     products += 2 * 8 * pairs / 5; // scores, and sums of values
   }
   products += 2 * 8 + 8 * 11; // the last norm, and the head
-  // A multiplication and an addition each; a backward has twice as many.
+  // Each product is a multiplication and an addition; a backward has twice as many.
   CHECK(std::abs(troupe::operations_a_token(*whole, m) - 6 * products) < 1e-6);
 }
 
@@ -113,7 +114,7 @@ TEST_CASE("memory measures every level of ZeRO beside its formulas", "[programs]
     double copied = 0;
     for (const auto& rank : run["ranks"])
       copied += rank["checkpoint"].get<double>();
-    // Parameters and two moments, each of all ranks' once.
+    // Parameters and two moments, each once over all ranks.
     CHECK(std::abs(copied / (12 * results["parameters"].get<double>()) - 1) < 0.02);
     for (const auto& rank : run["ranks"])
       for (const char* use : {"parameters", "gradients", "optimizer"}) {
@@ -205,7 +206,7 @@ TEST_CASE("by sequence stages send a share each, and results say so", "[programs
     CHECK(run["sequence_parallel"] == by_sequence);
     sent[by_sequence] = run["bytes_moved"]["pipeline"];
   }
-  // 16 samples of 4 tokens of 8 floats, forward and backward, of each of 2 shards.
+  // 16 samples of 4 tokens of 8 floats, forward and backward, for each of 2 shards.
   CHECK(sent[0] == 16 * 4 * 8 * 4 * 2 * 2);
   CHECK(sent[0] == 2 * sent[1]);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// --mesh and what belongs to it: how many ranks there are along each axis.
+// Tests --mesh and the options that depend on --mesh: the number of ranks along each
+// axis.
 
 #include "experiments/options/mesh_options.hpp"
 

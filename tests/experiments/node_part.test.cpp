@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a node makes of what a lead says: a part of a run, or a refusal. A lead may be
-// anybody who can reach the node.
+// Tests a node's answer to a leader's request: a part of a run, or an error. Any peer
+// that can reach the node may claim to be a leader.
 
 #include "experiments/session/node_part.hpp"
 
@@ -26,7 +26,7 @@ using nlohmann::json;
 
 namespace {
 
-/// Options of a tiny training in two stages, as a lead sends them.
+/// Options of a tiny training in two stages, in the leader's format.
 json honest() {
   return json::parse(
     to_text(*parse(typed_options{.model = {.name = "mlp", .width = 8},
@@ -86,7 +86,8 @@ TEST_CASE("a node reads no file outside its folder, whatever a lead calls it",
 
 namespace {
 
-/// What a node says of data in its folder, which holds `own`; empty if it reads them.
+/// Returns a node's error for data in its folder, which holds `own`; empty if the node
+/// reads the data.
 std::string refusal_of_data(const std::string& model, const std::string& data,
                             const std::filesystem::path& folder) {
   auto options = honest();
@@ -119,7 +120,7 @@ TEST_CASE("a node reads no file that a link in its folder leads to outside",
              ContainsSubstring("c.txt: it leads out of the folder"));
   CHECK_THAT(refusal_of_data("gpt", "tokens:" + link.string(), own),
              ContainsSubstring("--folder alone"));
-  // The path is what stands before the last keys, and no other.
+  // The path is the text before the last keys, and nothing else.
   for (const char* keys : {":order=random", ",order=random", ",width=16,order=random"})
     CHECK_THAT(refusal_of_data("gpt", "tokens:" + link.string() + keys, own),
                ContainsSubstring("--folder alone"));

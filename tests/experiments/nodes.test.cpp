@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Runs on several processes as a user has them: the same files, and what happens when
-// nodes are killed, stopped, or strangers come.
+// Runs on several processes, from a user's side. Files must equal those of one process;
+// nodes are killed or stopped, and strangers connect.
 
 #include "tests/dice.hpp"
 #include "tests/experiments/started.hpp"
@@ -42,14 +42,14 @@ int faults() {
   return said != nullptr ? std::atoi(said) : 10;
 }
 
-/// What a run said that has lost a node.
+/// The output of a run that has lost a node.
 struct run_with_a_loss {
   std::string said;
-  std::string victim; // its address
+  std::string victim; // the node's address
 };
 
-/// Trains on nodes, sends one of them a signal when the first checkpoint is there, and
-/// checks that the run ends with the bits of one that nothing befell.
+/// Trains on nodes, and sends one node a signal when the first checkpoint exists.
+/// Checks that the run ends with the bits of an undisturbed run.
 run_with_a_loss lose_a_node(const std::string& ranks, const std::string& restart,
                             int count, std::size_t victim, int signal) {
   temporary_folder folder;
@@ -134,7 +134,7 @@ TEST_CASE("who ends local ends the run that it leads", "[nodes]") {
   for (int looks = 0; looks < 5000 && !fs::exists(folder.path() / "c/batch-3"); ++looks)
     std::this_thread::sleep_for(2ms);
   local.send(GENERATE(SIGTERM, SIGUSR1));
-  CHECK(local.wait(60s) == 130); // what the program that leads says
+  CHECK(local.wait(60s) == 130); // the leader's exit code
 }
 
 // A batch system signals all processes of a job.
@@ -151,7 +151,7 @@ TEST_CASE("nodes that hear with their leader that the job ends let it save",
   for (int looks = 0; looks < 15'000 && !fs::exists(folder.path() / "c/batch-5");
        ++looks)
     std::this_thread::sleep_for(2ms);
-  for (const auto& node : nodes.all) // before the leader: a run under way goes on
+  for (const auto& node : nodes.all) // before the leader: a run under way continues
     node.send(SIGUSR1);
   train.send(SIGUSR1);
   CHECK(train.wait(patience) == 130);
@@ -172,8 +172,7 @@ TEST_CASE("nodes that hear with their leader that the job ends let it save",
         == content_of(folder.path() / "v.safetensors"));
 }
 
-#ifndef TROUPE_SANITIZED // programs that take minutes there; tests of actors run nodes
-                         // too
+#ifndef TROUPE_SANITIZED // programs take minutes there; tests of actors run nodes too
 
 TEST_CASE("hosts of their own train the same bits, and one that is cut off is named",
           "[nodes]") {
@@ -221,9 +220,9 @@ TEST_CASE("a node says what it does, and outlives a run", "[nodes]") {
 
 #ifndef TROUPE_SANITIZED
 
-// Whatever is killed or stopped, and whenever: the run ends with a sentence or begins
-// again, in time; its checkpoints are whole; and where it ends well, its bits are those
-// of a run that nothing befell.
+// Whichever process is killed or stopped, at any time: the run ends with a sentence or
+// starts again, in time. All checkpoints are complete. A run that succeeds ends with
+// the bits of an undisturbed run.
 TEST_CASE("a node that is killed or stopped is noticed, and a run can begin again",
           "[nodes][faults]") {
   temporary_folder folder;
@@ -262,7 +261,7 @@ TEST_CASE("a node that is killed or stopped is noticed, and a run can begin agai
     else
       CHECK_THAT(train.said(), ContainsSubstring("127.0.0.1:"));
     if (restarts && train.said().find("begins again") != std::string::npos)
-      CHECK(code == 0); // else it was lost before the run began
+      CHECK(code == 0); // otherwise the node was lost before the run began
     if (fs::exists(folder.path() / "c") && !fs::is_empty(folder.path() / "c"))
       CHECK_THAT(run_program_in(folder, "checkpoint c").out,
                  ContainsSubstring("whole"));
@@ -298,7 +297,7 @@ TEST_CASE("a lead that was stopped for longer than a failure takes loses nobody"
                          + nodes.addresses())};
   const auto newest = [&] {
     int result = 0;
-    std::error_code failed; // they come and go
+    std::error_code failed; // checkpoints appear and disappear
     for (fs::directory_iterator all{folder.path() / "c", failed}, end;
          !failed && all != end; all.increment(failed))
       if (const auto name = all->path().filename().string(); name.starts_with("batch-"))
@@ -329,7 +328,7 @@ TEST_CASE("runs behind one that lost a node are played by the others", "[nodes]"
              + "--schedules 1f1b,gpipe --stages 1 --mesh data=2 --steps 2000 "
                "--json r.json --failure-timeout 0.5 --restart --keep-steps --nodes "
              + nodes.addresses())};
-  std::this_thread::sleep_for(500ms); // whenever it comes
+  std::this_thread::sleep_for(500ms); // at any time
   nodes.all[1].send(SIGKILL);
   CHECK(compare.wait(patience) == 0);
   INFO(compare.said());
@@ -362,7 +361,7 @@ TEST_CASE("a run that nodes refuse again waits for others, until the user ends i
   };
   REQUIRE(sees([&] { return fs::exists(folder.path() / "c/batch-25"); }));
   nodes.all[1].send(SIGKILL);
-  REQUIRE(sees([&] { return beginnings() >= 2; })); // after the loss, and a refusal
+  REQUIRE(sees([&] { return beginnings() >= 2; })); // after the loss, and an error
   std::this_thread::sleep_for(300ms);
   INFO(train.said());
   CHECK(beginnings() == 2);

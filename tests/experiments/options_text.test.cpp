@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Options as text: what another process makes of them is the same run.
+// Options as text: another process that parses the text gets the same run.
 
 #include "experiments/options/options_text.hpp"
 
@@ -38,13 +38,13 @@ options read(const program_about& about, const words& said) {
     .value();
 }
 
-/// What another process has, which knows the text alone.
+/// Returns the options of another process, which knows the text alone.
 options sent(const options& o) {
   return options_from(to_text(o)).value();
 }
 
-/// What a user can say of each option, one value after another, beside what it needs to
-/// matter.
+/// By option: words that set the option to one value each, and other words that the
+/// option needs to have an effect.
 std::multimap<std::string, std::pair<words, words>> sayings(const std::string& links) {
   const words moe{"--model", "moe"}, sgd{"--optimizer", "sgd"},
     in_virtual_time{"--clock", "virtual"};
@@ -122,8 +122,8 @@ std::multimap<std::string, std::pair<words, words>> sayings(const std::string& l
   };
 }
 
-/// Options that say nothing of a run, only of what the program leaves behind; and
-/// --device, which needs GPUs here, or nodes.
+/// Whether an option does not change a run, but only the files that the program writes.
+/// Also true for --device, which needs GPUs here, or nodes.
 bool stays_here(const std::string& name) {
   const words all{"--help",   "--version",     "--config", "--save",
                   "--report", "--json",        "--quiet",  "--save-precision",

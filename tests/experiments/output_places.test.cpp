@@ -31,7 +31,7 @@ TEST_CASE("one file is one file however it is spelled", "[output_places]") {
   const auto at = folder.path();
   std::filesystem::create_directory(at / "r");
   std::filesystem::create_directory_symlink(at / "r", at / "link");
-  std::filesystem::create_symlink("r/w", at / "w"); // leads to no file yet
+  std::filesystem::create_symlink("r/w", at / "w"); // points to no file yet
   std::filesystem::create_symlink("loop", at / "loop");
   const auto twice = [&](const path& a, const path& b) {
     return !written_twice({{"--save", a}, {"--json", b}}, {}).empty();
@@ -48,7 +48,7 @@ TEST_CASE("one file is one file however it is spelled", "[output_places]") {
   CHECK_FALSE(twice(at / "loop", at / "x"));
   CHECK_THAT(written_twice({{"--save", at / "x"}, {"--json", at / "x"}}, {}),
              ContainsSubstring("--save and --json both name the file"));
-  // What is read is not written; it may be read twice.
+  // A path that is read may not be written; the path may be read twice.
   CHECK_THAT(written_twice({{"--json", at / "x"}}, {{"--data", at / "r/../x"}}),
              ContainsSubstring("--data and --json"));
   CHECK(written_twice({}, {{"--data", at / "x"}, {"--init", at / "x"}}).empty());

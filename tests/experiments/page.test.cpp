@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What report.html shows is what results.json and the traces say.
+// Tests that report.html shows the contents of results.json and of the traces.
 
 #include "tests/experiments/run_program.hpp"
 
@@ -22,7 +22,7 @@ using nlohmann::json;
 
 namespace {
 
-/// What the page draws, as its program reads it.
+/// The data that the page draws, as the page's script reads the data.
 json shown_by(const std::string& page) {
   const std::string begin = R"(<script type="application/json" id="data">)";
   const auto from = page.find(begin);
@@ -31,7 +31,7 @@ json shown_by(const std::string& page) {
   return json::parse(page.substr(data, page.find("</script>", data) - data));
 }
 
-/// Name, start and length in nanoseconds of what a rank did, by the trace.
+/// Name, start and length in nanoseconds of each of a rank's actions, from the trace.
 using slices = std::vector<std::tuple<std::string, std::int64_t, std::int64_t>>;
 
 slices traced(const std::filesystem::path& file, std::size_t rank) {
@@ -91,7 +91,7 @@ TEST_CASE("the page draws what the traces say, and has the results", "[page]") {
       CHECK((all == traced(trace, rank)));
     }
   }
-  // It needs nothing else, and a browser lets it load nothing.
+  // The page needs no other file, and a browser lets the page load none.
   CHECK(page.find("content=\"default-src 'none'; style-src 'unsafe-inline'; script-src "
                   "'unsafe-inline'\"")
         != std::string::npos);
@@ -126,7 +126,7 @@ TEST_CASE("the page of a resumed run has as many actions as that of a fresh one"
     return shown_by(
       content_of(folder.path() / report / "report.html"))["runs"][0]["cut"];
   };
-  constexpr int ranks = 4; // with 3 x 64 x 30 actions each
+  constexpr int ranks = 4; // each with 3 x 64 x 30 actions
   CHECK(cut_of("a --steps 30") == 20'000 / ranks);
   CHECK(cut_of("b --steps 60 --resume c") == 20'000 / ranks);
 }
@@ -144,7 +144,7 @@ TEST_CASE("a page has the orders of a schedule at several sizes", "[page]") {
     INFO(run["text"]);
     const auto& orders = run["orders"];
     REQUIRE(orders.size() > 4);
-    CHECK(orders[0]["ranks"] == 4); // the run's own are the first
+    CHECK(orders[0]["ranks"] == 4); // the run's orders are the first
     CHECK(orders[0]["microbatches"] == 4);
     std::set<std::pair<int, int>> sizes;
     for (const auto& one : orders) {
@@ -162,7 +162,7 @@ TEST_CASE("a page has the orders of a schedule at several sizes", "[page]") {
   CHECK(row(1, 0).starts_with("0F0 0F1 ")); // and the last stage in the end
   CHECK(row(1, 0).find("7F0 7I0 ") != std::string::npos);
   CHECK(row(2, 0).find("1:3F2 1:3B2 ") != std::string::npos);
-  CHECK(row(3, 0).empty()); // a local rule has none
+  CHECK(row(3, 0).empty()); // a local rule has no order
 }
 
 TEST_CASE("nothing that a user names ends the page's data", "[page]") {

@@ -30,7 +30,7 @@ int open_files() {
   return static_cast<int>(std::distance(files{"/proc/self/fd"}, files{}));
 }
 
-/// How many may wait to be accepted at a port where this process listens.
+/// The number of connections that may wait for acceptance at a port of this process.
 unsigned longest_queue_at(int port) {
   for (const auto& file : std::filesystem::directory_iterator{"/proc/self/fd"}) {
     const int socket = std::stoi(file.path().filename());
@@ -45,7 +45,7 @@ unsigned longest_queue_at(int port) {
         && getsockname(socket, reinterpret_cast<sockaddr*>(&at), &size_of_at) == 0
         && at.sin_port == htons(static_cast<std::uint16_t>(port))
         && getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &size_of_info) == 0)
-      return info.tcpi_sacked; // of one that listens
+      return info.tcpi_sacked; // the backlog of a listening socket
   }
   return 0;
 }
@@ -131,7 +131,7 @@ TEST_CASE("nothing but what is there, by this machine's name, is answered", "[wa
       CHECK(body_of(said).empty());
     }
     CHECK(said.find("root:") == std::string::npos);
-    CHECK(body_of(get(port, "/")) == "a page"); // others are served as before
+    CHECK(body_of(get(port, "/")) == "a page"); // other requests are served as before
   }
 }
 
@@ -184,7 +184,7 @@ TEST_CASE("a request that comes byte by byte has a deadline, and keeps nobody ou
   trickle.join();
   CHECK(rounds < 100);
   const client slow{port};
-  constexpr std::size_t most = 4000; // fewer than a head may have
+  constexpr std::size_t most = 4000; // fewer than a request's head may have
   std::size_t sent = 0;
   while (sent < most && !slow.is_closed()) {
     slow.say("x");
@@ -207,7 +207,7 @@ TEST_CASE("who asks slowly, takes nothing or goes away keeps nobody waiting",
   deaf.listen_badly();
   deaf.say(request);
   for (int i = 0; i < 3; ++i)
-    client{port}.say(request); // and is gone
+    client{port}.say(request); // and closes the connection
   const client one{port}, other{port};
   one.say(request);
   other.say(request);
@@ -215,12 +215,12 @@ TEST_CASE("who asks slowly, takes nothing or goes away keeps nobody waiting",
   CHECK(body_of(other.hear()).size() == 20'000'000);
   (*server)->put("/", "a page", "text/html");
   CHECK(body_of(get(port, "/")) == "a page");
-  server->reset(); // while two are still being served
+  server->reset(); // while two requests are still being served
   CHECK_FALSE(client{port}.connected());
 }
 
-// Whether one too many loses what it asked depends on who runs when: so the kernel is
-// asked, too.
+// Whether one connection too many loses its request depends on the order of threads. So
+// the test also asks the kernel for the length of the queue.
 TEST_CASE("as many as a browser may ask at once are all answered", "[watch]") {
   auto server = page_server::at(0);
   REQUIRE(server);
@@ -246,7 +246,7 @@ TEST_CASE("who asks nothing leaves a run its files", "[watch]") {
   const auto taken = [&] { return open_files() - before - 300; };
   for (int looks = 0; looks < 500 && taken() < 64; ++looks)
     std::this_thread::sleep_for(1ms);
-  std::this_thread::sleep_for(100ms); // for more, if it took more
+  std::this_thread::sleep_for(100ms); // time for more, if the server accepted more
   CHECK(taken() <= 64 + 2);
 }
 

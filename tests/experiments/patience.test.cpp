@@ -29,7 +29,7 @@ TEST_CASE("who sets up for long says so, and nothing after that", "[patience]") 
   {
     const patience asked{"train: setting up"};
     runs_while_it_lives = timer_runs();
-    std::raise(SIGALRM); // as the timer does
+    std::raise(SIGALRM); // as the timer would
     std::raise(SIGALRM);
   }
   {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Products of bf16 as a user has them: which instructions make them changes bits only
-// where that is said, and what they round costs no learning.
+// Products of bf16 from a user's side. The choice of instructions changes bits only
+// where the documents say so, and the rounding of products does not harm learning.
 
 #include "kernels/bf16_block.hpp"
 #include "tests/experiments/run_program.hpp"
@@ -27,7 +27,8 @@ const std::string tiny =
   " --d-model 16 --heads 2 --seq 8 --vocab 11 --layers 4 --batch 8 --microbatches 4 "
   "--evaluate-samples 0 --quiet ";
 
-/// The environment says which instructions products are made of.
+/// Sets the environment's choice of instructions for products, during the object's
+/// lifetime.
 class by_instructions {
 public:
   explicit by_instructions(const std::string& name) {
@@ -38,7 +39,7 @@ public:
   by_instructions& operator=(const by_instructions&) = delete;
 };
 
-/// What a training saves.
+/// Returns the weights that a training saves.
 std::string trained(const std::string& how, std::string& said) {
   temporary_folder folder;
   const auto result =
@@ -64,7 +65,7 @@ TEST_CASE("products of bf16 have the same bits with AMX and by any processor",
     CHECK_THAT(said,
                ContainsSubstring("TROUPE_BF16=plain, and take many times as long"));
     CHECK((trained(model + " --precision bf16 --threads 3", said) == plain));
-    CHECK((trained(model, said) == exact)); // fp32 is what it was
+    CHECK((trained(model, said) == exact)); // fp32 gives the same bits as before
   }
   CHECK((plain != exact));
   const auto all = bf16_paths();
@@ -125,7 +126,7 @@ TEST_CASE("results and checkpoints say the path of bf16, and a resumed run keeps
   std::filesystem::remove_all(folder.path() / "c/batch-4");
   CHECK(ran("widen", resume + "--change precision").exit_code == 0);
   CHECK(path_of_results() == "widen");
-  // In fp32 no path matters.
+  // In fp32 the choice of instructions changes nothing.
   temporary_folder exact;
   const auto in_fp32 = [&](const std::string& path, const std::string& typed) {
     const by_instructions named{path};
@@ -172,7 +173,7 @@ TEST_CASE("evaluate says the path of bf16", "[precision][inference]") {
 TEST_CASE("a simulation sends half the bytes where real runs send bf16",
           "[precision]") {
   temporary_folder folder;
-  // Seconds, computed by hand: 1 MB over 1 GB/s is 1 ms.
+  // Makespans computed by hand, in milliseconds: 1 MB over 1 GB/s takes 1 ms.
   const auto makespan = [&](const std::string& what, const std::string& precision) {
     const auto ran =
       run_program_in(folder, "simulate --quiet --json r.json " + what
@@ -185,27 +186,28 @@ TEST_CASE("a simulation sends half the bytes where real runs send bf16",
     return Catch::Matchers::WithinAbs(run["makespan"].get<double>() * 1000, 1e-4);
   };
   const std::string one = "--schedule naive --microbatches 1 ";
-  // F 1, activation, F 1, B 2, its gradient, B 2
+  // F 1, activation, F 1, B 2, gradient, B 2
   const auto two_stages = one + "--stages 2 --cost F=1,B=2,bytes=4e6";
   CHECK_THAT(6 + 4 + 4, makespan(two_stages, "fp32"));
   CHECK_THAT(6 + 2 + 2, makespan(two_stages, "bf16"));
-  // Each of two shards computes a half, and sends the other all that is summed.
+  // Each of two shards computes one half, and sends the other shard all summands.
   const std::string sums = "--cost F=2,B=4,bytes=1,sums=1,tensor=4e6";
   const auto shards = one + "--mesh pipe=1,tensor=2 " + sums;
   CHECK_THAT(3 + 4 + 4, makespan(shards, "fp32"));
   CHECK_THAT(3 + 4 + 4, makespan(shards, "bf16"));
-  // By sequence it sends a half of what is gathered, before a forward once and before a
-  // backward twice; and of what is summed behind either.
+  // With sequence parallelism a shard sends one half of each gathered array, once
+  // before a forward and twice before a backward. After either, a shard sends one half
+  // of the summed array.
   const auto by_sequence = one + "--sequence-parallel --mesh pipe=1,tensor=2 " + sums;
   CHECK_THAT(3 + (2 + 2) + (4 + 2), makespan(by_sequence, "fp32"));
   CHECK_THAT(3 + (1 + 2) + (2 + 2), makespan(by_sequence, "bf16"));
-  // Two data replicas, a microbatch each: around their ring a half of the gradient goes
-  // twice, but for what bf16 leaves as it is.
+  // Two data replicas, one microbatch each: one half of the gradient goes around the
+  // ring twice, in fp32 also under bf16.
   const auto replicas = "--schedule naive --microbatches 2 --mesh data=2,pipe=1 --cost "
                         "F=1,B=2,bytes=1,gradient=4e6";
   CHECK_THAT(3 + 2 + 2, makespan(replicas, "fp32"));
   CHECK_THAT(3 + 2 + 2, makespan(replicas, "bf16"));
-  // Rows go to the experts and come back, in a forward and in a backward.
+  // Rows are sent to the experts and returned, in a forward and in a backward.
   const auto experts =
     "--schedule naive --microbatches 2 --mesh data=2,pipe=1,expert=2 --cost "
     "F=1,B=2,bytes=1,experts=4e6";
@@ -230,7 +232,7 @@ TEST_CASE("a mistake about precision gets one sentence", "[precision]") {
   CHECK(run_program_in(folder, "train" + tiny + "--steps 1").exit_code == 0);
 }
 
-#ifndef TROUPE_SANITIZED // what others run, for longer
+#ifndef TROUPE_SANITIZED // slow cases, which other builds run
 TEST_CASE("results say the precision, and bf16 learns what fp32 learns",
           "[precision]") {
   temporary_folder folder;
@@ -246,7 +248,7 @@ TEST_CASE("results say the precision, and bf16 learns what fp32 learns",
     return run["loss"].back().get<double>();
   };
   const double exact = final_loss("fp32");
-  CHECK(exact < 2.3); // it has learnt something: log 11 is 2.40
+  CHECK(exact < 2.3); // the network has learnt: log 11 is 2.40
   CHECK_THAT(final_loss("bf16"), Catch::Matchers::WithinAbs(exact, 0.02));
 }
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The programs as a user meets them: what they print, leave behind and return.
+// Tests the programs from a user's side: output, written files and exit codes.
 
 #include "tests/experiments/run_program.hpp"
 
@@ -375,16 +375,16 @@ TEST_CASE("a FIFO in a file's place is refused, and nothing waits for it",
 #ifndef TROUPE_SANITIZED // sanitizers take terabytes of addresses
 TEST_CASE("a program without memory or threads ends with a sentence", "[programs]") {
   temporary_folder folder;
-  // With less it is loaded, and has no memory for what libraries do before main.
+  // With little memory the program is loaded, but libraries lack memory before main.
   for (int kilobytes = 26'000; kilobytes < 120'000; kilobytes += 8'192) {
     const auto result =
       run_program_in(folder, "train --steps 2 --threads 4 --stages 2 --quiet" + tiny,
                      "ulimit -v " + std::to_string(kilobytes));
     INFO(kilobytes << " kB: " << result.err);
     if (result.exit_code == 0
-        || result.exit_code == 127) // enough, or not loaded at all
+        || result.exit_code == 127) // enough memory, or no program loaded
       continue;
-    CHECK((result.exit_code == 1 || result.exit_code == 2)); // 2: it is refused
+    CHECK((result.exit_code == 1 || result.exit_code == 2)); // 2: the run is refused
     CHECK(one_line(result.err));
     const auto says = [&](const char* what) {
       return result.err.find(what) != std::string::npos;

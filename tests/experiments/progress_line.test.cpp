@@ -17,7 +17,8 @@ namespace troupe::progress_line_test {
 
 namespace {
 
-/// What is written to standard error meanwhile, which is a terminal of so many columns.
+/// Returns the text that a function writes to standard error, a terminal with so many
+/// columns.
 std::string shown_on_terminal(unsigned short columns,
                               const std::function<void()>& what) {
   const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
@@ -35,7 +36,7 @@ std::string shown_on_terminal(unsigned short columns,
   std::string text;
   char some[4096];
   for (ssize_t count = 0;
-       (count = read(terminal, some, sizeof some)) > 0;) // to its end
+       (count = read(terminal, some, sizeof some)) > 0;) // to the end
     text.append(some, static_cast<std::size_t>(count));
   close(terminal);
   return text;
@@ -47,7 +48,7 @@ TEST_CASE("a simulation's progress ends with all its microbatches", "[progress]"
   typed_options o;
   o.schedules.steps = 2;
   o.cost = "F=1,B=2,latency=0.1";
-  // All of --microbatches in every step; tensor shards have each for themselves.
+  // Every step has all of --microbatches; each tensor shard computes each microbatch.
   const auto [mesh, shards] =
     GENERATE(table<std::string, int>({{"", 1},
                                       {"data=2", 1},
@@ -70,20 +71,20 @@ TEST_CASE("a pace is of the last ten seconds, and of what began again anew",
   CHECK_FALSE(p.rate());
   p.add(100, 0);
   p.add(100.3, 60);
-  CHECK_FALSE(p.rate()); // who knows
+  CHECK_FALSE(p.rate()); // unknown yet
   CHECK_FALSE(p.left(1000));
   p.add(101, 200);
   CHECK(p.rate() == 200.0);
   CHECK(p.left(1000) == 4.0);
   CHECK(p.left(100) == 0.0);
-  for (int i = 1; i <= 300; ++i) // from here 50 a second, for 15 s
+  for (int i = 1; i <= 300; ++i) // from here on 50 a second, for 15 s
     p.add(101 + i * 0.05, 200 + i * 2.5);
   CHECK(std::abs(*p.rate() - 50) < 0.5);
   p.add(117, 20);
   CHECK_FALSE(p.rate());
   p.add(119, 20);
   CHECK(p.rate() == 0.0);
-  CHECK_FALSE(p.left(1000)); // never, as it looks
+  CHECK_FALSE(p.left(1000)); // never, at this rate
   p.add(121, 40);
   CHECK(p.rate() == 5.0);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every number of results.json, the table, traces and event files, computed again from
-// the record as docs/results.md says: of runs whose sizes all differ, fresh and
-// resumed.
+// Computes every number of results.json, the table, traces and event files again from
+// the record, by the definitions of docs/results.md. The runs have sizes that all
+// differ, and are fresh or resumed.
 
 #include "tests/experiments/events_read.hpp"
 #include "tests/experiments/recorded.hpp"
@@ -92,7 +92,8 @@ void check_times(const run& r) {
   CHECK(approximately(told["bubble_ideal"]) == about(mean(ideal)));
 }
 
-/// \param before updates of each stage before the run
+/// Checks versions and updates.
+/// \param before number of updates of each stage before the run
 void check_versions(const run& r, const json& before) {
   std::vector<int> alive(static_cast<std::size_t>(r.stages), 1);
   r.for_each([&](std::size_t, const action& a) {
@@ -101,7 +102,7 @@ void check_versions(const run& r, const json& before) {
   });
   CHECK(r.results["weight_versions"] == alive);
   std::vector<std::vector<int>> stale(alive.size());
-  std::vector<std::map<int, int>> made(alive.size()); // by data replica
+  std::vector<std::map<int, int>> made(alive.size()); // newest version, by data replica
   for (const auto& u : updates_of(r)) {
     const auto stage = static_cast<std::size_t>(u.stage);
     stale[stage].insert(stale[stage].end(), u.staleness.begin(), u.staleness.end());
@@ -122,7 +123,7 @@ void check_versions(const run& r, const json& before) {
 }
 
 void check_losses(const run& r) {
-  std::map<std::tuple<int, int>, std::int64_t> ends; // of forwards, by their losses
+  std::map<std::tuple<int, int>, std::int64_t> ends; // ends of forwards, by loss
   r.for_each([&](std::size_t rank, const action& a) {
     if (a.kind == 'F' && a.stage == r.stages - 1 && !a.part && !a.expert
         && r.shard_of(rank) == 0)
@@ -165,7 +166,7 @@ void check_losses(const run& r) {
     CHECK(one["samples"] == one["steps"].get<std::int64_t>() * batch);
 }
 
-/// Activations and gradients between stages, of a model of tokens.
+/// Checks activations and gradients between stages, for a model of tokens.
 void check_messages(const run& r) {
   if (!r.model.contains("seq"))
     return;
@@ -220,7 +221,7 @@ std::string told_of_experts(const json& layers) {
          + printed("%.1f%%", 100 * dropped / (rows + dropped));
 }
 
-/// The cells of a table's row, by the heads of their columns.
+/// The cells of a table's row, by column name.
 std::map<std::string, std::string> cells_of(const std::string& table, std::size_t row) {
   std::istringstream lines{table.substr(table.find("\nschedule ") + 1)};
   const auto words = [&] {
@@ -374,7 +375,7 @@ void check_counters(const run& r, const json& trace) {
     INFO("rank " << rank);
     curve held, alive;
     int now = 0, all = 0;
-    std::map<std::pair<int, int>, int> versions; // of each stage
+    std::map<std::pair<int, int>, int> versions; // versions of each stage
     for (const auto& a : r.ranks[rank])
       if (!a.part && !a.expert
           && versions.emplace(std::pair{a.pipeline, a.stage}, a.alive).second)
@@ -463,15 +464,15 @@ void check_events(const json& results, const json& told,
   CHECK(taken("schedule/activations") == at_end(largest(told["peak_activations"])));
   CHECK(taken("schedule/weight_versions") == at_end(largest(told["weight_versions"])));
   CHECK(taken("schedule/staleness") == at_end(largest(told["staleness"]["max"])));
-  (void)taken("samples_per_second"); // of the wall's clock
+  (void)taken("samples_per_second"); // depends on wall time
   CHECK(all.scalars.empty());        // each tag is checked
   const auto before = told["steps_before"].get<std::int64_t>()
                       * results["data"]["batch"].get<std::int64_t>();
   CHECK(all.starts == std::vector<std::int64_t>{before > 0 ? before + 1 : 0});
 }
 
-/// Checks all that a program has left in a folder. \param before results.json of the
-/// run that this one goes on from; null: none
+/// Checks all files that a program has left in a folder.
+/// \param before results.json of the run from which this one resumes; null if none
 json check_all(const temporary_folder& folder, const std::string& typed,
                const json& before = nullptr) {
   INFO(typed);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The record of a run as report.html holds it, and what docs/results.md computes of it.
-// Nothing of experiments/report.
+// The record of a run as report.html stores it, and the numbers that docs/results.md
+// computes from the record. Independent of experiments/report.
 
 #pragma once
 
@@ -35,7 +35,7 @@ struct action {
 
 using row = std::vector<action>;
 
-/// The data of a page, as its script reads it.
+/// The data of a page, as the page's script reads the data.
 inline json data_of_page(const std::string& page) {
   const std::string begin = R"(<script type="application/json" id="data">)";
   const auto from = page.find(begin);
@@ -63,9 +63,9 @@ inline std::vector<row> rows_from(const json& ranks, const std::string& letters)
   return result;
 }
 
-/// A run: what results.json says of its sizes, and its record.
+/// A run: the sizes in results.json, and the record.
 struct run {
-  json results, data, model; ///< Its entry, and those of results.json.
+  json results, data, model; ///< The run's entry, and entries of results.json.
   std::vector<row> ranks;
   int stages, shards, directions, replicas, share; ///< S, T, D, N, M.
 
@@ -91,7 +91,7 @@ struct run {
   bool is_local_rule() const { return results["schedule"] == "ampnet"; }
   bool is_alone() const { return !results["exchange_staleness"].is_null(); }
 
-  /// A microbatch's place in its step, over all data replicas.
+  /// A microbatch's index in its step, counted over all data replicas.
   int place(int replica, int microbatch) const {
     return replica * share + microbatch % share;
   }
@@ -110,7 +110,7 @@ struct run {
     return length * samples_of(replica, microbatch);
   }
 
-  /// Calls for each action and part with the number of its rank.
+  /// Calls a function for each action and part, with the rank's number.
   template <class Each>
   void for_each(const Each& each) const {
     for (std::size_t rank = 0; rank < ranks.size(); ++rank)
@@ -119,16 +119,16 @@ struct run {
   }
 };
 
-/// An update of a stage on a rank: the microbatches that it covers, and how stale
-/// their gradients are.
+/// An update of a stage on a rank: the covered microbatches, and the staleness of each
+/// gradient.
 struct update {
   std::size_t rank;
   int stage, version;
   std::vector<int> microbatches;
-  std::vector<int> staleness; // of each
+  std::vector<int> staleness; // by microbatch
 };
 
-/// The updates of a run, rank by rank in order.
+/// Returns the updates of a run, rank by rank, in order.
 inline std::vector<update> updates_of(const run& r) {
   std::vector<update> result;
   for (std::size_t rank = 0; rank < r.ranks.size(); ++rank) {
@@ -153,8 +153,9 @@ inline std::vector<update> updates_of(const run& r) {
   return result;
 }
 
-/// The microbatches of each loss, with their data replicas: those of an update of the
-/// last stage, of all replicas and directions; under a local rule one each.
+/// Returns the microbatches of each loss, with data replicas. A loss covers an update
+/// of the last stage, over all replicas and directions; under a local rule one
+/// microbatch.
 inline std::vector<std::vector<std::pair<int, int>>> losses_of(const run& r) {
   std::map<std::pair<int, int>, std::set<std::pair<int, int>>> by_version;
   for (const auto& u : updates_of(r))
@@ -168,10 +169,11 @@ inline std::vector<std::vector<std::pair<int, int>>> losses_of(const run& r) {
   return result;
 }
 
-/// Most stage-microbatches that a rank holds at once, by the times at which that
+/// Largest number of stage-microbatches that a rank holds at once, from the times of
 /// changes.
 inline int most_held(const row& all) {
-  std::vector<std::pair<std::int64_t, int>> changes; // at one time an end comes first
+  // At equal times an end comes before a start.
+  std::vector<std::pair<std::int64_t, int>> changes;
   for (const auto& a : all) {
     if (a.expert)
       continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Files as people's tools write them, given to the programs as a user would
+// Files from other people's tools, given to the programs as a user would give the files
 // (tests/golden/reports).
 
 #include "tests/experiments/run_program.hpp"
@@ -22,12 +22,13 @@ namespace fs = std::filesystem;
 
 const std::string inputs = TROUPE_GOLDEN "/reports";
 
-/// The options whose loss judge_gpt2.py computed, but for --heads, --data and --init.
+/// The options for which judge_gpt2.py computed the loss, except --heads, --data and
+/// --init.
 const std::string judged =
   "compare --quiet --layers 2 --d-model 16 --seq 8 --vocab 37 --stages 2 --batch 4 "
   "--microbatches 2 --steps 1 --lr 0 --weight-decay 0 --schedules gpipe --json r.json ";
 
-/// Copies of the inputs, where programs may write.
+/// A copy of the input files, where programs may write.
 class copied_inputs {
 public:
   copied_inputs() {
@@ -42,7 +43,7 @@ public:
     return run_program_in(folder_, typed);
   }
 
-  /// The loss of the first weights on held-out samples.
+  /// Returns the loss of the initial weights on held-out samples.
   double loss(const std::string& options) const {
     const auto ran = run(judged + options);
     INFO(ran.err);
@@ -138,7 +139,7 @@ TEST_CASE("weights of --init decide the model's options that are left out",
   CHECK_THAT(files.refusal(tokens + saved + "--heads 2"),
              ContainsSubstring("saved.safetensors says --heads 4, and this command "
                                "says --heads 2: leave it out"));
-  // A config that somebody has changed since then; the user has said no number.
+  // The config has changed since then, and the user has given no number.
   const auto folder = files.path() / "gpt2-config-heads";
   fs::copy_file(folder / "saved.safetensors", folder / "model.safetensors",
                 fs::copy_options::overwrite_existing);
@@ -201,7 +202,7 @@ TEST_CASE("tokens in several files, and in a file for evaluations, have that los
       << all.substr(2 * first, 2 * count);
   };
   write("part_1.bin", 0, 500);
-  write("part_2.bin", 500, 420); // the last 100 are held out
+  write("part_2.bin", 500, 420); // the last 100 values are held out
   write("part_3.bin", 920, 83);
   CHECK(std::abs(files.loss(plain + "--data tokens:inputs/part_*.bin") - 3.6804241)
         < rounding);

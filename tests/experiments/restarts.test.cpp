@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// When a run is started again, and when no more: with nodes that are functions.
+// Tests when a run is started again, and when no longer. Functions take the place of
+// nodes.
 
 #include "experiments/session/restarts.hpp"
 
@@ -31,10 +32,10 @@ restarts::attempt lost() {
   return result;
 }
 
-/// A run whose starts go as the test says, and then well.
+/// A run whose starts end as the test says; later starts succeed.
 struct scripted_run {
   std::deque<std::function<restarts::attempt()>> starts;
-  int gain = 0; // batches that each loss leaves
+  int gain = 0; // batches kept at each loss
   bool finds = true, has_all = true;
   bool interrupted = false;
   int started = 0, waits = 0;
@@ -122,17 +123,17 @@ TEST_CASE("a refusal that no new start changes ends the run at once", "[nodes]")
     "node 2: there is no file t.txt; a new start does not help: correct "
     "this, or leave the node out of --nodes, and continue with --resume");
   CHECK(run.started == 2);
-  scripted_run fewer; // nodes, and the others may come back
+  scripted_run fewer; // fewer nodes; the others may return
   fewer.starts = {lost, refuses, refuses};
   fewer.has_all = false;
   CHECK(fewer.perform().how == ending::finished);
   CHECK(fewer.started == 4);
-  scripted_run differs; // whoever comes back
+  scripted_run differs; // nodes with other data return
   differs.starts = {lost, []() -> restarts::attempt { throw nodes_differ{"data"}; }};
   differs.has_all = false;
   CHECK_THROWS_AS(differs.perform(), lasting_refusal);
   CHECK(differs.started == 2);
-  scripted_run first; // nothing to go on from
+  scripted_run first; // no state to resume from
   first.starts = {refuses};
   CHECK_THROWS_WITH(first.perform(), "node 2: there is no file t.txt");
 }

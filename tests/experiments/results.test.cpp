@@ -117,7 +117,7 @@ TEST_CASE("results.json has DESIGN.md's keys in their order", "[results]") {
   CHECK(run["samples"] == 48);
   CHECK(run["seconds"] > 0);
   CHECK(run["busy"].size() == 4);
-  CHECK(run["loss"].size() == 24); // an update a microbatch
+  CHECK(run["loss"].size() == 24); // one update for each microbatch
   CHECK(all["runs"][0]["loss"].size() == 3);
   CHECK(run["staleness"]["max"] == json{3, 3, 3, 3});
   CHECK(run["weight_versions"] == json{4, 4, 4, 4});
@@ -166,9 +166,10 @@ TEST_CASE("a loss was known when the last forward of its minibatch had ended",
   REQUIRE(ran.exit_code == 0);
   const auto all = json::parse(content_of(folder.path() / "out.json"));
   const auto& runs = all["runs"];
-  // GPipe: M + S - 1 forwards, of a batch that takes (M + S - 1)(F + B).
+  // GPipe: after M + S - 1 forwards, of a batch that takes (M + S - 1)(F + B).
   CHECK(runs[0]["loss_seconds"] == json{0.006, 0.024});
-  // PipeDream: one by one, an update a microbatch; the last stage is never idle.
+  // PipeDream: one microbatch after another, each with an update; the last stage is
+  // never idle.
   CHECK(runs[1]["loss_seconds"]
         == json{0.003, 0.006, 0.009, 0.012, 0.015, 0.018, 0.021, 0.024});
   for (const auto& run : runs)
@@ -178,8 +179,8 @@ TEST_CASE("a loss was known when the last forward of its minibatch had ended",
   for (const auto& of : runs[0]["peak_bytes_of"])
     most += of[0].get<std::int64_t>();
   CHECK(most >= runs[0]["peak_bytes"][0].get<std::int64_t>()); // not all at one time
-  // AdamW: two moments a parameter. GPipe's last rank holds four microbatches, that of
-  // PipeDream one.
+  // AdamW: two moments for each parameter. GPipe's last rank holds four microbatches,
+  // PipeDream's last rank one.
   const auto sum_of = [&](const char* use) {
     std::int64_t sum = 0;
     for (const auto& peak : runs[0]["peak_bytes_of"][use])
@@ -205,7 +206,7 @@ TEST_CASE("numbers of a run that started again count from its first start",
   const auto shared = *set_up(o);
   auto first = shared.runs.front();
   first.plan.dims.steps = 1;
-  auto last = first; // behind two steps; the command began behind one
+  auto last = first; // after two steps; the command began after one
   last.plan.dims.before = 2;
   std::vector<run_account> runs{{.request = &last, .result = perform(first.plan)}};
   loss_history losses{16, 9};
@@ -241,7 +242,7 @@ TEST_CASE("a run that was started again has all losses, and no times of them",
   const auto run = told_run();
   CHECK(run["loss"] == json{4, 3, 2, 1});
   CHECK(run["loss_samples"] == json{16, 32, 48, 64});
-  CHECK(run["loss_seconds"].is_null()); // each start has a clock of its own
+  CHECK(run["loss_seconds"].is_null()); // each start has a separate clock
 }
 
 TEST_CASE("losses that are missing in the end are told", "[results]") {
@@ -250,10 +251,10 @@ TEST_CASE("losses that are missing in the end are told", "[results]") {
   run.losses_of_all_starts = loss_history::series{.samples = {48}, .missing = 24};
   CHECK_THAT(missing_losses(run), ContainsSubstring("24 samples were lost with nodes"));
   run.result.missing_losses = 2;
-  run.result.samples = 16; // of the last start
+  run.result.samples = 16; // samples of the last start
   CHECK_THAT(missing_losses(run), ContainsSubstring("2 microbatches have not arrived"));
   CHECK_THAT(missing_losses(run), ContainsSubstring("first 48 samples"));
-  run.result.how = ending::failed; // its own sentence says more
+  run.result.how = ending::failed; // the failure's sentence says more
   CHECK(missing_losses(run).empty());
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// docs/results.md has a row for each key of results.json, and a key for each row.
+// Tests that docs/results.md has a row for each key of results.json, and that each row
+// has a key.
 
 #include "experiments/report/results.hpp"
 #include "tests/experiments/run_program.hpp"
@@ -23,7 +24,7 @@ namespace {
 void add_keys(const json& value, const std::string& path, keys& to) {
   for (const auto& element : value.is_array() ? value : json::array())
     add_keys(element, path + "[]", to);
-  if (!value.is_object() || path == "runs[].parameters") // these are a user's
+  if (!value.is_object() || path == "runs[].parameters") // these keys are a user's
     return;
   for (const auto& [key, member] : value.items()) {
     const auto name = path.empty() ? key : path + "." + key;
@@ -32,7 +33,7 @@ void add_keys(const json& value, const std::string& path, keys& to) {
   }
 }
 
-/// Keys of the results of a run that was not performed.
+/// The keys of the results of a run that was planned but not run.
 keys keys_of(const typed_options& typed,
              const std::function<void(run_result&, run_plan&)>& change) {
   const auto o = *parse(typed, true);

@@ -21,7 +21,7 @@ typed_options tiny_options() {
   return o;
 }
 
-/// A run that ended as told, without running.
+/// The account of a run that ended so, made without running.
 run_account account_of(const run_request& request, nanoseconds makespan = 1'000'000) {
   run_account result{.request = &request, .result = {}};
   result.result.sums.makespan = makespan;
@@ -38,7 +38,7 @@ std::vector<run_account> accounts_of(const setup& shared) {
   return result;
 }
 
-/// A cell of a table, by the name of its column, in the first row that begins so.
+/// A cell of a table: the column by name, the row by the schedule at its beginning.
 std::string cell(const std::string& table, const std::string& schedule,
                  const std::string& column) {
   std::istringstream lines{table};
@@ -71,10 +71,10 @@ TEST_CASE("losses of all schedules are of equally many samples", "[results]") {
   runs[1].result.loss_samples = {12, 18, 24, 32}; // 12, 6, 6, 8
   auto table = results_table(shared, runs);
   CHECK(cell(table, "gpipe", "loss") == "3.0000");
-  // 8 of 2, 6 of 4 and 2 of 1.
+  // 8 samples of loss 2, 6 of loss 4 and 2 of loss 1.
   CHECK(cell(table, "pipedream", "loss") == "2.6250");
   CHECK_THAT(table, ContainsSubstring("loss: mean over the last 16 samples"));
-  // Where an entry covers more, all are of more.
+  // Where one run's entry covers more samples, all runs' means cover as many.
   runs[0].result.loss = {5};
   runs[0].result.loss_samples = {32};
   table = results_table(shared, runs);
@@ -93,7 +93,7 @@ TEST_CASE("every row says what its times are", "[results]") {
   runs[0].modelled = true;
   const auto table = legend(runs, shared);
   CHECK(cell(table, "gpipe", "timing") == "modelled");
-  CHECK(cell(table, "pipedream", "timing") == "shared"); // a thread for four ranks
+  CHECK(cell(table, "pipedream", "timing") == "shared"); // one thread for four ranks
   CHECK_THAT(table, ContainsSubstring("fewer threads than ranks")
                       && ContainsSubstring("\nshared: ")
                       && !ContainsSubstring("\nvirtual: "));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A training that goes on from a checkpoint: what it takes from there, what it refuses,
-// and what --change lets through. What is evaluated from one.
+// A training that resumes from a checkpoint: options taken from the checkpoint, options
+// that are refused, and changes that --change allows. Also the evaluation of
+// checkpoints.
 
 #include "experiments/options/command_line.hpp"
 #include "experiments/options/saved_options.hpp"
@@ -46,7 +47,7 @@ std::string some_text() {
   return result;
 }
 
-/// Words of a command line.
+/// The words of a command line.
 std::vector<std::string> words_of(const std::string& typed) {
   std::istringstream stream{typed};
   std::vector<std::string> result;
@@ -55,7 +56,7 @@ std::vector<std::string> words_of(const std::string& typed) {
   return result;
 }
 
-/// What train says before it trains; empty if it would train.
+/// Returns train's error before the training; empty if the training would start.
 std::string refusal(const std::string& typed) {
   const auto words = words_of("train " + typed);
   std::vector<const char*> arguments;
@@ -79,7 +80,7 @@ ending_of_program run(const temporary_folder& folder, const std::string& typed) 
   return ran;
 }
 
-/// Six steps with checkpoints in c and weights in whole.safetensors.
+/// Trains six steps, with checkpoints in c and weights in whole.safetensors.
 void train_whole(const temporary_folder& folder, const std::string& options) {
   run(folder, "train --steps 6 --save whole.safetensors" + tiny + options + saving);
 }
@@ -113,7 +114,7 @@ TEST_CASE("a resumed training takes from its checkpoint what its command leaves 
     "--schedule pipedream:lr=0.02,clip=stage --clip 0.1");
   checkpoint_of_text saved{options};
   const auto& folder = saved.folder;
-  // A schedule is named anew, and so is what it says of itself.
+  // A schedule is named again, and so are the schedule's options.
   const std::string again = options.find("pipedream") == std::string::npos
                               ? ""
                               : "--schedule pipedream:clip=stage ";
@@ -207,7 +208,7 @@ TEST_CASE("what decides the numbers cannot differ from the checkpoint unsaid",
     refusal(saved.resume + "--lr 1 --steps 9"),
     ContainsSubstring(": leave the option out; the rate's cosine ends there; or "
                       "say --change lr,steps"));
-  // The same name, and other content.
+  // The same name with other content.
   folder.write("t.txt", some_text().replace(300, 1, "!"));
   CHECK_THAT(refusal(saved.resume),
              ContainsSubstring(": restore that data, or name other data with --data "
@@ -399,9 +400,9 @@ TEST_CASE("a checkpoint is evaluated on the data that it was trained on",
   CHECK(from_folder["loss"] == from_file["loss"]);
   CHECK_THAT(from_folder["data"].get<std::string>(), ContainsSubstring("700 bytes"));
   CHECK(from_folder["options"] == from_file["options"]);
-  // Other data that is named is evaluated; data that has changed is not.
+  // Other data is evaluated if the user names that data; changed data is refused.
   CHECK(evaluate("c --data synthetic")["loss"] != from_file["loss"]);
-  folder.write("t.txt", some_text().replace(650, 1, "!")); // is held out
+  folder.write("t.txt", some_text().replace(650, 1, "!")); // a held-out byte
   const std::string other =
     "is not the data of the training: that was 'text, 700 bytes, XXH3 ";
   for (const auto* const weights : {"c", "w.safetensors", "c --seed 5"}) {

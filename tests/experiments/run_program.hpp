@@ -13,13 +13,13 @@
 #include <string>
 #include <vector>
 
-/// How a program ended, and what it said.
+/// A program's exit code, standard output and standard error.
 struct ending_of_program {
   int exit_code;
   std::string out, err;
 };
 
-/// Where a program was built; the test says.
+/// The path of a built program; each test defines this function.
 std::string program_path(const std::string& name);
 
 inline std::string content_of(const std::filesystem::path& path) {
@@ -29,7 +29,7 @@ inline std::string content_of(const std::filesystem::path& path) {
   return content.str();
 }
 
-/// Runs a command of the shell in `folder`, where the programs are known by name.
+/// Runs a shell command in `folder`; the built programs are in the command's PATH.
 inline ending_of_program run_shell_in(const temporary_folder& folder,
                                       const std::string& command) {
   const auto programs = std::filesystem::path{program_path("train")}.parent_path();
@@ -41,8 +41,9 @@ inline ending_of_program run_shell_in(const temporary_folder& folder,
           content_of(folder.path() / "out"), content_of(folder.path() / "err")};
 }
 
-/// Runs one of the programs in `folder`, with what a user would type behind its name.
-/// \param before a command of the shell
+/// Runs one of the programs in `folder`, with the options that a user would type.
+/// \param typed the program's name and options
+/// \param before a shell command that runs first
 inline ending_of_program run_program_in(const temporary_folder& folder,
                                         const std::string& typed,
                                         const std::string& before = "true") {
@@ -55,7 +56,8 @@ inline ending_of_program run_program_in(const temporary_folder& folder,
           content_of(folder.path() / "out"), content_of(folder.path() / "err")};
 }
 
-/// Runs a program until its first words on standard error, then sends it `signal`.
+/// Runs a program until the first words on standard error, then sends `signal` to the
+/// program.
 /// \param ignored whether the signal was ignored when the program began, as under nohup
 inline int exit_code_after(int signal, std::vector<std::string> words,
                            bool ignored = false) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Weights that runs leave behind: when they are cut short, and where they load.
+// Weights that runs save: after an interruption, and the programs that load the
+// weights.
 
 #include "tests/experiments/run_program.hpp"
 
@@ -20,7 +21,7 @@ namespace {
 
 const std::string tiny = " --d-model 8 --heads 2 --seq 4 --vocab 7 ";
 
-/// A weight file without what it says of its run.
+/// A weight file's tensors, without the metadata of the run.
 std::string tensors_of(const std::filesystem::path& file) {
   const auto content = content_of(file);
   std::uint64_t length = 0;
@@ -51,7 +52,7 @@ TEST_CASE("weights saved as bf16 take half the bytes, and load", "[programs]") {
   CHECK(bytes == 2 * half);
   CHECK(exact["lm_head.weight"]["dtype"] == "F32");
   CHECK(rounded["lm_head.weight"]["dtype"] == "BF16");
-  // As nothing is learnt, what was rounded once is saved as it was.
+  // Nothing is learnt, so values that were rounded once are saved unchanged.
   CHECK(train("--init h.safetensors --lr 0 --save g.safetensors --save-precision bf16")
           .exit_code
         == 0);
@@ -131,13 +132,13 @@ TEST_CASE("weights saved under one mesh load under any other", "[programs]") {
 TEST_CASE("signals that end a run keep weights, results and traces", "[programs]") {
   temporary_folder folder;
   const auto in = [&](const char* name) { return (folder.path() / name).string(); };
-  // Clipped by 1, updates wait for one another.
+  // With clipping by 1, the stages' updates wait for one another.
   const auto [signal, clip] = GENERATE(table<int, std::string>(
     {{SIGINT, "0"},
      {SIGINT, "1"},
      {SIGTERM, "1"},
      {SIGHUP, "0"},
-     {SIGUSR1, "1"}, // by which batch systems announce a job's end
+     {SIGUSR1, "1"}, // batch systems announce a job's end by this signal
      {SIGUSR2, "0"},
      {SIGXCPU, "0"}}));
   CHECK(

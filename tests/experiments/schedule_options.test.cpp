@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// --schedules: which schedules are named, with which parameters and options.
+// Tests --schedules: which schedules are named, with which parameters and options.
 
 #include "experiments/options/schedule_options.hpp"
 

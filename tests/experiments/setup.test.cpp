@@ -378,7 +378,7 @@ TEST_CASE("all is every schedule that fits and is not named by itself", "[setup]
     CHECK_THAT(one.why, ContainsSubstring(why.at(one.text)));
   CHECK_THAT(left_out_line(shared), ContainsSubstring("left out: chimera runs half")
                                       && !ContainsSubstring("\n"));
-  o.schedules.names = {"all,chimera"}; // named by itself: it must fit
+  o.schedules.names = {"all,chimera"}; // named explicitly: must fit
   CHECK_THAT(tiny::set_up_simulation(o).error(), ContainsSubstring("an even number"));
 }
 

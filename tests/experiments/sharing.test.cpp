@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// ZeRO's formulas against what runs hold and send.
+// Compares ZeRO's formulas with the bytes that runs hold and send.
 
 #include "experiments/report/zero_table.hpp"
 #include "tests/actors/tiny.hpp"
@@ -63,7 +63,7 @@ TEST_CASE("data replicas send what ZeRO's analysis says", "[zero]") {
   const auto* const name = GENERATE("gpipe", "chimera", "pipedream");
   const int data = GENERATE(2, 4);
   model_options model{"gpt", 4, 64, 4, 2, 64};
-  model.tied = std::string{name} != "pipedream"; // its two ends send each other more
+  model.tied = std::string{name} != "pipedream"; // two tied ends send more messages
   const auto plan = plan_of(model, {2, 4, 2}, data, 1, exchange, name);
   const auto result = perform(plan);
   REQUIRE(result.how == ending::finished);

@@ -17,13 +17,13 @@
 #include <utility>
 #include <vector>
 
-/// A program that has been started, and is killed in the end.
+/// A started program; the destructor kills the program.
 class started {
 public:
   started(const temporary_folder& where, const std::string& name,
           std::vector<std::string> words)
     : out_(where.path() / (name + ".out")) {
-    std::ofstream{out_}; // nobody reads what the last one of that name has said
+    std::ofstream{out_}; // empties the output of an earlier program of that name
     words[0] = program_path(words[0]);
     std::vector<char*> arguments;
     for (auto& word : words)
@@ -53,7 +53,8 @@ public:
   void send(int signal) const { kill(process_, signal); }
   std::string said() const { return content_of(out_); }
 
-  /// Its exit code; -1 if it does not end in time.
+  /// Waits for the end, and returns the exit code; -1 if the program does not end in
+  /// time.
   int wait(std::chrono::milliseconds patience) {
     const auto until = std::chrono::steady_clock::now() + patience;
     int status = 0;
@@ -80,7 +81,7 @@ inline std::vector<std::string> words_of(const std::string& typed) {
   return result;
 }
 
-/// Nodes, each at a port that was free.
+/// Started nodes, each at a port that was free.
 struct started_nodes {
   started_nodes(const temporary_folder& where, int count,
                 const std::string& more = "") {

@@ -37,7 +37,7 @@ TEST_CASE("the nearest name is at most an edit away for three characters",
          {"zb-h2x", "zb-h2"},
          {"nai", "naive"},
          {"zb-h3", "zb-h1"},
-         {"2", "2bw"}, // the only one that begins so
+         {"2", "2bw"}, // the only name that begins so
          {"zigzag", ""},
          {"", ""},
          {"x", ""}})

@@ -30,18 +30,18 @@ TEST_CASE("a text is shown on a terminal, and does not command it", "[terminal_t
         == "\xc2\\x9b5m"); // C1's CSI, in UTF-8
   CHECK(shown("a\x9b"
               "5m")
-        == "a\\x9b5m"); // and on its own
+        == "a\\x9b5m"); // and as a single byte
   CHECK(shown("a\x9b\x9b"
               "31mX")
-        == "a\\x9b\\x9b31mX"); // behind one that was told so
+        == "a\\x9b\\x9b31mX"); // after an escaped byte
   CHECK(shown("a\xb6\x9b"
               "1m")
-        == "a\xb6\\x9b1m"); // behind a stray byte
+        == "a\xb6\\x9b1m"); // after a stray byte
   CHECK(shown("\xe2\x82"
               "A\x9b")
         == "\xe2\x82"
-           "A\\x9b");                              // of a character cut off
-  CHECK(shown("\xc3\x80\x80") == "\xc3\x80\\x80"); // one too many
+           "A\\x9b");                              // of a truncated character
+  CHECK(shown("\xc3\x80\x80") == "\xc3\x80\\x80"); // one byte too many
   CHECK(shown(std::string{'\0', 'a'}) == "\\x00a");
 }
 

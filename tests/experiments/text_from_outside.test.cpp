@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Names that are not UTF-8, which a file system takes: what a run leaves behind is
-// whole.
+// File names that are not UTF-8, which a file system allows. All files that a run
+// leaves must be valid.
 
 #include "tests/experiments/run_program.hpp"
 
@@ -27,7 +27,7 @@ const std::string tiny =
   " --d-model 8 --heads 2 --seq 4 --layers 2 --stages 2 --batch 4 "
   "--microbatches 2 --evaluate-samples 4 --quiet ";
 
-/// What a weight file says of its run.
+/// Returns a weight file's metadata of the run.
 json metadata_of(const std::filesystem::path& file) {
   const auto content = content_of(file);
   std::uint64_t length = 0;
@@ -66,7 +66,8 @@ TEST_CASE(
        std::filesystem::recursive_directory_iterator{folder.path() / "t"})
     if (entry.is_regular_file())
       CHECK_THAT(content_of(entry.path()), ContainsSubstring("tokens:" + replaced));
-  // The name cannot be taken from what says it otherwise; the data is known again.
+  // The checkpoint stores the name in a changed form, so the user must name the data;
+  // the data itself is recognised.
   const auto unnamed = run_program_in(folder, "train --steps 3 --resume c" + tiny);
   CHECK(unnamed.exit_code == 2);
   CHECK_THAT(unnamed.err, ContainsSubstring("cannot read"));

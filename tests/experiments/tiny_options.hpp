@@ -9,7 +9,7 @@ namespace tiny {
 
 using namespace troupe;
 
-/// A GPT that trains within a millisecond.
+/// Options of a GPT that trains within a millisecond.
 inline typed_options options_of(const std::string& schedules) {
   typed_options o;
   o.model = {.layers = 4, .width = 8, .heads = 2, .length = 4, .words = 7};

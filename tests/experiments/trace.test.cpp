@@ -36,7 +36,7 @@ TEST_CASE("a trace has every action as a slice of its rank", "[trace]") {
   for (const auto& s : slices) {
     const std::string kind = s["cat"];
     const auto [known, added] = colours.emplace(kind, s["cname"]);
-    // g++ 14 compares no string with a json.
+    // g++ 14 cannot compare a string with a json value.
     CHECK(known->second == s["cname"].get<std::string>());
     if (kind != "U")
       CHECK(s["dur"] == (kind == "F" ? 1000 : 2000)); // microseconds
@@ -51,7 +51,7 @@ TEST_CASE(
   "[trace]") {
   const auto events = events_of(tiny::simulation(gpipe(), {3, 4, 1}));
   const auto starts = with_phase(events, "s"), ends = with_phase(events, "f");
-  REQUIRE(starts.size() == 2 * 2 * 4); // two boundaries, both ways
+  REQUIRE(starts.size() == 2 * 2 * 4); // two boundaries, in both directions
   REQUIRE(ends.size() == starts.size());
   for (std::size_t i = 0; i < starts.size(); ++i) {
     CHECK(starts[i]["id"] == ends[i]["id"]);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What verify adds to the proofs: the rule that was called for, and a second run.
+// Tests verify's additions to the proofs: the rule that the user asked for, and a
+// second run.
 
 #include "experiments/session/verification.hpp"
 
@@ -37,7 +38,7 @@ run_request tiny_request(const std::string& schedule, const std::string& mesh) {
   return shared->runs.front();
 }
 
-/// Data whose labels change after so many samples have been read.
+/// Data whose labels change after a number of reads.
 class fickle_data : public data_set {
 public:
   explicit fickle_data(std::shared_ptr<const data_set> good) : good_(std::move(good)) {
@@ -58,7 +59,7 @@ public:
   std::string description() const override { return "fickle"; }
 
   std::int64_t until = 1'000'000;
-  std::int64_t ends_at = -1; // the user ends the program then
+  std::int64_t ends_at = -1; // number of reads at which the user ends the program
   std::int64_t read() const { return read_; }
 
 private:
@@ -89,7 +90,7 @@ TEST_CASE("a second run of other bits is refused", "[verification]") {
   work.data = steady;
   CHECK(verify(request).holds());
   const auto fickle = std::make_shared<fickle_data>(good);
-  const auto shards = request.plan.tensor; // each reads all samples of a run
+  const auto shards = request.plan.tensor; // each shard reads all samples of a run
   fickle->until = steady->read() - shards * work.batch * request.plan.dims.steps;
   work.data = fickle;
   const auto all = verify(request);
@@ -100,14 +101,14 @@ TEST_CASE("a second run of other bits is refused", "[verification]") {
 
 TEST_CASE("the first steps of a longer run are proved alone", "[verification]") {
   auto request = tiny_request("pipedream", "pipe=4");
-  request.plan.evaluate_every = 1; // nobody does here
+  request.plan.evaluate_every = 1; // no program evaluates here
   const auto all = verify_first(request, 2);
   CHECK(all.holds());
   CHECK(all.steps == 2);
   CHECK(all.sentence() == "replay, formula hold over 2 steps");
   CHECK(verify_first(request, 1).sentence() == "replay, formula hold over 1 step");
   CHECK(verify_first(request, 100).steps == 3);
-  request.plan.sch = pipedream(1, true); // another than was called for
+  request.plan.sch = pipedream(1, true); // another rule than requested
   CHECK_FALSE(verify_first(request, 2).holds());
 }
 
@@ -117,7 +118,7 @@ TEST_CASE("so many steps are proved that updates are whole, or a file's own",
   request.plan.dims.steps = 7;
   for (const auto& [asked, proved] : {std::pair{1, 2}, {2, 2}, {3, 4}, {6, 6}, {7, 7}})
     CHECK(verify_first(request, asked).steps == proved);
-  request.plan.dims.steps = 1; // no update of the run is whole
+  request.plan.dims.steps = 1; // no update of the run is complete
   CHECK(verify_first(request, 1).steps == 1);
   request.plan.sch.refuses = [](const shape& dims) -> std::string {
     return dims.steps == 5 ? "" : "the file has 5 steps";
@@ -142,7 +143,7 @@ TEST_CASE("first steps have the learning rates of the whole run", "[verification
   for (std::size_t i = 0; i < 3; ++i)
     CHECK(part.loss[i] == whole.loss[i]);
   CHECK(shorter.loss[2] != whole.loss[2]);
-  CHECK(verify_first(request, 3).holds()); // whose loops have that course too
+  CHECK(verify_first(request, 3).holds()); // the loops use the same course
 }
 
 TEST_CASE("a verdict names what fails, and what nobody has published",
@@ -172,11 +173,11 @@ TEST_CASE("the user ends a proof in the middle of its loops", "[verification]") 
   const auto data = std::make_shared<fickle_data>(work.data);
   work.data = data;
   REQUIRE(perform(request.plan).how == ending::finished);
-  data->ends_at = 2 * data->read() + 5; // behind another run
-  const auto child = fork();            // nobody else here is to be interrupted
+  data->ends_at = 2 * data->read() + 5; // during a second run
+  const auto child = fork();            // only the child may be interrupted
   REQUIRE(child >= 0);
   if (child == 0) {
-    (void)interruption(); // listens from now on
+    (void)interruption(); // installs the handler
     const auto all = verify(request);
     const bool at_once = data->read() == data->ends_at + 1;
     _exit(all.how == ending::interrupted && all.proofs.empty() && at_once ? 0 : 1);
@@ -213,14 +214,14 @@ TEST_CASE("a proof of what nodes play on GPUs needs one here, the first",
 
 TEST_CASE("nothing is proved of weights that are not finite", "[verification]") {
   auto request = tiny_request("1f1b", "pipe=2");
-  request.plan.dims.steps = 1; // its loss is that of the first weights
+  request.plan.dims.steps = 1; // the only loss is that of the initial weights
   request.plan.work->optimizer.rate = 1e39;
   const auto all = verify(request, nullptr);
   CHECK_FALSE(all.holds());
   CHECK_THAT(all.failure, ContainsSubstring("the weights are not finite: "));
 }
 
-#ifndef TROUPE_SANITIZED // plans that are made and not run, for minutes
+#ifndef TROUPE_SANITIZED // makes plans for minutes, without running any
 TEST_CASE("with --all no run is too odd for bf16, and every one is of it",
           "[verification]") {
   const auto exact = verified_catalog(*parse({}, true));
@@ -277,7 +278,7 @@ TEST_CASE("with --all every schedule learns in every way that it can",
   }
   for (const auto& entry : catalog()) {
     const std::string name{entry.name};
-    if (!published::find(name, {})) // a user's own: --all has it at fewer sizes
+    if (!published::find(name, {})) // a user's schedule: --all has fewer sizes
       continue;
     for (const char* what :
          {"adamw", "momentum", "decay", "matrices", "cosine", "warmup", "clip=stage"})

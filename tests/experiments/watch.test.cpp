@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// --watch, as browsers meet it.
+// Tests --watch from a browser's side.
 
 #include "experiments/report/page.hpp"
 #include "experiments/session/live_page.hpp"
@@ -27,7 +27,7 @@ namespace {
 
 const std::string tiny_model = " --d-model 8 --heads 2 --seq 4 --vocab 7 --layers 4 ";
 
-/// Where a program says that it may be watched.
+/// Returns the port at which a program serves a page, from the program's output.
 int port_of(const started& program) {
   for (int looks = 0; looks < 8000; ++looks) {
     const auto said = program.said();
@@ -38,7 +38,8 @@ int port_of(const started& program) {
   return 0;
 }
 
-/// What a program tells of itself as soon as that is as wanted; null if it never is.
+/// Polls a program's progress until `wanted` accepts the progress. Returns the accepted
+/// progress, or null if none is accepted.
 template <class Wanted>
 json progress_of(int port, const Wanted& wanted) {
   for (int looks = 0; looks < 20'000; ++looks) {
@@ -51,7 +52,7 @@ json progress_of(int port, const Wanted& wanted) {
   return nullptr;
 }
 
-/// Of a simulation that goes on while somebody begins to look.
+/// Steps of a simulation that is still running when the first request arrives.
 #ifdef TROUPE_SANITIZED
 constexpr int many_steps = 50;
 #else
@@ -87,7 +88,7 @@ TEST_CASE("a training is watched while it goes on, and ends when it is told to",
     return !one["now"].is_null() && one["now"]["losses"].size() > 2
            && !one["now"]["evaluations"].empty()
            && std::ranges::all_of(one["recent"]["ranks"], [](const json& numbers) {
-                return numbers.size() == 9 * 250; // as many as are shown
+                return numbers.size() == 9 * 250; // the largest number shown
               });
   });
   REQUIRE_FALSE(all.is_null());
@@ -106,7 +107,7 @@ TEST_CASE("a training is watched while it goes on, and ends when it is told to",
     CHECK((i == 0 || now["losses"][i][0] > now["losses"][i - 1][0]));
   }
   REQUIRE(all["recent"]["ranks"].size() == 2);
-  CHECK_THAT(get(port, "/report.html"), StartsWith("HTTP/1.1 404")); // nothing is over
+  CHECK_THAT(get(port, "/report.html"), StartsWith("HTTP/1.1 404")); // no run has ended
   const client in_between{port};
   in_between.say("GET / HTTP/1.1\r\n");
   program.send(SIGINT);
@@ -127,7 +128,8 @@ TEST_CASE("a page has what ranks ran last, as report.html has it, and from when 
   REQUIRE(page);
   const int port = port_in((*page)->address());
   const auto recent = [&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds{600}); // it is shown by then
+    // The page shows new actions within this time.
+    std::this_thread::sleep_for(std::chrono::milliseconds{600});
     (*page)->add_simulated(1);
     return json::parse(body_of(get(port, "/progress.json")))["recent"];
   };
@@ -154,7 +156,7 @@ TEST_CASE("a page has what ranks ran last, as report.html has it, and from when 
   CHECK(found["letters"] == "FBIWUR");
   CHECK(found["microbatches"] == request.plan.dims.microbatches);
   recent_actions many;
-  constexpr int most = 250; // of one of two ranks
+  constexpr int most = 250; // actions of one of two ranks
   for (int i = 0; i < most + 50; ++i) {
     many.ran.push_back(ran(0, i, 1000 + 10 * i));
     many.ran.push_back(ran(1, i, 100 + i));
@@ -162,7 +164,7 @@ TEST_CASE("a page has what ranks ran last, as report.html has it, and from when 
   (*page)->add(many);
   found = recent();
   CHECK(found["ranks"][0].size() == 9 * most);
-  // Two of rank 0 and one of rank 1 were there already.
+  // Two actions of rank 0 and one of rank 1 were recorded before.
   CHECK(found["from"] == json{1000 + 10 * 49 + 7, 100 + 49 + 7});
   (*page)->begin(request, timing_kind::measured); // anew
   found = recent();
@@ -211,14 +213,14 @@ TEST_CASE("a page of a resumed run counts samples of the run", "[watch]") {
   CHECK(rate < 1.01 * done / seconds{asked - after_first}.count());
 }
 
-#ifndef TROUPE_SANITIZED // which take minutes for so many actions
+#ifndef TROUPE_SANITIZED // sanitizers take minutes for so many actions
 TEST_CASE("who watches sees what ranks on other nodes run", "[watch]") {
   const temporary_folder folder;
   started_nodes nodes{folder, 2};
   started program{
     folder, "watched",
     words_of(
-      "train --model moe --experts 2 --mesh data=2,pipe=1,expert=2 " // no model of it
+      "train --model moe --experts 2 --mesh data=2,pipe=1,expert=2 " // no cost model
       "--steps 1000000 --watch --nodes "
       + nodes.addresses() + tiny_model)};
   const int port = port_of(program);
@@ -226,7 +228,7 @@ TEST_CASE("who watches sees what ranks on other nodes run", "[watch]") {
   const auto all = progress_of(port, [](const json& one) {
     if (one["now"].is_null() || one["recent"]["ranks"][1].empty())
       return false;
-    constexpr int behind_a_trace = 5'000; // which has two actions of each at least
+    constexpr int behind_a_trace = 5'000; // a trace has at least two actions of each
     const auto& numbers = one["recent"]["ranks"][1];
     return numbers[numbers.size() - 9 + 2] > behind_a_trace;
   });
