@@ -97,7 +97,7 @@ public:
   /// The buckets of any stored version. \pre no update is under way
   virtual std::vector<weight_bucket<float>> stored(int version) const = 0;
 
-  /// Makes room for version `update.from` + 1, and starts no work.
+  /// Provides the buffers for version `update.from` + 1, and starts no work.
   virtual update_room make_room(const update_facts& update) = 0;
 
   /// Drops the versions that the version ledger no longer contains.
