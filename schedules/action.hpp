@@ -5,11 +5,14 @@
 #include <cstdint>
 #include <string>
 
+// Actions: the steps in the program of a rank. An action is an operation on a
+// microbatch at a stage.
+
 namespace troupe {
 
-/// What a rank does with a microbatch. A backward is an input gradient and then a
-/// weight gradient, to the bit. A recomputation is the forward once more, for the
-/// backward behind it, where stages keep no more than their inputs.
+/// The kind of work of an action. A backward computes an input gradient and then a
+/// weight gradient, with the same bits as two separate actions. A recomputation runs
+/// the forward again for the next backward, where stages stash only inputs.
 enum class op : std::uint8_t {
   forward,
   backward,
@@ -19,45 +22,49 @@ enum class op : std::uint8_t {
   recompute,
 };
 
-/// How many kinds of op there are.
+/// Number of kinds of `op`.
 inline constexpr int op_count = 6;
 
-/// The field's letter: F, B, I, W, U or R.
+/// The letter of an operation: F, B, I, W, U or R. \throws std::logic_error for a value
+/// outside of the enumeration
 char letter_of(op what);
 
-/// Whether it runs a stage from its input up.
+/// Whether the operation runs a stage from input to output.
 inline bool goes_forward(op what) {
   return what == op::forward || what == op::recompute;
 }
 
-/// Whether it begins with the gradient of a stage's output.
+/// Whether the operation starts with the gradient of a stage's output.
 inline bool goes_back(op what) {
   return what == op::backward || what == op::input_gradient;
 }
 
-/// Whether it adds to the gradients of an update.
+/// Whether the operation adds to the gradients of the next update.
 inline bool adds_gradient(op what) {
   return what == op::backward || what == op::weight_gradient;
 }
 
-/// Whether a rank runs an action as one with the next one or the last one of its
-/// program, as DualPipe does a forward and a backward: the first begins when both have
-/// their inputs, and both have their outputs when both have ended.
+/// The place of an action in a pair. A rank runs the two actions of a pair as one, as
+/// DualPipe does with a forward and a backward. The first action starts when both have
+/// inputs. Both have outputs when both have ended.
 enum class in_pair : std::uint8_t { no, first, second };
 
-/// One step of one rank.
+/// One action of one rank.
 struct action {
   op what;
-  int direction; ///< Of the schedule: 0, or more where pipelines go several ways.
-  int stage;     ///< 0 holds the first layers.
-  int
-    microbatch; ///< Counted over the whole run; of an update: the last that it covers.
+  /// Direction of the schedule: 0, or more where pipelines run several ways.
+  int direction;
+  int stage; ///< Index of the stage; stage 0 holds the first layers.
+  /// Index of the microbatch over the whole run; of an update, the last microbatch that
+  /// the update covers.
+  int microbatch;
   in_pair pair = in_pair::no;
 
   auto operator<=>(const action&) const = default;
 };
 
-/// "F3", or "F3 of stage 2" when `with_stage` is set.
+/// The name of an action: "F3", or "F3 of stage 2" if `with_stage` is set. The longer
+/// form adds " (replica 1)" in direction 1.
 std::string to_string(const action& a, bool with_stage = false);
 
 } // namespace troupe

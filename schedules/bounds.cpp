@@ -11,7 +11,7 @@ namespace troupe {
 
 namespace {
 
-/// Follows what one stage holds through its rank's program.
+/// Tracks the stashes and versions of one stage through a rank's program.
 class holdings {
 public:
   holdings(const schedule& sch, const shape& dims, hosted_stage where)
@@ -64,7 +64,8 @@ shape settled(const schedule& sch, const shape& dims) {
   if (sch.local_rule() || !sch.repeats)
     return dims;
   const auto update = std::int64_t{update_size(sch, dims)};
-  // Steps come in groups after which updates and batches end together again.
+  // Steps are removed in groups: at the end of a group, updates and batches end
+  // together.
   const auto group = update / std::gcd(update, std::int64_t{dims.microbatches});
   const auto fill = 4 * (dims.stages + update) / dims.microbatches + 3;
   const auto left_out = std::max<std::int64_t>(dims.steps - fill, 0) / group * group;

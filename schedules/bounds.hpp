@@ -5,9 +5,11 @@
 
 #include <vector>
 
+// Bounds of a run's memory: stashed microbatches, split backwards and weight versions.
+
 namespace troupe {
 
-/// The most that one hosted stage holds at once; pools are sized from it.
+/// The most that one hosted stage holds at once. Memory pools are sized by the bounds.
 struct stage_bounds {
   int stashes;        ///< Microbatches between the start of F and the end of B or W.
   int split_backward; ///< Microbatches between the start of I and the end of W.
@@ -16,15 +18,15 @@ struct stage_bounds {
   bool operator==(const stage_bounds&) const = default;
 };
 
-/// A shorter run that holds no less: with enough steps for any program to fill, repeat
-/// itself and drain, and with as many microbatches behind the last whole update.
-/// Programs repeat themselves once the pipeline is full, so what holds for it holds for
-/// `dims`. Local rules keep their shape.
+/// A shorter run that holds as much. The steps are enough for any program to fill,
+/// repeat and drain, with as many microbatches behind the last whole update. Programs
+/// repeat once the pipeline is full, so bounds of the shorter run hold for `dims`.
+/// Local rules, and programs that do not repeat, keep the shape.
 shape settled(const schedule& sch, const shape& dims);
 
-/// Bounds for the stages of `rank`, in hosted_by's order. They hold whatever the
-/// timing: a program fixes the order of what is held, a local rule has a bound of its
-/// own.
+/// Bounds for the stages of `rank`, in the order of hosted_by(). Bounds hold for any
+/// timing: a program fixes the order of stashes, and a local rule limits the
+/// microbatches in flight.
 std::vector<stage_bounds> bounds_of(const schedule& sch, const shape& dims, int rank);
 
 } // namespace troupe

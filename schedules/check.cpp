@@ -13,7 +13,7 @@ namespace troupe {
 
 namespace {
 
-/// All programs side by side, each run as far as the others allow.
+/// Runs all programs together, each as far as the others allow.
 class rehearsal {
 public:
   rehearsal(const schedule& sch, const shape& dims, bool draws)
@@ -60,12 +60,14 @@ private:
     return rank_of(schedule_.where, dims_, where);
   }
 
-  /// With its stage where a rank has several of a direction.
+  /// The name of an action, with the stage where a rank hosts several stages of a
+  /// direction.
   std::string name_of(const action& a) const {
     return to_string(a, ranks() < dims_.stages);
   }
 
-  /// What the next action of a rank waits for: its own input, or that of its pair.
+  /// The missing input of a rank's next action, or of the second action of a pair;
+  /// absent if inputs exist.
   std::optional<action> missing_input(int rank) {
     const auto& next = *front(rank);
     if (!so_far_.has_input(next))
@@ -75,7 +77,7 @@ private:
     return {};
   }
 
-  /// The rank that may go on when `a` has ended, or -1.
+  /// The rank that may continue when `a` has ended, or -1.
   int hears_of(const action& a) const {
     int stage = -1;
     if (a.what == op::forward)
@@ -108,7 +110,8 @@ private:
     return fault("deadlock: " + told, in_cycle, way_out(in_cycle));
   }
 
-  /// An action of a rank's program, or an I in place of its B; absent if it has none.
+  /// The action `a` in a rank's program, or an input gradient in place of a backward;
+  /// absent if neither is there.
   std::optional<action> found(const action& a, int rank) const {
     for (program p{schedule_, dims_, rank}; p.front() != nullptr; p.pop()) {
       auto b = *p.front();
@@ -122,12 +125,13 @@ private:
     return {};
   }
 
-  /// As the program of its rank has it.
+  /// The action as the program of the hosting rank contains it.
   action as_written(const action& a) const {
     return found(a, host_of({a.direction, a.stage})).value_or(a);
   }
 
-  /// Who waits for whom, from `rank` to the first rank that comes again, and which.
+  /// Describes which rank waits for which, from `rank` to the first rank that occurs
+  /// twice. Returns the text and that rank.
   std::pair<std::string, int> cycle_from(int rank) {
     std::string result;
     std::vector<bool> seen(programs_.size());
@@ -142,7 +146,8 @@ private:
     return {result + "rank " + std::to_string(rank) + " is in the cycle", rank};
   }
 
-  /// What a rank of a cycle would have to run earlier: what another one waits for.
+  /// A fix for a deadlock: the action that `rank` should run earlier, because another
+  /// rank waits for the result. Empty if there is none.
   std::string way_out(int rank) {
     const auto& blocked = *front(rank);
     for (int other = 0; other < ranks(); ++other) {
@@ -219,7 +224,8 @@ std::optional<program_fault> check(const schedule& sch, const shape& dims) {
     return program_fault{std::move(wrong), {}, {}};
   if (sch.local_rule())
     return {};
-  // Each recomputation waits for what the action behind it needs, or for nothing.
+  // Recomputations need no check: each waits for the input of the next action, or for
+  // nothing.
   auto plain = sch;
   plain.recomputes = recomputation::none;
   auto fault = rehearsal{plain, dims, false}.run();

@@ -6,26 +6,33 @@
 #include <optional>
 #include <string>
 
+// The check of a schedule before a run: a dry run of all programs that finds the first
+// error.
+
 namespace troupe {
 
-/// What is wrong with the placement or the programs of a schedule.
+/// An error in the placement or the programs of a schedule.
 struct program_fault {
   std::string what; ///< One sentence.
-  /// What ranks had run until then, a row each, as if a backward took two forwards; in
-  /// brackets the step that is wrong, with a question mark what others wait to run.
+  /// The actions that ranks ran before the error, one row per rank, as if a backward
+  /// took two forwards. Brackets mark the wrong step; question marks show the next
+  /// actions of other ranks.
   std::string picture;
-  std::string mend; ///< What would help, if that is simple; else empty.
+  std::string mend; ///< A simple fix in words, if one is known; else empty.
 };
 
-/// All that it says, in lines.
+/// The error, the picture and the fix, as lines of text.
 std::string to_string(const program_fault& fault);
 
-/// Runs the programs of all ranks without time and without arithmetic. Finds an action
-/// whose input nobody makes, a deadlock, a forward or backward that is missing or comes
-/// twice, backwards out of order (sums would depend on the schedule), an update that
-/// covers too much or too little, a rank that holds more than it may, a version that is
-/// not there, two that are no pair, and a placement that contradicts itself. A local
-/// rule has no programs to run. Absent if all is well. What refusal() says comes first.
+/// Runs the programs of all ranks without time and without arithmetic, and returns the
+/// first error; absent if there is none. Errors of validation_error() come first. A
+/// local rule has no programs to run.
+///
+/// Errors of order are an action whose input no action makes, a deadlock, a missing or
+/// repeated forward or backward, and backwards out of order. (Sums would depend on the
+/// schedule.) An update may not cover too many or too few gradients, and no forward may
+/// read a missing version. Further errors are a rank that holds more than the limit,
+/// two actions that are no pair, and a contradictory placement.
 std::optional<program_fault> check(const schedule& sch, const shape& dims);
 
 } // namespace troupe

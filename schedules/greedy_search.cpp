@@ -66,9 +66,9 @@ public:
 private:
   struct rank_state {
     std::vector<action> ready;   // forwards and (input) backwards
-    std::vector<action> weights; // owed, in their order
+    std::vector<action> weights; // weight gradients still to run, in order
     bool busy = false;
-    bool ran_backward = false; // as the last pass, but for weight gradients
+    bool ran_backward = false; // as the last action that was no weight gradient
     int held = 0;
     int ahead = 0; // forwards whose backward has not begun
     std::vector<action> ran;
@@ -76,7 +76,7 @@ private:
 
   struct event {
     moment when;
-    std::optional<action> what; // that ends; none: a rank looks again
+    std::optional<action> what; // the action that ends
 
     bool operator<(const event& other) const { return when > other.when; }
   };
@@ -86,7 +86,7 @@ private:
   rank_state& host(int stage) { return at(rank_of(where_, dims_, {0, stage})); }
   moment cost(op what, int stage) const { return cost_of(rules_, what, stage); }
 
-  /// The next microbatch, if there is room in the pipeline.
+  /// Admits the next microbatch, if the pipeline has capacity.
   void let_in() {
     if (entered_ < dims_.microbatches
         && (rules_.in_flight == 0 || entered_ - left_ < rules_.in_flight))
@@ -114,8 +114,8 @@ private:
     }
   }
 
-  /// Whether a rank may hold one more: a stage must leave room for those behind it,
-  /// whose backwards come first.
+  /// Whether a rank may hold one more microbatch. Stages leave capacity for later
+  /// stages of the rank, because backwards of later stages come first.
   bool has_room(int rank, const action& forward) {
     const auto to_last = dims_.stages - forward.stage;
     if (const int most = rules_.ahead * to_last - (rules_.ahead - 1);
@@ -143,7 +143,7 @@ private:
     return best;
   }
 
-  /// Whether something arrives for a rank between these.
+  /// Whether an input arrives for a rank between two times.
   bool arrives(int rank, moment after, moment before) const {
     return std::any_of(under_way_.upper_bound({after, dims_.stages}),
                        under_way_.lower_bound({before, 0}), [&](const auto& one) {
@@ -159,14 +159,14 @@ private:
     auto next = best_pass(rank, forwards_first);
     const bool forward_is_there = std::ranges::any_of(
       r.ready, [](const action& a) { return a.what == op::forward; });
-    // A weight gradient makes room for a forward whose turn it is.
+    // A weight gradient frees capacity for a forward whose turn has come.
     const bool backward =
       next && next->what != op::forward && !(forwards_first && forward_is_there);
     const bool is_turn = next && next->what == op::forward && rules_.forward_first;
     if (!r.weights.empty() && !backward && !is_turn) {
       const auto takes = cost(op::weight_gradient, r.weights.front().stage);
       if (rules_.waits && !next && arrives(rank, now, now + (takes + 1) / 2))
-        return; // it looks again when that has arrived
+        return; // the rank chooses again at that arrival
       next = r.weights.front();
     }
     if (!next)
@@ -199,13 +199,13 @@ private:
   shape dims_;
   std::vector<rank_state> ranks_;
   std::priority_queue<event> events_;
-  std::set<std::pair<moment, int>> under_way_; // when passes end, and for which stage
+  std::set<std::pair<moment, int>> under_way_; // end times of passes, and stages
   int entered_ = 0;                            // microbatches
   int left_ = 0;
 };
 
-/// Lays one batch after another out in time. A rank begins a batch when it has ended
-/// the one before, and an action when its input is there.
+/// Places batches in time, one after another. A rank starts a batch when the previous
+/// batch has ended there, and an action when the input has arrived.
 class batch_layout {
 public:
   batch_layout(const batch_programs& programs, const search_rules& rules,
@@ -253,7 +253,7 @@ private:
         throw std::logic_error{"a rank of a searched schedule waits for ever"};
   }
 
-  /// When the input of an action is there; unknown before its sender has run.
+  /// Time at which the input of an action arrives; unknown before the sender has run.
   moment input_of(const action& a) const {
     if (a.what == op::update || a.what == op::weight_gradient)
       return 0;
@@ -284,19 +284,19 @@ private:
   const batch_programs& programs_;
   const search_rules& rules_;
   shape dims_;
-  std::vector<int> hosts_;                   // a stage
-  std::vector<moment> free_at_;              // a rank
-  std::vector<std::size_t> next_;            // action of a rank
-  std::vector<moment> forwards_, gradients_; // when they end
+  std::vector<int> hosts_;                   // per stage
+  std::vector<moment> free_at_;              // per rank
+  std::vector<std::size_t> next_;            // index of the next action, per rank
+  std::vector<moment> forwards_, gradients_; // end times
 };
 
-/// What has been found, by stages, microbatches and batches.
+/// Results of searches, by numbers of stages, microbatches and batches.
 struct memory_of_search {
   std::mutex lock;
   std::map<std::tuple<int, int, int>, batch_programs> found;
 };
 
-/// The fastest of the candidates, the first of equal ones.
+/// The fastest of the candidates; of equal candidates, the first.
 batch_programs fastest(std::vector<batch_programs> candidates,
                        const search_rules& costs, const placement& where,
                        const shape& dims) {

@@ -19,10 +19,11 @@ bool may(may_begin what, const action& a) {
          || (what == may_begin::updates) == (a.what == op::update);
 }
 
-/// Follows a program. An update that has to wait for others comes back as an arrival
-/// and goes before the program, but for updates: others may wait for this rank's part
-/// in them. Forwards behind it need not wait for it, unless they read what it makes;
-/// backwards must, as they sum where it still reads.
+/// Follows a program. An update that waits for other ranks returns as an arrival. The
+/// returned update goes before all actions of the program except updates, because other
+/// ranks may wait for this rank's part in an update. Backwards of the same stage wait
+/// for the end of an update, because gradients are summed where the update still reads.
+/// Forwards do not wait, unless a forward reads the new version.
 class program_order : public order {
 public:
   program_order(const schedule& sch, const shape& dims, int rank)
@@ -68,7 +69,7 @@ public:
     if (stops_ && std::ranges::all_of(stages_, [this](const stage_updates& s) {
           return s.ended >= limit_;
         }))
-      return true; // what is open beyond it is nobody's concern
+      return true; // actions beyond the limit do not matter
     return open_ == 0 && program_.front() == nullptr;
   }
 
@@ -110,7 +111,7 @@ private:
                               &stage_updates::where);
   }
 
-  /// Whether an action that has not begun is beyond the last update that may.
+  /// Whether an action that has not started lies beyond the last permitted update.
   bool at_stop(const action& a) {
     const int most = std::min(limit_, pause_);
     return most != no_limit
@@ -123,7 +124,7 @@ private:
     if (a.what != op::forward && updating(a))
       return false;
     if (a.what == op::update || a.what == op::weight_gradient)
-      return true; // its inputs are what this rank ran before
+      return true; // inputs come from earlier actions of this rank
     if (a.what == op::recompute)
       return recomputes_ahead_ || arrived.has(input_of(a));
     if (a.pair == in_pair::first && !arrived.has(input_of(*program_.second())))
@@ -131,8 +132,8 @@ private:
     return arrived.take(input_of(a));
   }
 
-  /// What arrives for an action. A gradient arrives as a backward, whichever action is
-  /// the first to need it.
+  /// The arrival that an action waits for. A gradient arrives as a backward, whichever
+  /// action needs the gradient first.
   static action input_of(action a) {
     if (a.what == op::input_gradient || a.what == op::recompute)
       a.what = op::backward;
@@ -147,18 +148,18 @@ private:
 
   program program_;
   int open_ = 0;                      // granted and not yet ended
-  std::vector<action> updates_;       // of those
+  std::vector<action> updates_;       // started and not yet ended
   std::vector<stage_updates> stages_; // hosted
   bool recomputes_ahead_;
   int batch_, update_size_; // microbatches
   int limit_ = no_limit;    // updates of each stage
-  int pause_ = no_limit;    // likewise
-  bool stops_ = false;      // at the limit
+  int pause_ = no_limit;    // updates of each stage
+  bool stops_ = false;      // ends the run at limit_
 };
 
-/// A local rule: an update as soon as a stage has summed enough gradients, else what a
-/// rule of the user's own chooses, or AMPNet's: the earliest backward, else the
-/// earliest forward. Stage 0 bounds what is in flight.
+/// Follows a local rule. An update runs as soon as a stage has summed enough gradients.
+/// Otherwise a user's rule chooses, or AMPNet's: the earliest backward, else the
+/// earliest forward. Stage 0 limits the microbatches in flight.
 class arrival_order : public order {
 public:
   arrival_order(const schedule& sch, const shape& dims, int rank)
@@ -211,7 +212,8 @@ public:
 
   std::optional<action> awaited() override { return {}; }
 
-  // Microbatches enter at stage 0; what has reached the others must go on.
+  // Microbatches are admitted at stage 0. Later stages must finish every microbatch
+  // admitted.
   int freeze() override {
     if (stages_.front().stage > 0)
       return 0;
@@ -234,12 +236,12 @@ public:
   bool paused() override { return total_ < all_ && is_through(); }
 
 private:
-  /// What a hosted stage has backwarded.
+  /// Progress of the backwards of a hosted stage.
   struct stage_sums {
     int stage;
     int left;       // backwards to come
-    int summed = 0; // gradients since its last update
-    int last = 0;   // the microbatch backwarded last
+    int summed = 0; // gradients since the last update
+    int last = 0;   // microbatch of the last backward
   };
 
   std::optional<action> choose(const waiting& arrived) const {
@@ -286,11 +288,11 @@ private:
   int held_ = 0; // stage-microbatches
   int update_size_;
   int batch_;         // microbatches
-  int all_;           // likewise, of the run
-  int total_;         // up to where it ends, or pauses
-  int may_enter_;     // microbatches, at stage 0
-  int entered_ = 0;   // likewise
-  int in_flight_ = 0; // likewise
+  int all_;           // microbatches of the run
+  int total_;         // microbatches until the end, or the pause
+  int may_enter_;     // microbatches that may be admitted at stage 0
+  int entered_ = 0;   // microbatches admitted at stage 0
+  int in_flight_ = 0; // microbatches in flight at stage 0
   bool running_ = false;
   bool frozen_ = false;
 };

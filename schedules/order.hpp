@@ -8,52 +8,57 @@
 #include <memory>
 #include <optional>
 
+// Orders: which action a rank runs next, among actions whose inputs have arrived.
+
 namespace troupe {
 
-/// What may begin now.
+/// The kinds of actions that may start now.
 enum class may_begin : std::uint8_t {
   anything,
-  updates, ///< Nothing else.
-  passes,  ///< No update.
+  updates, ///< Only updates.
+  passes,  ///< All actions except updates.
 };
 
-/// What a rank runs next: a cursor in its program, or a local rule.
+/// Chooses the next action of a rank, by a cursor in a program or by a local rule.
 class order {
 public:
   virtual ~order() = default;
 
-  /// Takes the action to grant now out of `arrived`; absent if none may run yet.
+  /// Chooses the action to grant now, and removes the input from `arrived`. Absent if
+  /// no action may run yet.
   virtual std::optional<action> next(waiting& arrived,
                                      may_begin what = may_begin::anything) = 0;
 
-  /// Hears that a granted action has ended.
+  /// Records that a granted action has ended.
   virtual void ended(const action& a) = 0;
 
-  /// Whether everything has been granted and has ended.
+  /// Whether all actions have been granted and have ended.
   virtual bool finished() = 0;
 
-  /// The action that must arrive before anything else can be granted, if there is one.
-  /// After next() has given the first of a pair, that is the second.
+  /// The action that must arrive before any other action can be granted, if there is
+  /// one. After next() has returned the first of a pair, that is the second.
   virtual std::optional<action> awaited() = 0;
 
-  /// Begins no further update from now on; a local rule lets no further microbatch in.
-  /// Returns how many have begun, of the stage that has begun most; or have come in.
+  /// Starts no more updates; a local rule admits no more microbatches. Returns the
+  /// largest number of updates that any stage has started, or the number of
+  /// microbatches admitted.
   virtual int freeze() = 0;
 
-  /// Makes the run end after so many updates of each stage; of a local rule, when so
-  /// many microbatches have been through. \pre at least what freeze() returned
+  /// Ends the run after so many updates of each stage; under a local rule, after so
+  /// many microbatches. \pre at least the number that freeze() returned
   virtual void stop_after(int count) = 0;
 
-  /// Begins nothing more once each stage has been updated with so many batches of the
-  /// run, until it is told of a later one. A local rule lets no further microbatch in.
-  /// \pre they are whole updates
+  /// Pauses once each stage has been updated with so many batches of the run, until a
+  /// call with a larger number. A local rule admits no further microbatch. \pre the
+  /// batches are whole updates
   virtual void pause_after(int batches) = 0;
 
-  /// Whether all of that has ended, and there is more behind it.
+  /// Whether the pause is reached: all actions before the pause have ended, and more
+  /// actions follow.
   virtual bool paused() = 0;
 };
 
-/// The order of `rank` under `sch`.
+/// Makes the order of `rank` under the schedule `sch`.
 std::unique_ptr<order> make_order(const schedule& sch, const shape& dims, int rank);
 
 } // namespace troupe

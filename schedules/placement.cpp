@@ -17,7 +17,8 @@ std::string stage_name(hosted_stage where) {
 
 namespace {
 
-/// A placement in one direction, by the rank that hosts stage `step * ranks + place`.
+/// Makes a placement of one direction. \param rank_at the rank of a stage, by the
+/// quotient and the remainder of stage / ranks, and the number of ranks
 placement one_way(std::string_view name, int stages_a_rank,
                   int (*rank_at)(int step, int place, int ranks)) {
   return {
@@ -32,7 +33,8 @@ placement one_way(std::string_view name, int stages_a_rank,
     .hosted =
       [=](const shape& dims, int rank) {
         const int ranks = dims.stages / stages_a_rank;
-        std::vector<hosted_stage> result; // both ways along the ranks mirror themselves
+        // The mapping is its own inverse, so `rank_at` also finds the stages of a rank.
+        std::vector<hosted_stage> result;
         for (int step = 0; step < stages_a_rank; ++step)
           result.push_back({0, step * ranks + rank_at(step, rank, ranks)});
         return result;
@@ -40,7 +42,7 @@ placement one_way(std::string_view name, int stages_a_rank,
   };
 }
 
-/// Where the pair of pipelines begins to which a direction belongs.
+/// The first rank of the pair of pipelines to which a direction belongs.
 int first_rank(const shape& dims, int direction, int pairs) {
   return direction / 2 * (dims.stages / pairs);
 }
@@ -61,7 +63,7 @@ placement placement::waves(int waves) {
   });
 }
 
-// The second direction of a pair goes through the ranks the other way.
+// The second direction of a pair runs through the ranks in reverse.
 placement placement::bidirectional(int pairs) {
   return {
     .name = "bidirectional",
@@ -111,8 +113,8 @@ std::vector<hosted_stage> hosted_by(const placement& where, const shape& dims,
   return where.hosted(dims, rank);
 }
 
-// As many stages as there are, in increasing order, each on the rank that `host` names:
-// then none is missing, and none comes twice.
+// Each rank must list stages in increasing order, each on the rank that `host` names,
+// and the count must be right. So no stage is missing, and none comes twice.
 std::string contradiction(const placement& where, const shape& dims) {
   const auto wrong = [&](const std::string& what) {
     return "the placement " + std::string{where.name} + " " + what;

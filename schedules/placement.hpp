@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+// Placements: which rank of a pipeline hosts which stages.
+
 namespace troupe {
 
 /// A stage of one direction of the schedule.
@@ -18,10 +20,11 @@ struct hosted_stage {
   bool operator==(const hosted_stage&) const = default;
 };
 
-/// "stage 2", "stage 2 (replica 1)".
+/// The name of a stage in messages: "stage 2", or "stage 2 (replica 1)" in direction 1.
 std::string stage_name(hosted_stage where);
 
-/// Which rank hosts which stages: functions of the shape. A schedule may bring its own.
+/// A mapping of stages to ranks, as functions of the shape. A schedule may define a new
+/// one.
 ///
 ///   linear          rank 0   1   2   3      bidirectional   rank 0   1   2   3
 ///                        s0  s1  s2  s3       direction 0        s0  s1  s2  s3
@@ -32,57 +35,63 @@ std::string stage_name(hosted_stage where);
 ///                        s4  s5  s6  s7                          s7  s6  s5  s4
 struct placement {
   std::string_view name;
-  /// Ways through the ranks: each has all stages, and an equal share of every batch.
+  /// Number of directions through the ranks. Each direction has all stages, and an
+  /// equal share of every batch.
   int directions = 1;
-  /// Stages of each direction that a rank hosts, as v of interleaved schedules: who
-  /// asks for a pipeline of so many ranks gets as many stages as they host.
+  /// Number of stages of each direction that a rank hosts, as v of interleaved
+  /// schedules. A pipeline of R ranks has R times as many stages.
   int stages_a_rank = 1;
-  /// Ranks of one pipeline: 0 to ranks(dims) - 1, each of which hosts something.
+  /// Number of ranks of one pipeline: ranks are 0 to ranks(dims) - 1, and each rank
+  /// hosts at least one stage.
   std::function<int(const shape& dims)> ranks;
   /// The rank that hosts a stage.
   std::function<int(const shape& dims, hosted_stage what)> host;
-  /// All that a rank hosts, by stage, then direction: the inverse of `host`.
+  /// All stages that a rank hosts, sorted by stage, then direction: the inverse of
+  /// `host`.
   std::function<std::vector<hosted_stage>(const shape& dims, int rank)> hosted;
 
+  /// Stage s on rank s.
   static placement linear();
 
-  /// \param pairs of pipelines head to tail: pair i begins i / pairs of the way along
-  /// the ranks, and goes around. At least 1
+  /// Pairs of pipelines in opposite directions.
+  /// \param pairs number of pairs, at least 1: pair i starts i / pairs of the way along
+  /// the ranks, and wraps around
   static placement bidirectional(int pairs = 1);
 
   /// Stage s on rank s mod ranks. \param stages_a_rank at least 1
   static placement looped(int stages_a_rank);
 
-  /// There and back along the ranks, so many times: with 1 a V. \param waves at least 1
+  /// Stages run along the ranks and back, once for each wave: one wave is a V. \param
+  /// waves at least 1
   static placement waves(int waves);
 };
 
-/// The stages that a pipeline of so many ranks has; of more than a number holds, the
-/// largest.
+/// Number of stages of a pipeline with so many ranks; at most the largest int.
 int stages_on(const placement& where, int ranks);
 
-/// How many ranks a pipeline has.
+/// Number of ranks of a pipeline.
 int ranks_of(const placement& where, const shape& dims);
 
-/// How many ways a schedule has through the ranks.
+/// Number of directions of a placement through the ranks.
 int directions_of(const placement& where);
 
 /// The rank that hosts a stage.
 int rank_of(const placement& where, const shape& dims, hosted_stage what);
 
-/// What `rank` hosts, by stage, so that all ranks meet shared updates in one order.
+/// The stages that `rank` hosts, sorted by stage, so that all ranks reach shared
+/// updates in one order.
 std::vector<hosted_stage> hosted_by(const placement& where, const shape& dims,
                                     int rank);
 
-/// What contradicts itself in a placement; empty if every stage of each direction has
-/// one rank, and every rank a stage.
+/// One sentence about the first error in a placement. Empty if every stage of each
+/// direction has one rank, and every rank has a stage.
 std::string contradiction(const placement& where, const shape& dims);
 
-/// Index in the run of the `k`-th microbatch (counted over the run) of a direction. A
-/// batch is dealt out in equal contiguous shares, direction 0 first.
+/// Index in the run of the `k`-th microbatch of a direction; `k` counts over the run. A
+/// batch is divided into equal contiguous shares, direction 0 first.
 int microbatch_of(const placement& where, const shape& dims, int direction, int k);
 
-/// The direction that a microbatch runs through.
+/// The direction that runs a microbatch.
 int direction_of(const placement& where, const shape& dims, int microbatch);
 
 } // namespace troupe

@@ -78,7 +78,7 @@ private:
       end(next.what, now);
   }
 
-  /// Whether what a rank begins depends on all that arrives in an instant.
+  /// Whether the choice of a rank depends on all arrivals of an instant.
   bool has_choice(int rank) {
     return schedule_.local_rule() || at(rank).waiting_updates > 0;
   }
@@ -91,7 +91,8 @@ private:
     return rank_of(schedule_.where, dims_, {a.direction, a.stage});
   }
 
-  /// What the result of `a` takes to another stage or direction: within a rank no time.
+  /// Nanoseconds that the result of `a` takes to another stage or direction; 0 within a
+  /// rank.
   nanoseconds delay(const action& a, hosted_stage to) const {
     return rank_of(schedule_.where, dims_, to) == rank_of_action(a) ? 0 : latency_(a);
   }
@@ -103,7 +104,7 @@ private:
               microbatch_of(schedule_.where, dims_, direction, k)});
   }
 
-  // A forward that reads a version not made yet arrives when that is made.
+  // A forward that reads a version not made yet arrives when that version is made.
   void arrive(const action& a) {
     if (a.what == op::forward) {
       const auto version = version_read(schedule_, dims_, a.stage, a.microbatch);
@@ -136,27 +137,29 @@ private:
     }
   }
 
-  /// The first of a pair takes what both take, so that both have their outputs then.
+  /// Nanoseconds of an action. The first of a pair takes the time of both, so both
+  /// outputs exist at the same time.
   nanoseconds cost_of(const action& a, order& of) const {
     if (a.pair == in_pair::second)
       return 0;
     return cost_(a) + (a.pair == in_pair::first ? cost_(*of.awaited()) : 0);
   }
 
-  /// How far an update that directions share has come.
+  /// The progress of an update that directions share.
   struct meeting {
-    int granted = 0;   // directions
-    int gradients = 0; // directions whose gradients are with the first
+    int granted = 0;   // directions that have granted the update
+    int gradients = 0; // directions whose gradients have reached the first
   };
 
   bool is_shared() const { return directions_of(schedule_.where) > 1; }
 
-  /// What a direction and the first send each other.
+  /// Nanoseconds of a message between a direction and the first direction.
   nanoseconds apart(const action& update) const {
     return delay(update, {0, update.stage});
   }
 
-  /// Whether an update that directions share is granted for the first time.
+  /// Whether an update that directions share is granted for the first time, and must
+  /// wait for other directions.
   bool waits_for_directions(const action& update, nanoseconds now) {
     if (!is_shared() || !granted_.insert(update).second)
       return false;
@@ -173,7 +176,8 @@ private:
     go_on_if_complete(update, now);
   }
 
-  /// Where all directions have come, the update arrives once more for the first.
+  /// Once all directions have granted the update and sent gradients, the update arrives
+  /// again for the first direction.
   void go_on_if_complete(const action& update, nanoseconds now) {
     const int directions = directions_of(schedule_.where);
     const auto& all = meetings_[{update.stage, update.microbatch}];
@@ -183,7 +187,7 @@ private:
                     happening::input_arrives});
   }
 
-  /// After the last backward of a batch its gradients may be on their way.
+  /// Sends the gradients of a batch after the last backward, if the schedule is eager.
   void send_gradients(const action& backward, nanoseconds now) {
     const int share = dims_.microbatches / directions_of(schedule_.where);
     auto& ended = backwards_[{backward.direction, backward.stage}];
@@ -235,7 +239,7 @@ private:
   std::priority_queue<event> events_;
   std::map<int, int> read_;                         // microbatches, by direction
   std::map<std::pair<int, int>, int> updates_;      // made, by direction and stage
-  std::map<std::pair<int, int>, int> backwards_;    // ended, likewise
+  std::map<std::pair<int, int>, int> backwards_;    // ended, by direction and stage
   std::set<action> granted_;                        // updates that directions share
   std::map<std::pair<int, int>, meeting> meetings_; // by stage and microbatch
   std::vector<action> early_;

@@ -8,9 +8,9 @@
 
 namespace troupe {
 
-/// What every rank would do when, by the schedule's orders alone: one loop over the
-/// ends of actions, without actors and without weights. The independent opinion against
-/// which actors in virtual time are held.
+/// Predicts when every rank runs each action, from the orders of the schedule alone.
+/// One loop over the ends of actions, without actors and without weights: an
+/// independent reference for actors in virtual time.
 /// \param cost nanoseconds of an action
 /// \param latency nanoseconds that an action's result takes to another rank
 timeline predict(const schedule& sch, const shape& dims,

@@ -11,8 +11,8 @@ namespace troupe {
 
 namespace {
 
-/// Puts a recomputation before each backward or input gradient, or before the pair that
-/// it belongs to.
+/// Inserts a recomputation before each backward or input gradient, or before the pair
+/// that contains one.
 action_generator with_recomputations(action_generator all) {
   return [all = std::move(all),
           next = std::deque<action>{}]() mutable -> std::optional<action> {
@@ -40,7 +40,7 @@ action_generator generator_of(const schedule& sch, const shape& dims, int rank) 
     result = (*start)(rank, dims);
   else
     result = slot_program{sch, dims, rank};
-  if (!result) // a program of nothing
+  if (!result) // an empty program
     result = [] { return std::optional<action>{}; };
   return sch.recomputes == recomputation::none ? result
                                                : with_recomputations(std::move(result));

@@ -7,26 +7,28 @@
 #include <optional>
 #include <vector>
 
+// Programs: the actions of each rank in order, for schedules that are not local rules.
+
 namespace troupe {
 
-/// A cursor in what one rank does, in order. Actions are generated as it moves on.
-/// Recomputations stand among them, where the schedule says that there are any.
+/// A cursor in the program of one rank. Actions are generated as the cursor moves.
+/// Recomputations are among the actions if the schedule recomputes.
 class program {
 public:
   /// \pre !sch.local_rule(), and the schedule allows `dims`.
   program(const schedule& sch, const shape& dims, int rank);
 
-  // A copy could share what its generator keeps.
+  // Not copyable: a copy could share the state of the generator.
   program(program&&) = default;
   program& operator=(program&&) = default;
 
-  /// The next action; null when all is done.
+  /// The next action; null at the end of the program.
   const action* front() const { return front_ ? &*front_ : nullptr; }
 
-  /// The one behind it; null if there is none.
+  /// The action behind front(); null if there is none.
   const action* second() const { return second_ ? &*second_ : nullptr; }
 
-  /// \pre front() != nullptr
+  /// Moves the cursor by one action. \pre front() != nullptr
   void pop() {
     front_ = second_;
     if (second_)
@@ -41,11 +43,12 @@ private:
 /// The whole program of a rank.
 std::vector<action> generate(const schedule& sch, const shape& dims, int rank);
 
-/// The microbatches of a batch in the order in which each stage sums their gradients.
-/// \pre the schedule has one direction, and flushes
+/// The microbatches of a batch, for each stage, in the order in which gradients are
+/// summed. \pre the schedule has one direction, and flushes
 std::vector<std::vector<int>> summing_orders(const schedule& sch, const shape& dims);
 
-/// Programs that repeat the actions of a batch, in which microbatches count from 0.
+/// Programs that repeat the actions of one batch for each batch of the run. \param
+/// actions_of_batch the actions of a rank, with microbatches counted from 0
 explicit_program batch_by_batch(
   std::function<std::vector<action>(int rank, const shape& dims)> actions_of_batch);
 

@@ -26,7 +26,7 @@ rehearsal_record::draw(int guilty,
   constexpr std::int64_t columns = 16;
   constexpr int rows_around = 4;
   const auto end = *std::ranges::max_element(free_at_);
-  // What is wrong may be long before what others have run since.
+  // The error may lie long before the last actions of other ranks.
   const auto shown_to = std::min(end, free_at_[static_cast<std::size_t>(guilty)] + 4);
   const auto from = std::max<std::int64_t>(shown_to - columns, 0);
   const int first = std::max(0, guilty - rows_around),

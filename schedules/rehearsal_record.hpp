@@ -8,10 +8,12 @@
 #include <string>
 #include <vector>
 
+// The picture of a dry run that ended with an error.
+
 namespace troupe {
 
-/// What ranks have run of their programs, on a clock on which a backward takes two
-/// forwards and messages no time: for the picture of a program that is wrong.
+/// The actions that ranks have run of a program that is wrong. The record has a clock
+/// on which a backward takes two forwards, and messages take no time.
 class rehearsal_record {
 public:
   rehearsal_record(std::size_t ranks, bool several_stages)
@@ -19,12 +21,13 @@ public:
     // nop
   }
 
-  /// Notes that a rank runs an action whose input has been there since `ready`. Returns
-  /// when it ends.
+  /// Records that a rank runs an action whose input exists since `ready`. Returns the
+  /// end of the action, in forwards.
   std::int64_t run(int rank, const action& a, std::int64_t ready);
 
-  /// The last columns of the ranks around the guilty one, with what all are to run
-  /// next: in brackets its, with a question mark the others'.
+  /// Draws the last columns of the ranks around `failed_rank`, with the next action of
+  /// each rank. The action of `failed_rank` is in brackets; the others have a question
+  /// mark.
   std::string draw(int guilty, const std::vector<std::optional<action>>& next) const;
 
 private:

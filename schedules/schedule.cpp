@@ -38,7 +38,8 @@ int oldest_version_needed(const schedule& sch, const shape& dims, hosted_stage w
 
 namespace {
 
-/// Whether a local rule can do anything, and there is something to go by.
+/// Whether the schedule has functions that order actions, and a local rule admits at
+/// least one microbatch.
 bool has_order(const schedule& sch) {
   if (const auto* rule = std::get_if<own_rule>(&sch.order); rule && !rule->choose)
     return false;

@@ -14,92 +14,108 @@
 #include <variant>
 #include <vector>
 
+// Schedules as values: the placement of stages, the order of actions and the rule of
+// weight versions, with functions that derive sizes and versions.
+
 namespace troupe {
 
-/// The logical time of the forward or backward of a direction's k-th microbatch (of the
-/// batch, or of the run if the schedule streams). Only the order of slots matters: a
-/// rank runs its actions sorted by slot, each as early as its input is there. For one
-/// stage and op, slots increase with k. Of equal slots that of the lower stage goes
-/// first. A schedule that splits backwards is asked for those of I and W instead.
+/// The logical time of the forward or backward of a direction's k-th microbatch. `k`
+/// counts in the batch, or in the run if the schedule streams. Only the order of slots
+/// matters: a rank runs actions sorted by slot, each as soon as the input has arrived.
+/// For one stage and operation, slots increase with k. Of equal slots, the lower stage
+/// goes first. A schedule that splits backwards has slots of I and W instead of B.
 using slot_formula =
   std::function<std::int64_t(op what, int stage, int k, const shape& dims)>;
 
-/// The actions of one rank over the whole run, one a call; none when all are done.
+/// Generates the actions of one rank over the whole run, one per call; absent at the
+/// end.
 using action_generator = std::function<std::optional<action>()>;
 
-/// Starts the generator of a rank, updates included: for schedules that no formula
-/// fits. A generator keeps no list of the run, and may cross batches. Once the pipeline
-/// is full it repeats itself, and holds no more than in a `settled` run (bounds.hpp).
+/// Starts the generator of a rank, updates included, for schedules that no formula
+/// fits. A generator stores no list of the run, and may cross batches. Once the
+/// pipeline is full, the program repeats, and holds no more than in a `settled` run
+/// (bounds.hpp).
 using explicit_program = std::function<action_generator(int rank, const shape& dims)>;
 
-/// No order of its own: a rank runs what has arrived, backwards first.
+/// A rule without a program: a rank runs the inputs that have arrived, backwards first.
 struct backward_first {
-  int max_active_keys; ///< Microbatches forwarded but not yet backwarded at stage 0.
+  /// Most microbatches forwarded but not yet backwarded at stage 0.
+  int max_active_keys;
 };
 
-/// What a rank knows when it is free and a rule of one's own is to choose.
+/// The state of an idle rank, from which a user's rule chooses the next action.
 struct local_view {
   int rank;
-  /// The forwards and backwards that could begin, in that order, by stage and
-  /// microbatch. Stage 0 has the next microbatch among them unless max_active_keys are
+  /// The forwards and backwards that could start, in that order, sorted by stage and
+  /// microbatch. The next microbatch of stage 0 is included unless max_active_keys are
   /// in flight.
   std::vector<action> arrived;
-  int held;     ///< Stage-microbatches between the start of F and the end of B,
-  int may_hold; ///< and how many there may be.
+  int held;     ///< Stage-microbatches between the start of F and the end of B.
+  int may_hold; ///< Limit of `held`.
 };
 
-/// A local rule of one's own. Updates are made as soon as they are due; what else a
-/// rank runs next is its choice. Same arrivals, same choice: else no run repeats.
+/// A local rule of the user. Updates run as soon as due, and the rule chooses among all
+/// other actions. Equal arrivals must give equal choices, or no run can be repeated.
 struct own_rule {
-  /// One of view.arrived; none: the rank waits for what arrives next. It may not wait
-  /// where nothing else can arrive. Called on threads of the run, a rank at a time.
+  /// Returns one of view.arrived; absent: the rank waits for the next arrival. A rule
+  /// may not wait where nothing else can arrive. Called on threads of the run, once at
+  /// a time for each rank.
   std::function<std::optional<action>(const local_view& view)> choose;
-  int max_active_keys = 4; ///< As backward_first's.
+  /// Most microbatches in flight at stage 0, as of backward_first.
+  int max_active_keys = 4;
 };
 
-/// What a stage keeps of a microbatch from its forward to its backward, and when it
-/// makes the rest again.
+/// The part of a microbatch that a stage stashes from forward to backward, and the time
+/// of the recomputation.
 enum class recomputation : std::uint8_t {
-  none,  ///< All that the backward needs is kept.
-  late,  ///< Inputs alone; the forward runs again when the gradient has come.
-  ahead, ///< Likewise, but as soon as the backward is the next action of the rank.
+  none,  ///< Everything that the backward needs is stashed.
+  late,  ///< Inputs only; the forward runs again when the gradient has arrived.
+  ahead, ///< Inputs only; the forward runs again once the backward is the next action.
 };
 
-/// A schedule is data, in three independent choices: which rank hosts which stages
-/// (`where`), what a rank runs next (`order`), and which weights it reads (`weights`).
+/// A schedule as data, in three independent choices. `where` says which rank hosts
+/// which stages, `order` which action a rank runs next, and `weights` which versions
+/// actions read.
 struct schedule {
   std::string name;
   placement where = placement::linear();
   std::variant<slot_formula, explicit_program, backward_first, own_rule> order;
   weight_rule weights = weights::flush;
-  /// A slot formula has an input gradient and a weight gradient for each backward.
+  /// Whether the slot formula splits each backward into an input gradient and a weight
+  /// gradient.
   bool splits_backward = false;
-  /// Stage-microbatches that a rank may hold at once; 0: as many as it does.
+  /// Most stage-microbatches that a rank may hold at once; 0: no limit.
   int most_held = 0;
-  /// Forwards that run again: each as an action before the one that needs it.
+  /// Whether and when forwards run again, each as an action before the backward that
+  /// needs the activations.
   recomputation recomputes = recomputation::none;
-  /// Backwards of a stage need not be in increasing order: the plain loop then sums in
-  /// the programs' order. Else they must, so that sums have the bits of all others.
+  /// Whether backwards of a stage may come in any order; the plain loop then sums in
+  /// the order of the programs. Otherwise backwards must come in increasing order, so
+  /// that sums have the same bits under all schedules.
   bool sums_in_any_order = false;
-  /// Programs repeat themselves once the pipeline is full: a shorter run says it all.
+  /// Whether programs repeat once the pipeline is full, so that a shorter run has the
+  /// same bounds.
   bool repeats = true;
-  /// Batches follow one another without a flush.
+  /// Whether batches follow one another without a flush.
   bool streams = false;
   /// Microbatches that an update of a stage covers; 0: the batch.
   int update_every = 0;
-  /// Whether a direction sends its gradients to the other bucket by bucket, as soon as
-  /// its last backward has completed one; else when its rank has run all backwards.
+  /// Whether a direction sends gradients to the other direction bucket by bucket, as
+  /// soon as the last backward has completed a bucket. Otherwise gradients are sent
+  /// when the rank has run all backwards.
   bool eager = true;
-  /// Says what is allowed when the sizes are not, else nothing. Empty: all sizes are.
+  /// Returns one sentence about the allowed sizes if `dims` is not allowed, else an
+  /// empty text. An empty function allows all sizes.
   std::function<std::string(const shape& dims)> refuses = {};
 
   /// Whether updates wait for no flush, so that gradients may be stale.
   bool asynchronous() const { return !weights.flushes; }
 
-  /// Whether each stage orders its own work by what has arrived.
+  /// Whether each rank orders work by the inputs that have arrived, without a program.
   bool local_rule() const { return active_keys().has_value(); }
 
-  /// Of a local rule: microbatches in flight at stage 0 at most.
+  /// Most microbatches in flight at stage 0 under a local rule; absent for other
+  /// schedules.
   std::optional<int> active_keys() const {
     if (const auto* rule = std::get_if<backward_first>(&order))
       return rule->max_active_keys;
@@ -109,32 +125,36 @@ struct schedule {
   }
 };
 
-/// How many microbatches an update of one stage covers.
+/// Number of microbatches that an update of one stage covers.
 int update_size(const schedule& sch, const shape& dims);
 
-/// The updates of a stage before the run. \pre the batches before it are whole updates
+/// Number of updates of a stage before the run. \pre the batches before the run are
+/// whole updates
 int versions_before(const schedule& sch, const shape& dims);
 
-/// The version that a forward reads by the schedule's formula; absent if that is
-/// whatever is newest then. Of versions that are not there any more the oldest is read.
+/// The version that a forward reads by the schedule's formula; absent if the forward
+/// reads the newest version. If that version no longer exists, the oldest kept version
+/// is read.
 std::optional<int> version_read(const schedule& sch, const shape& dims, int stage,
                                 int microbatch);
 
-/// The microbatches that one direction sees in the run.
+/// Number of microbatches that one direction runs in the run.
 int microbatches_of_direction(const schedule& sch, const shape& dims);
 
-/// The oldest version that any forward still to come may read, when `forwarded` of a
-/// direction's microbatches have been; `no_version_needed` if none needs a kept one.
+/// The oldest version that a later forward of a stage may read, once `forwarded`
+/// microbatches of the direction have been forwarded. `no_version_needed` if no forward
+/// needs a kept version.
 int oldest_version_needed(const schedule& sch, const shape& dims, hosted_stage where,
                           int forwarded);
 
-/// Newer than every version.
+/// A number above every version.
 inline constexpr int no_version_needed = std::numeric_limits<int>::max();
 
-/// So many stages a run may have.
+/// Largest number of stages of a run.
 inline constexpr int most_stages = 1 << 20;
 
-/// Why these sizes cannot be run, with what is allowed; empty if they can.
+/// One sentence that says why these sizes cannot run and which sizes can; empty if
+/// `dims` can run.
 std::string refusal(const schedule& sch, const shape& dims);
 
 } // namespace troupe

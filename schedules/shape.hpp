@@ -3,14 +3,16 @@
 
 namespace troupe {
 
-/// The sizes that a schedule is generated for. A run may go on where another has ended:
-/// its microbatches and versions count from there, so versions made before are 0, -1..
+/// Sizes that a schedule is generated for. A run may resume where another run ended.
+/// Microbatches and versions then count from the resume point: the version at that
+/// point is 0, and versions made before are -1, -2, ..
 struct shape {
-  int stages;       ///< S: pieces of the network, in a line.
+  int stages;       ///< S: stages that the network is cut into, in a line.
   int microbatches; ///< M: microbatches in a batch.
   int steps = 1;    ///< Batches in the run.
-  int before = 0;   ///< Batches that came before it.
-  int older = 0;    ///< Versions that are there besides the newest, made before it.
+  int before = 0;   ///< Batches that were trained before the run.
+  /// Versions older than the newest one that exist at the start of the run.
+  int older = 0;
 
   int total() const { return microbatches * steps; }
 };

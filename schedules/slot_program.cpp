@@ -59,7 +59,7 @@ int slot_program::microbatches_of_stream() const {
   return schedule_.streams ? all : all / dims_.steps;
 }
 
-// Without a flush, an update follows the last backward of its minibatch.
+// Without a flush, an update follows the last backward of each minibatch.
 bool slot_program::update_is_due(int backwards) const {
   return schedule_.streams
          && (backwards % update_size(schedule_, dims_) == 0

@@ -8,21 +8,22 @@
 #include <optional>
 #include <vector>
 
+// The program of a schedule that is a slot formula.
+
 namespace troupe {
 
-/// The generator of a slot formula: forwards and backwards of the stages that a rank
-/// hosts, merged by slot, with an update after each minibatch.
+/// Generates the program of a slot formula: forwards and backwards of a rank's stages,
+/// merged by slot, with an update after each minibatch.
 class slot_program {
 public:
   /// \pre the order of `sch` is a slot_formula, and `sch` allows `dims`.
   slot_program(const schedule& sch, const shape& dims, int rank);
 
-  /// The next action; absent when all is done.
+  /// The next action; absent at the end.
   std::optional<action> operator()();
 
 private:
-  /// The actions of one op of one stage, and how many of them have been
-  /// emitted.
+  /// The actions of one operation of one stage, and the number already generated.
   struct stream {
     op what;
     hosted_stage where;
@@ -41,8 +42,8 @@ private:
   shape dims_;
   std::vector<hosted_stage> hosted_;
   int batch_ = 0;
-  std::vector<stream> streams_; // those with actions left in this batch
-  std::vector<action> updates_; // due, from at_ on not yet emitted
+  std::vector<stream> streams_; // with actions left in this batch
+  std::vector<action> updates_; // due updates, of which some may be generated already
   std::size_t at_ = 0;
 };
 

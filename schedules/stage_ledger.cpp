@@ -87,7 +87,8 @@ const stage_ledger::entry& stage_ledger::at(int microbatch) const {
   return e;
 }
 
-// Doubles until no two microbatches in flight share a place.
+// Doubles the table. begin_forward() repeats this until the entry of the new microbatch
+// is free.
 void stage_ledger::grow() {
   std::vector<entry> larger(in_flight_.size() * 2);
   for (const auto& e : in_flight_)

@@ -7,21 +7,26 @@
 #include <cstdint>
 #include <vector>
 
+// The ledger of one stage: microbatches in flight, weight versions, and facts about
+// updates.
+
 namespace troupe {
 
-/// What an update of a stage starts from.
+/// The versions and gradients of one update of a stage.
 struct update_facts {
-  int from = 0;          ///< The newest version; the update makes the next.
-  bool in_place = false; ///< Nobody needs `from` any more.
-  int gradients = 0;     ///< Microbatches it covers.
-  /// `from` minus the version that a gradient's forward read: the largest, and the sum.
+  int from = 0; ///< The newest version; the update makes the next one.
+  /// Whether the update overwrites `from`, which is no longer needed.
+  bool in_place = false;
+  int gradients = 0; ///< Microbatches that the update covers.
+  /// Staleness of a gradient is `from` minus the version that the gradient's forward
+  /// read: the largest, and the sum.
   int stalest = 0;
   std::int64_t staleness = 0;
 };
 
-/// The books of one stage: which microbatches it holds, which version of its weights
-/// each reads, and which versions are alive. Knows nothing of tensors or time. A
-/// microbatch takes 8 bytes.
+/// Tracks which microbatches one stage holds, which weight version each microbatch
+/// reads, and which versions are alive. Independent of tensors and time. A microbatch
+/// takes 8 bytes.
 class stage_ledger {
 public:
   /// \param sch outlives the ledger
@@ -30,17 +35,18 @@ public:
   /// Whether the version that this forward reads has been made.
   bool can_forward(int microbatch) const;
 
-  /// Returns the version that it reads. \pre can_forward(microbatch)
+  /// Starts a forward. Returns the version that the forward reads. \pre
+  /// can_forward(microbatch)
   int begin_forward(int microbatch);
 
   /// The version that a backward, input gradient or weight gradient reads.
   int version_for_backward(int microbatch) const;
 
-  /// A B or W has ended: its gradient is summed, what it held is free.
+  /// Ends a backward or weight gradient: the gradient is summed, and the stash is free.
   void end_backward(int microbatch);
 
-  /// Starts an update with what has been summed since the last. The version that it
-  /// makes is there when it has ended.
+  /// Starts an update with the gradients summed since the last update. The version that
+  /// the update makes exists after end_update().
   update_facts begin_update();
   void end_update() { ++made_; }
 
@@ -52,14 +58,15 @@ public:
   int peak_held() const { return peak_held_; }
   int summed() const { return summed_; }
 
-  /// The lowest microbatch held, or -1.
+  /// The lowest microbatch in flight, or -1.
   int oldest_held() const;
 
 private:
-  /// A microbatch in flight at its place modulo the table's size, or nothing (-1).
+  /// A microbatch in flight, at its index modulo the size of the table; -1: a free
+  /// entry.
   struct entry {
     int microbatch = -1;
-    int version = 0; // that its forward read
+    int version = 0; // that the forward read
   };
 
   entry& at(int microbatch);
@@ -70,13 +77,13 @@ private:
   shape dims_;
   hosted_stage where_;
   version_ledger versions_;
-  std::vector<entry> in_flight_; // a power of two
+  std::vector<entry> in_flight_; // size: a power of two
   int forwarded_ = 0;
-  int made_ = 0; // the newest version that is there
+  int made_ = 0; // the newest version that exists
   int held_ = 0;
   int peak_held_ = 0;
   int summed_ = 0;
-  int oldest_read_ = 0; // by the forwards of what is summed
+  int oldest_read_ = 0; // by the forwards of summed gradients
   std::int64_t sum_of_reads_ = 0;
 };
 

@@ -8,7 +8,7 @@ namespace troupe {
 
 using state = rehearsed_run;
 
-/// An action that its rank cannot have.
+/// An error if an action cannot belong to this rank.
 std::optional<reproach> step_judge::misplaced(const action& a, int rank) const {
   const auto wrong = [&a](const std::string& what, std::string mend = {}) {
     return reproach{to_string(a, true) + " " + what, std::move(mend)};
@@ -28,7 +28,7 @@ std::optional<reproach> step_judge::misplaced(const action& a, int rank) const {
   return {};
 }
 
-/// Two that cannot be one. \param a the next action of its rank
+/// An error if two actions cannot be a pair. \param a the next action of the rank
 std::optional<reproach> step_judge::wrong_pair(const action& a, const action* behind,
                                                int rank) const {
   if (a.pair == in_pair::second && !so_far_.within_pair(rank))
@@ -93,7 +93,8 @@ std::optional<reproach> step_judge::objection(const action& a, const action* beh
   return {};
 }
 
-/// A forward that there is no room for, or no version.
+/// An error if a forward exceeds the rank's limit, needs a missing version, or comes
+/// too late.
 std::optional<reproach> step_judge::unheld(const action& a, int rank) const {
   const auto& stage = so_far_.stage({a.direction, a.stage});
   if (const int held = so_far_.held(rank);
@@ -169,7 +170,8 @@ std::optional<reproach> step_judge::bad_update(const action& a) const {
       + std::string{says_so}};
 }
 
-/// What a stage has not yet done of its first microbatch whose gradient is missing.
+/// The first missing action for the lowest microbatch whose weight gradient the stage
+/// has not computed; absent if none is missing.
 std::optional<action> step_judge::first_missing(hosted_stage where) const {
   for (int m = 0; m < dims_.total(); ++m) {
     const auto done = so_far_.done(where.stage, m);

@@ -7,24 +7,27 @@
 #include <optional>
 #include <string>
 
+// The validation of each step of a dry run, with sentences for errors and fixes.
+
 namespace troupe {
 
-/// What is wrong with a step, and what would mend it, if that is simple.
+/// An error of a step, and a simple fix if one is known.
 struct reproach {
   std::string what;
   std::string mend = {};
 };
 
-/// Judges the next step of a rank by what has been rehearsed.
+/// Validates the next step of a rank against the state of a dry run.
 class step_judge {
 public:
-  /// \param sch,so_far outlive it
+  /// \param sch,so_far outlive this object
   step_judge(const schedule& sch, const shape& dims, const rehearsed_run& so_far)
     : schedule_(sch), dims_(dims), so_far_(so_far) {
     // nop
   }
 
-  /// What no waiting can mend. \param behind the step behind `a`; null: none
+  /// The error of step `a` that no waiting can resolve; absent if there is none. \param
+  /// following the step after `a`; null: there is none
   std::optional<reproach> objection(const action& a, const action* behind,
                                     int rank) const;
 

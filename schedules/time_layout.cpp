@@ -39,8 +39,8 @@ void time_layout::advance(std::size_t rank) {
     place(rank);
 }
 
-/// Whether all that the next part of a rank waits for is there; else the rank will be
-/// woken by what is not.
+/// Whether all events that the next part of a rank waits for have occurred. If not, the
+/// first missing event wakes the rank.
 bool time_layout::is_ready(std::size_t rank) {
   auto& r = ranks_[rank];
   for (const auto& m : r.todo.front().after)

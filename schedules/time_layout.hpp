@@ -9,28 +9,33 @@
 #include <unordered_map>
 #include <vector>
 
+// The layout of a finished real run in time, as if each rank had a device to itself.
+
 namespace troupe {
 
-/// Something that parts of actions wait for. It is there when `givers` parts that give
-/// it have ended, and forgotten when `takers` have waited for it.
+/// A dependency between parts of actions: an event that parts wait for. The event
+/// occurs when `producers` parts have ended, and is forgotten when `consumers` parts
+/// have waited.
 struct milestone {
-  int kind;            ///< What it is, as the caller counts.
-  std::int64_t where;  ///< Whose it is.
-  std::int64_t number; ///< Which of those.
+  int kind;            ///< The kind of event, numbered by the caller.
+  std::int64_t where;  ///< The owner of the event, numbered by the caller.
+  std::int64_t number; ///< Index among the events of one kind and owner.
   int givers = 1;
   int takers = 1;
 
-  /// One of another size would be another milestone by mistake.
+  /// Equality includes the counts: the same event with other counts would be a
+  /// different event by mistake.
   bool operator==(const milestone&) const = default;
 };
 
-/// Moves parts of actions to the times at which they would have run had each rank a
-/// device to itself: the order of a rank and the lengths of parts stay, and a part
-/// starts as soon as its rank is free and all that it waits for is there. Parts may be
-/// added as they become known; what has been laid out is forgotten.
+/// Moves parts of actions to the times at which each rank with a separate device would
+/// have run the parts. The order of a rank and the lengths of parts stay. A part starts
+/// as soon as the rank is free and all awaited events have occurred. Parts may be added
+/// as soon as known; parts that have been laid out are forgotten.
 class time_layout {
 public:
-  /// A part of a rank has its place; for each rank in order.
+  /// Called for each part that is laid out, in order for each rank; times are
+  /// nanoseconds.
   using placed =
     std::function<void(std::size_t rank, std::int64_t start, std::int64_t end)>;
 
@@ -38,31 +43,32 @@ public:
 
   struct part {
     std::int64_t length;          ///< Nanoseconds.
-    std::vector<milestone> after; ///< What it waits for.
-    std::vector<milestone> then;  ///< What it gives.
+    std::vector<milestone> after; ///< Events that the part waits for.
+    std::vector<milestone> then;  ///< Events that the end of the part contributes to.
   };
 
-  /// The next part of a rank.
+  /// Adds the next part of a rank, and lays out all parts that can start.
   void add(std::size_t rank, part next);
 
-  /// A rank whose next part waits for what nobody has given; absent if all are placed.
+  /// A rank whose next part waits for an event that has not occurred; absent if all
+  /// parts are laid out.
   std::optional<std::size_t> waiting() const;
 
-  /// Milestones that are not forgotten.
+  /// Number of events that are not forgotten.
   std::size_t open() const { return open_.size(); }
 
 private:
   struct rank_state {
     std::deque<part> todo;
     std::int64_t free_at = 0;
-    bool waits = false; // for a milestone that knows of it
+    bool waits = false; // listed in progress::waiting of an event
   };
 
-  /// How far a milestone has come.
+  /// How far an event has come.
   struct progress {
     int given = 0;
     int taken = 0;
-    std::int64_t time = 0;            // of the last that was given
+    std::int64_t time = 0;            // the latest end of a part that contributed
     std::vector<std::size_t> waiting; // ranks
   };
 
@@ -77,7 +83,7 @@ private:
   placed tell_;
   std::vector<rank_state> ranks_;
   std::unordered_map<milestone, progress, hash> open_;
-  std::vector<std::size_t> woken_; // ranks that may go on
+  std::vector<std::size_t> woken_; // ranks that may continue
 };
 
 } // namespace troupe

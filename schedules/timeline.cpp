@@ -28,10 +28,11 @@ nanoseconds end_of(const timeline& drawn) {
   return end;
 }
 
-/// Whether the name of an action does not say of which stage it is.
+/// Whether a rank runs several stages of one direction, so that names must include the
+/// stage.
 bool has_several_stages(const timeline& drawn) {
   for (const auto& row : drawn) {
-    std::map<int, int> stage_of; // a direction
+    std::map<int, int> stage_of; // by direction
     for (const auto& cell : row)
       if (stage_of.try_emplace(cell.what.direction, cell.what.stage).first->second
           != cell.what.stage)
@@ -40,8 +41,8 @@ bool has_several_stages(const timeline& drawn) {
   return false;
 }
 
-/// The names of a row's actions. What takes no time has none, but the first of a pair
-/// has that of both.
+/// The names of a row's actions. The first action of a pair that ran as one has the
+/// names of both.
 std::vector<std::string> names_of(const std::vector<timed_action>& row,
                                   bool with_stage) {
   std::vector<std::string> result;

@@ -3,34 +3,38 @@
 
 #include <vector>
 
+// The ledger of weight versions of one stage.
+
 namespace troupe {
 
-/// Which versions of a stage's parameters are alive: the newest, those that a
-/// microbatch in flight holds, and those that a later forward may still read.
+/// Tracks which versions of a stage's parameters are alive. Alive are the newest
+/// version, versions held by a microbatch in flight, and versions that a later forward
+/// may read.
 class version_ledger {
 public:
-  /// At the start number 0 is the newest. \param older versions before it that are
-  /// there
+  /// Starts with version 0 as the newest. \param older number of versions before
+  /// version 0 that exist
   explicit version_ledger(int older = 0);
 
   int newest() const { return alive_.back().number; }
   bool contains(int version) const;
 
-  /// A microbatch keeps `version` alive until it releases it. \pre contains(version)
+  /// Keeps `version` alive for a microbatch until release(). \pre contains(version)
   void hold(int version);
   void release(int version);
 
-  /// Forwards to come read versions of at least `oldest`. What is there at the start
-  /// and nobody needs does not count for peak().
+  /// Declares that later forwards read versions of at least `oldest`, and drops
+  /// versions that are not needed. `peak()` does not count versions that are unneeded
+  /// from the start.
   void need_from(int oldest);
 
-  /// Makes version newest() + 1; true if it takes the place of the newest, which nobody
-  /// needs any more.
+  /// Makes version newest() + 1. Returns true if the new version takes the place of the
+  /// newest one, which is no longer needed.
   bool advance();
 
   int alive() const { return static_cast<int>(alive_.size()); }
 
-  /// The most versions alive at once, so far.
+  /// The largest number of versions alive at once so far.
   int peak() const { return peak_; }
 
 private:

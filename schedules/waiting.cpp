@@ -37,7 +37,7 @@ bool waiting::take(const action& a) {
     ++c->first;
   else
     queue.erase(found);
-  if (c->first * 2 >= queue.size()) { // amortised: the queue never doubles for nothing
+  if (c->first * 2 >= queue.size()) { // amortised: erases at least half of the entries
     queue.erase(queue.begin(), queue.begin() + static_cast<std::ptrdiff_t>(c->first));
     c->first = 0;
   }

@@ -7,28 +7,31 @@
 #include <optional>
 #include <vector>
 
+// The queue of a rank's actions that have arrived and wait for a grant.
+
 namespace troupe {
 
-/// The actions of one rank whose inputs have arrived and that nobody has granted yet. A
-/// gradient makes a `backward` wait, whether the rank will run it as B or as I and W.
+/// The actions of one rank whose inputs have arrived and that are not granted yet. A
+/// gradient arrives as a `backward`, whether the rank runs B or I and W.
 class waiting {
 public:
   void add(const action& a);
 
   bool has(const action& a) const;
 
-  /// Removes `a`; false if it is not here.
+  /// Removes `a`. Returns false if `a` has not arrived.
   bool take(const action& a);
 
-  /// All of this kind from that stage on, by stage and microbatch.
+  /// All actions of one operation from `first_stage` on, sorted by direction, stage and
+  /// microbatch.
   std::vector<action> all(op what, int first_stage = 0) const;
 
-  /// The action of this kind with the lowest microbatch, on the lowest stage from
-  /// `first_stage` on.
+  /// The action of one operation with the lowest microbatch, on the lowest stage from
+  /// `first_stage` on; absent if there is none.
   std::optional<action> lowest(op what, int first_stage = 0) const;
 
 private:
-  /// Microbatches in increasing order, from `first` on; nearly always a queue.
+  /// Microbatches in increasing order, from index `first` on; nearly always a queue.
   struct channel {
     op what;
     int direction;

@@ -10,19 +10,22 @@
 #include <type_traits>
 #include <utility>
 
+// Weight rules: which version of the parameters each microbatch reads.
+
 namespace troupe {
 
-/// The version that the forward of `microbatch` reads at `stage`, when an update covers
-/// `update_every` microbatches: a function, with whatever it needs, or none.
+/// The version that the forward of `microbatch` reads at `stage`, if an update covers
+/// `update_every` microbatches. Holds a function with captured values, or no function.
 class version_formula {
 public:
   using plain = int (*)(const shape& dims, int stage, int microbatch, int update_every);
   using any = std::function<std::remove_pointer_t<plain>>;
 
-  // Constants of rules are there before anybody asks for one.
+  // Constants of weight rules must be initialised before any dynamic initialiser reads
+  // one.
   constexpr version_formula(std::nullptr_t = nullptr) {}
 
-  /// \param formula any that can be called so
+  /// \param formula a function or callable with the arguments of `plain`
   template <class Formula>
   requires std::is_invocable_r_v<int, Formula, const shape&, int, int, int> &&(
     !std::is_same_v<std::remove_cvref_t<Formula>,
@@ -45,25 +48,26 @@ private:
   std::shared_ptr<const any> any_;
 };
 
-/// Which version of a stage's parameters a microbatch reads. Version v is what v
-/// updates of that stage have made of the initial values.
+/// The rule that selects the version of a stage's parameters for each microbatch.
+/// Version v is the result of v updates of that stage from the initial values.
 struct weight_rule {
   std::string_view name;
-  /// Never decreases in the microbatch. None: the newest there is, again for the
-  /// backward; nobody keeps a version. Otherwise the backward reads what its forward
-  /// read.
+  /// Never decreases with the microbatch. A backward reads the version that the forward
+  /// read. Without a formula, forward and backward each read the newest version, and no
+  /// version is kept.
   version_formula reads;
-  /// Microbatches read what all batches before theirs have made, so that no gradient is
-  /// stale.
+  /// Whether microbatches read the result of all earlier batches, so that no gradient
+  /// is stale.
   bool flushes = false;
 };
 
 namespace weights {
 
-/// The updates of all batches before, and of no microbatch of this one.
+/// The version after the updates of all earlier batches, and before any update of this
+/// batch.
 extern const weight_rule flush;
 
-/// Whatever is newest when a forward or a backward begins.
+/// The version that is newest when a forward or a backward begins.
 extern const weight_rule latest;
 
 } // namespace weights
