@@ -40,7 +40,7 @@ constexpr std::array<named_op, 5> ops_in_halves{{
   {"U", op::update},
 }};
 
-/// "2F5" as 2, "F" and 5; -1 where there is no number.
+/// The parts of a cell: "2F5" is 2, "F" and 5; -1 where there is no number.
 struct parts {
   int stage = -1;
   std::string_view what;
@@ -50,7 +50,8 @@ struct parts {
 std::optional<parts> parts_of(std::string_view text) {
   constexpr int most = 1 << 20;
   parts result;
-  // Takes a number from the front of a text.
+  // Removes a number from the front of a text. False if there is none, or if the number
+  // is too large.
   const auto number = [&](std::string_view& from, int& to) {
     if (from.empty() || from.front() < '0' || from.front() > '9')
       return false;
@@ -81,7 +82,7 @@ std::optional<action> action_of(std::string_view text, cell_notation notation) {
   return action{found->second, 0, p->stage, p->microbatch};
 }
 
-/// The texts of the two actions in "(0F7;7B3)OVERLAP_F_B"; absent in any other cell.
+/// The texts of the two actions in "(0F7;7B3)OVERLAP_F_B"; absent for any other cell.
 std::optional<std::pair<std::string_view, std::string_view>>
 sides_of(std::string_view text) {
   constexpr std::string_view end = ")OVERLAP_F_B";
@@ -93,7 +94,7 @@ sides_of(std::string_view text) {
                    text.substr(between + 1, text.size() - end.size() - between - 1)};
 }
 
-/// The forward first, whatever stands first.
+/// Reads a pair. The forward comes first in the result, in either order of the text.
 std::optional<file_cell> pair_of(std::string_view text, cell_notation notation) {
   const auto sides = sides_of(text);
   if (!sides)
@@ -111,7 +112,7 @@ std::optional<file_cell> pair_of(std::string_view text, cell_notation notation) 
   return file_cell{.actions = {*first, *second}};
 }
 
-/// The letters of backwards in the cells of a file.
+/// Collects the letters of backwards in the cells of a file.
 class backward_letters {
 public:
   void add(std::string_view cell) {
@@ -134,7 +135,7 @@ public:
   const std::string& first_bw() const { return first_bw_; }
   const std::string& first_i() const { return first_i_; }
 
-  /// Whether B and W of one microbatch are at one stage.
+  /// Whether one stage has both B and W of one microbatch.
   bool b_beside_w() const {
     return std::ranges::any_of(w_,
                                [this](const auto& key) { return b_.contains(key); });
@@ -145,7 +146,8 @@ private:
   std::string first_bw_, first_i_;
 };
 
-/// As much of a cell as an error may say.
+/// The part of a cell that an error message shows: the first 40 characters, without
+/// control characters.
 std::string shown(const std::string& text) {
   constexpr std::size_t most = 40;
   auto result = text.substr(0, most);

@@ -24,7 +24,8 @@ std::vector<std::string> cells_of(const std::string& line) {
   return result;
 }
 
-/// What stands behind "# troupe:"; absent in a remark, and in a row.
+/// The text behind "# troupe", from the colon on; absent in a remark, and in a row of
+/// cells.
 std::optional<std::string> header_in(std::string_view line) {
   const auto skip = [&line](const char* what) {
     line.remove_prefix(std::min(line.find_first_not_of(what), line.size()));
@@ -44,7 +45,7 @@ std::optional<std::string> header_in(std::string_view line) {
   if (!line.empty()
       && (std::isalnum(static_cast<unsigned char>(line[0])) || line[0] == '_'
           || line[0] == '-'))
-    return {}; // another word
+    return {}; // a longer word
   skip(" \t");
   return std::string{line};
 }
@@ -62,7 +63,7 @@ tl::expected<file_rows, std::string> read_rows(std::string_view text) {
     text.remove_prefix(byte_order_mark.size());
   file_rows result;
   std::istringstream from{std::string{text}};
-  std::vector<std::pair<int, std::vector<std::string>>> lines; // by number: cells
+  std::vector<std::pair<int, std::vector<std::string>>> lines; // line number and cells
   int number = 0;
   for (std::string line; std::getline(from, line);) {
     ++number;

@@ -10,15 +10,18 @@
 #include <string_view>
 #include <vector>
 
+// The text of a schedule file, split into rows of cells and header values.
+
 namespace troupe {
 
-/// The cells of a file, a row a rank, and what it says of itself.
+/// The cells of a file, one row per rank, and the keys and values of header lines.
 struct file_rows {
   std::vector<std::vector<file_cell>> rows;
   std::map<std::string, std::string> values;
 };
 
-/// On error says what is wrong, and in which line.
+/// Reads the lines of a schedule file. On error, one sentence says which line is wrong,
+/// and why.
 tl::expected<file_rows, std::string> read_rows(std::string_view text);
 
 } // namespace troupe

@@ -23,7 +23,7 @@ std::string all_rules() {
   return result;
 }
 
-/// The versions that the forwards of each stage find, by microbatch.
+/// The versions that the forwards of each stage read, by microbatch.
 using found_versions = std::vector<std::vector<int>>;
 
 found_versions newest_versions(const std::vector<std::vector<action>>& rows,
@@ -39,7 +39,7 @@ found_versions newest_versions(const std::vector<std::vector<action>>& rows,
       else if (a.what == op::forward)
         result[s][static_cast<std::size_t>(a.microbatch)] = made[s];
     }
-  // A rule never names an older version to a later microbatch.
+  // A rule never gives an older version to a later microbatch.
   for (auto& of_stage : result)
     for (std::size_t m = of_stage.size(); m-- > 1;)
       of_stage[m - 1] = std::min(of_stage[m - 1], of_stage[m]);

@@ -18,7 +18,8 @@ namespace {
 using problem = tl::unexpected<std::string>;
 using rows = std::vector<std::vector<action>>;
 
-/// The ranks that a schedule's rows give its stages; -1: none.
+/// The rank of each stage, by the rows of a file. On error, one sentence says which
+/// stage has no rank, or two.
 tl::expected<std::vector<int>, std::string>
 ranks_of_stages(const std::vector<std::vector<file_cell>>& all) {
   std::vector<int> result;
@@ -61,14 +62,15 @@ placement placement_of(const std::vector<int>& ranks) {
   };
 }
 
-/// Gives actions of pipelines in several directions theirs: that of their microbatch.
+/// Sets the directions of actions where pipelines run in several directions: the
+/// direction that runs the microbatch.
 void set_directions(rows& all, const placement& where, const shape& dims) {
   for (auto& row : all)
     for (auto& a : row)
       a.direction = direction_of(where, dims, a.microbatch);
 }
 
-/// Follows one row of a run of the file.
+/// Programs that follow the rows of a file, one row per rank.
 explicit_program program_of(std::shared_ptr<const rows> all) {
   return [all = std::move(all)](int rank, const shape&) -> action_generator {
     return [all, rank, at = std::size_t{0}]() mutable -> std::optional<action> {
@@ -80,7 +82,7 @@ explicit_program program_of(std::shared_ptr<const rows> all) {
   };
 }
 
-/// Whether some stage's gradients do not come in the order of their microbatches.
+/// Whether the gradients of some stage are not summed in the order of microbatches.
 bool sums_in_another_order(const rows& all) {
   for (const auto& row : all) {
     std::map<std::pair<int, int>, int> last;
@@ -95,7 +97,7 @@ bool sums_in_another_order(const rows& all) {
   return false;
 }
 
-/// Puts updates where the rules have them.
+/// Adds updates where the rules put updates, if the file has no update.
 void add_updates(rows& all, const schedule& sch, const shape& dims, bool whole_run) {
   const bool has_some = std::ranges::any_of(all, [](const auto& row) {
     return std::ranges::any_of(row,
@@ -123,7 +125,8 @@ void add_updates(rows& all, const schedule& sch, const shape& dims, bool whole_r
   }
 }
 
-/// What no direction can be told of, where there are several; empty if there is none.
+/// One sentence about the first cell that cannot be assigned to one of several
+/// directions; empty if there is none.
 std::string first_without_direction(const std::vector<std::vector<file_cell>>& all) {
   for (const auto& row : all)
     for (const auto& cell : row) {
@@ -246,7 +249,8 @@ bool is_pytorch_form(const schedule& sch) {
   return !sch.asynchronous() && directions_of(sch.where) == 1;
 }
 
-// The order of a batch may depend on how many there are.
+// The order of a batch may depend on the number of batches, so a settled run is
+// generated.
 std::string write_schedule(const schedule& sch, const shape& dims) {
   const auto sizes = sch.asynchronous() ? dims : settled(sch, dims);
   rows all;
@@ -269,7 +273,7 @@ std::string write_schedule(const schedule& sch, const shape& dims, const rows& r
     std::string line;
     for (const auto& a : row) {
       if (a.what == op::recompute || (a.what == op::update && !sch.asynchronous()))
-        continue; // an option of the run, or where every batch ends
+        continue; // a run option, or implied at the end of a batch
       const auto cell =
         std::to_string(a.stage) + letter_of(a.what) + std::to_string(a.microbatch);
       if (a.pair == in_pair::second)

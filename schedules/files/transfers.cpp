@@ -13,10 +13,10 @@ bool passes_on(transfer what) {
   return what < transfer::unshard;
 }
 
-/// What has been seen of a row.
+/// Checks the transfers of one row, cell by cell.
 class transfer_check {
 public:
-  /// \param sends whether rows send and receive at all
+  /// \param sends whether any row sends or receives
   transfer_check(const std::vector<file_cell>& row, int rank,
                  const std::vector<int>& ranks, bool sends)
     : row_(row), rank_(rank), ranks_(ranks), sends_(sends) {

@@ -6,13 +6,16 @@
 #include <string>
 #include <vector>
 
+// The check of communication cells in schedule files of PyTorch's lowered form.
+
 namespace troupe {
 
-/// What is wrong with the transfers of a file, if it has any; empty if each goes with
-/// what it says, and none is missing: activations and gradients between rows are
-/// received before their action and sent behind the one that makes them, nothing of a
-/// stage runs while its parameters are sharded, and gradients are reduced behind the
-/// last of them. \param ranks of stages: the rows they are in
+/// One sentence about the first error in the transfers of a file; empty if the file has
+/// no error or no transfers. Activations and gradients between rows are received before
+/// the action that reads the values, and sent behind the action that makes the values.
+/// No action of a stage runs while the parameters are sharded. Gradients are reduced
+/// behind the last gradient of the stage.
+/// \param ranks the row of each stage
 std::string first_wrong_transfer(const std::vector<std::vector<file_cell>>& rows,
                                  const std::vector<int>& ranks);
 
