@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// AMPNet: no order at all. A rank runs what has arrived, backwards first, on the newest
-// weights; each stage updates alone, as soon as it has summed enough gradients.
+// AMPNet: a local rule without a program. A rank runs the inputs that have arrived,
+// backwards first, on the newest weights. Each stage updates alone, as soon as enough
+// gradients are summed.
 // Gaunt et al., "AMPNet: Asynchronous Model-Parallel Training for Dynamic Neural
 // Networks", 2017.
 //

@@ -12,6 +12,8 @@
 #include <string_view>
 #include <vector>
 
+// The catalog of schedules: a function that makes each schedule, and a lookup by name.
+
 namespace troupe {
 
 schedule naive();
@@ -26,29 +28,30 @@ schedule zb_h1();
 schedule zb_h2();
 schedule zb_v();
 
-/// What a forward, an input gradient, a weight gradient and an update of a stage take,
-/// in any unit.
+/// Time that a forward, an input gradient, a weight gradient and an update of a stage
+/// take, in any unit.
 struct split_costs {
   std::int64_t f = 1, i = 1, w = 1, u = 0;
 };
 
-/// \param costs of each stage, or one for all: at least 1
-/// \param most_held microbatches of a rank; 0: as many as there are stages
-/// \param latency of a message between ranks, in the unit of the costs
+/// \param costs of each stage, or one entry for all stages: at least 1
+/// \param most_held most microbatches that a rank holds; 0: the number of stages
+/// \param latency time of a message between ranks, in the unit of the costs
 schedule zb_auto(std::vector<split_costs> costs = {{}}, int most_held = 0,
                  std::int64_t latency = 0);
 schedule v_half();
 schedule v_min();
 
-/// \param waves there and back, at least 1: a rank has twice as many stages
+/// \param waves passes along the ranks and back, at least 1: a rank has twice as many
+/// stages
 schedule hanayo(int waves = 1);
 
-/// Which Chimera.
+/// Variants of Chimera.
 struct chimera_options {
-  bool eager = true; ///< Directions add their gradients while backwards still run.
-  int pairs = 1;     ///< Of pipelines head to tail, at least 1; f in the paper.
-  /// A forward's slot has two microbatches, so that it is as long as a backward's. Of
-  /// one pair only.
+  bool eager = true; ///< Directions add gradients while backwards still run.
+  int pairs = 1;     ///< Pairs of opposite pipelines, at least 1; f in the paper.
+  /// Two microbatches share the slot of a forward, so that forwards and backwards have
+  /// slots of one length. Only with one pair.
   bool forward_doubling = false;
 };
 
@@ -62,11 +65,11 @@ schedule pipedream(int update_every = 1, bool vertical_sync = false);
 
 schedule two_bw();
 
-/// \param max_active_keys microbatches forwarded but not yet backwarded at stage 0
+/// \param max_active_keys most microbatches forwarded but not yet backwarded at stage 0
 /// \param min_update_frequency gradients that a stage sums before it updates
 schedule ampnet(int max_active_keys = 4, int min_update_frequency = 8);
 
-/// A parameter that a user may set by name. `off` and `on` stand for 0 and 1.
+/// A parameter that a user may set by name. `off` and `on` are the values 0 and 1.
 struct schedule_parameter {
   std::string_view name;
   int initial;
@@ -75,23 +78,24 @@ struct schedule_parameter {
   std::string_view meaning;
 };
 
-/// A schedule as users find it.
+/// An entry of the catalog: a schedule that a user selects by name.
 struct catalog_entry {
   std::string_view name;
   std::string_view summary;
   std::vector<schedule_parameter> parameters;
-  /// Takes one value for each parameter, in order.
+  /// Makes the schedule from one value for each parameter, in order.
   schedule (*make)(std::span<const int> values);
 };
 
-/// Every schedule there is.
+/// All entries of the catalog.
 std::span<const catalog_entry> catalog();
 
 /// The names in the catalog: "naive, gpipe, ...".
 std::string catalog_names();
 
-/// The schedule called `name`, its parameters set from `values`, the others as in the
-/// catalog. On error says what was wrong and what is allowed.
+/// Makes the schedule called `name`. Parameters in `values` are set; other parameters
+/// have the values of the catalog. On error, one sentence says which value was wrong
+/// and what is allowed.
 tl::expected<schedule, std::string>
 find_schedule(std::string_view name,
               const std::map<std::string, std::string>& values = {});

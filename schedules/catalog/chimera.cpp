@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Chimera: pairs of 1F1B pipelines through the same ranks, head to tail, each with its
-// own copy of every stage. Li & Hoefler, "Chimera: Efficiently Training Large-Scale
-// Neural Networks with Bidirectional Pipelines", 2021.
+// Chimera: pairs of 1F1B pipelines through the same ranks in opposite directions. Each
+// pipeline has a copy of every stage. Li & Hoefler, "Chimera: Efficiently Training
+// Large-Scale Neural Networks with Bidirectional Pipelines", 2021.
 //
-// Microbatches run in units of as many as there are stages, an equal share in each
-// direction; the last unit may be short. Of f pairs, pair i begins i/f of the way along
+// A unit has as many microbatches as there are stages, an equal share in each
+// direction; the last unit may be short. Of f pairs, pair i starts i/f of the way along
 // the ranks. With one pair, microbatches 2 and 3 below start at rank 3.
 //
 //   slot    0  1  2  3  4  5  6  7  8  9             4 stages, 4 microbatches
@@ -13,11 +13,11 @@
 //   rank 2  .  F2 F0 F3 F1 B0 B2 B1 B3 .  U3 U3
 //   rank 3  F2 .  F3 F0 B0 F1 B1 B2 .  B3 U3 U3
 //
-// A backward takes as long as two forwards, so that units do not close up: every
-// further one costs idle time. Forward doubling (section 3.5) has two microbatches in a
-// forward's slot, and units of twice as many: slots are of one length then, and close
-// up again. A rank holds up to twice as many microbatches.
-// Backward halving is this order with microbatches half as large.
+// A backward takes as long as two forwards, so units do not close up: every further
+// unit costs idle time. Forward doubling (section 3.5) has two microbatches in the slot
+// of a forward, and units of twice as many. Slots are of one length then, and units
+// close up again. A rank holds up to twice as many microbatches. Backward halving is
+// this order with microbatches half as large.
 //
 //   slot    0   1   2   3   4   5   6   7   8   9   10  11  12  13
 //   rank 0  F01 .   F23 F45 B4  F67 B5  B0  B6  B1  B7  B2  .   B3    4 stages,
@@ -25,8 +25,9 @@
 //   rank 2  .   F45 F01 F67 F23 B0  B4  B1  B5  B2  B6  B3  B7  .
 //   rank 3  F45 .   F67 F01 B0  F23 B1  B4  B2  B5  B3  B6  .   B7
 //
-// All directions of a stage add their gradients before its update: eagerly, bucket by
-// bucket, or lazily, after all backwards of a rank (section 3.2 of the paper).
+// All directions of a stage add gradients before the update (section 3.2 of the paper).
+// Eager directions add bucket by bucket; lazy directions add after all backwards of a
+// rank.
 
 #include "schedules/catalog/catalog.hpp"
 #include "schedules/catalog/slots.hpp"
@@ -35,8 +36,8 @@ namespace troupe {
 
 namespace {
 
-// 1F1B within a unit; the next unit starts when its first slot is free on the first
-// rank.
+// The slots of 1F1B within a unit. The next unit starts when the first slot is free on
+// the first rank.
 slot_formula slots(int pairs) {
   return [pairs](op what, int stage, int k, const shape& dims) {
     const int in_unit = dims.stages / (2 * pairs);
@@ -45,7 +46,7 @@ slot_formula slots(int pairs) {
   };
 }
 
-// In halves of a slot, of which each of two forwards has one.
+// Slots of forward doubling, in half slots: each of two forwards takes one half.
 std::int64_t doubled_slot(op what, int stage, int k, const shape& dims) {
   const int in_unit = dims.stages, within = k % in_unit;
   const auto unit_start = std::int64_t{3} * dims.stages * (k / in_unit);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// DualPipe: two pipelines through the same ranks, head to tail, whose forwards and
-// backwards run in pairs: a forward of one direction with a backward of the other, so
-// that what one sends is hidden behind what the other computes.
+// DualPipe: two pipelines through the same ranks in opposite directions. Forwards and
+// backwards run in pairs: a forward of one direction with a backward of the other.
+// Communication of one is hidden behind computation of the other.
 // DeepSeek-AI, "DeepSeek-V3 Technical Report", 2024, and its repository DualPipe.
 //
 //   2 ranks, 4 microbatches, half of them in each direction; F3B0 is a pair
@@ -16,7 +16,8 @@ namespace troupe {
 
 namespace {
 
-// The ranks of the second half do what their mirror images do, directions exchanged.
+// Ranks of the second half mirror ranks of the first half, with the directions
+// exchanged.
 std::vector<action> batch_of(int rank, const shape& dims) {
   const auto where = placement::bidirectional();
   const int ranks = dims.stages, mirror = ranks - 1 - rank;

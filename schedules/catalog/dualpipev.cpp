@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// DualPipeV: DualPipe cut in half. The stages go there and back along half as many
-// ranks, in a V, so that every stage is there once; a forward of the way there runs in
-// a pair with a backward of the way back, and the other way round.
-// DeepSeek-AI's repository DualPipe, after Sea AI Lab's "cut in half". PyTorch's
-// ScheduleDualPipeV has the same order.
+// DualPipeV: DualPipe cut in half. Stages run along half as many ranks and back, in a
+// V, so that every stage exists once. A forward on the way there runs in a pair with a
+// backward on the way back, and the other way round. DeepSeek-AI's repository DualPipe,
+// after Sea AI Lab's "cut in half". PyTorch's ScheduleDualPipeV has the same order.
 //
 //   2 ranks, 4 microbatches; 3F0 is of stage 3
 //   rank 0  0F0 0F1 0F2 3F0 3I0 3W0 3F1 0F33B1 = = .   3F20B0 = = 3B2 = .   3F30B1 ..

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Interleaved 1F1B: every rank hosts v stages, so that a microbatch goes round the
-// ranks v times, and the pipeline fills and drains in a v-th of the time. Microbatches
-// go in groups of as many as there are ranks.
+// Interleaved 1F1B: every rank hosts v stages. A microbatch passes the ranks v times,
+// and the pipeline fills and drains in a v-th of the time. Microbatches run in groups
+// of as many as there are ranks.
 // Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters
 // Using Megatron-LM", 2021. PyTorch's ScheduleInterleaved1F1B has the same order.
 //
@@ -15,8 +15,8 @@ namespace troupe {
 
 namespace {
 
-// A rank's i-th forward is at slot i while it warms up, then at every second one; its
-// i-th backward comes between them. The last group may be short.
+// A rank's i-th forward is at slot i during warmup, then at every second slot; the i-th
+// backward comes in between. The last group may be short.
 slot_formula slots(int v) {
   return [v](op what, int stage, int k, const shape& dims) {
     const std::int64_t ranks = dims.stages / v, rank = stage % ranks;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Breadth-first: every rank hosts v stages, and runs all microbatches through one of
-// them before it begins the next.
+// Breadth-first: every rank hosts v stages, and runs all microbatches through one stage
+// before the next stage begins.
 // Lamy-Poirier, "Breadth-First Pipeline Parallelism", 2023.
 //
 //   2 ranks, v = 2, 2 microbatches, F = B; 2F0 is of stage 2
 //   rank 0  0F0 0F1 2F0 2F1 .   .   2B0 2B1 0B0 0B1
 //   rank 1  .   1F0 1F1 3F0 3F1 3B0 3B1 1B0 1B1
 //
-// Backwards run in increasing order too; PyTorch's file of this schedule has them
-// decreasing.
+// Backwards run in increasing order of microbatches too; PyTorch's file of this
+// schedule has decreasing order.
 
 #include "schedules/catalog/catalog.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Naive model parallelism: one microbatch in flight, the other ranks wait.
+// Naive model parallelism: one microbatch in flight, all other ranks wait.
 //
 //   slot    0  1  2  3  4  5  6  7  8  9 10 11       3 stages
 //   rank 0  F0 .  .  .  .  B0 F1 .  .  .  .  B1 U1

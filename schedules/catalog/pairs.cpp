@@ -23,7 +23,9 @@ std::vector<action> batch_in_pairs(batch_writer to, int place, int places,
     to.forward(1);
   });
   times(microbatches - 2 * places + place + 1, [&](int i) {
-    if (i == 0 && after == 0) { // its backward needs this forward's neighbour
+    if (i == 0 && after == 0) {
+      // As in DeepSeek's code, the first two are no pair: the neighbour gets this
+      // forward earlier.
       to.forward(0);
       to.backward(1);
     } else {
@@ -35,7 +37,7 @@ std::vector<action> batch_in_pairs(batch_writer to, int place, int places,
     to.backward(1);
     to.pair(1, 0);
   });
-  // From the middle on backwards are split, to fill the end with weight gradients.
+  // From the middle on, backwards are split, so that weight gradients fill the end.
   const int middle = (place + 1) / 2;
   const auto backward = [&](int which, bool split) {
     split ? to.input_gradient(which) : to.backward(which);

@@ -5,9 +5,11 @@
 
 namespace troupe {
 
-/// DualPipe's program, and DualPipeV's, in the eight steps of DeepSeek's repository.
-/// \param place of the rank, from the end of the pipeline where a microbatch of its
-/// stage 0 begins \param places there are
+/// The program of one batch of DualPipe or DualPipeV, in the eight steps of DeepSeek's
+/// repository.
+/// \param position of the rank, counted from the end of the pipeline where microbatches
+/// of stage 0 of `to` begin
+/// \param positions number of positions
 /// \param microbatches of each of the two stages
 std::vector<action> batch_in_pairs(batch_writer to, int place, int places,
                                    int microbatches);

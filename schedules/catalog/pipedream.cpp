@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// PipeDream: 1F1B without a flush. A backward sees the weights that its forward saw, so
-// every stage stashes a version for each microbatch in flight.
+// PipeDream: 1F1B without a flush. A backward reads the weights that the forward read,
+// so every stage stashes a version for each microbatch in flight.
 // Narayanan et al., "PipeDream: Generalized Pipeline Parallelism for DNN Training",
 // 2019.
 //
@@ -18,13 +18,12 @@ namespace troupe {
 
 namespace {
 
-// The newest local version: 1F1B backwards S-1-s microbatches fewer than it has
-// forwarded.
+// The newest local version: 1F1B has run S-1-s backwards fewer than forwards.
 int newest(const shape& dims, int stage, int microbatch, int update_every) {
   return std::max(0, microbatch - (dims.stages - 1 - stage)) / update_every;
 }
 
-// Vertical sync: the version that stage 0 read, on every stage.
+// Vertical sync: every stage reads the version that stage 0 read.
 int newest_of_stage_0(const shape& dims, int, int microbatch, int update_every) {
   return newest(dims, 0, microbatch, update_every);
 }

@@ -6,25 +6,28 @@
 
 #include <cstdint>
 
+// Slot formulas that several schedules of the catalog share.
+
 namespace troupe {
 
-/// 1F1B's slots, which Chimera, PipeDream and 2BW share.
+/// The slots of 1F1B, which Chimera, PipeDream and 2BW share.
 std::int64_t one_f_one_b_slot(op what, int stage, int k, const shape& dims);
 
-/// ZB-H1's, and ZB-H2's. \param ahead forwards before the first input gradient, but one
-/// \param behind input gradients before the first weight gradient, but one
+/// The slots of ZB-H1 and of ZB-H2. \param ahead forwards before the first input
+/// gradient, minus one
+/// \param lag input gradients before the first weight gradient, minus one
 std::int64_t split_slot(op what, int k, int ahead, int behind);
 
-/// A pattern that the two stages of a rank in a V repeat every six slots, without two
-/// actions in one: each of F, I and W of each stage.
+/// A pattern of the two stages of a rank in a V, which repeats every six slots. Each
+/// stage has one F, I and W, without two actions in one slot.
 struct v_pattern {
-  /// Slots of microbatch 0: of the forward of stage s in the way there, of that in the
-  /// way back, and of their input gradients.
+  /// Slots of microbatch 0: the forward on the way there, the forward on the way back,
+  /// and the input gradients of both stages.
   std::int64_t forward_there, forward_back, gradient_there, gradient_back;
 };
 
-/// The slot of a pattern's action. Weight gradients take the slots that are free.
-/// \param back whether its stage is on the way back
+/// The slot of an action in a pattern. Weight gradients take the free slots. \param
+/// back whether the stage is on the way back
 std::int64_t v_slot(const v_pattern& of, op what, bool back, int k);
 
 } // namespace troupe

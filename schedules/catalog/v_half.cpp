@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// V-Half: as V-Min, but on the way back forwards and input gradients take two slots
-// from rank to rank: half of what 1F1B's first rank holds, for fewer bubbles.
+// V-Half: like V-Min, but forwards and input gradients that move towards rank 0 take
+// two slots from rank to rank. Ranks hold half of the stashes of 1F1B's first rank,
+// with fewer bubbles than V-Min.
 // Qi et al., "Pipeline Parallelism with Controllable Memory", 2024.
 //
 //   the slots of one microbatch; the next one's come six slots later      3 ranks
@@ -15,7 +16,7 @@ namespace troupe {
 
 namespace {
 
-// The ways begin where no two of them meet on any rank.
+// Forwards and input gradients start at slots where no two collide on any rank.
 std::int64_t slot(op what, int stage, int k, const shape& dims) {
   const std::int64_t ranks = dims.stages / 2;
   const bool back = stage >= ranks, even = ranks % 2 == 0;

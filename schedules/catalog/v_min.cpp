@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// V-Min: the stages go there and back along the ranks, in a V, and what a microbatch
-// does on its way comes as soon as possible: so a rank whose first stage waits long for
-// its gradient has another one that waits shortly, and all hold a third of what 1F1B's
-// first rank does.
+// V-Min: stages run along the ranks and back, in a V, and each action of a microbatch
+// comes as soon as possible. A rank whose first stage waits long for a gradient has a
+// second stage that waits shortly. All ranks hold a third of the stashes of 1F1B's
+// first rank.
 // Qi et al., "Pipeline Parallelism with Controllable Memory", 2024.
 //
 //   the slots of one microbatch; the next one's come six slots later      2 ranks
@@ -17,7 +17,8 @@
 
 namespace troupe {
 
-// Weight gradients: of the way back first, as their input gradients come first.
+// The weight gradient of the stage on the way back gets the first free slot, because
+// the input gradient there comes first.
 std::int64_t v_slot(const v_pattern& of, op what, bool back, int k) {
   constexpr std::int64_t turn = 6;
   const auto begin = turn * k;
@@ -41,8 +42,8 @@ std::int64_t v_slot(const v_pattern& of, op what, bool back, int k) {
 
 namespace {
 
-// One slot from rank to rank, all along. The input gradients begin two slots later
-// where they would meet the forwards.
+// One slot from rank to rank, everywhere. Input gradients begin two slots later where
+// forwards and input gradients would collide.
 std::int64_t slot(op what, int stage, int k, const shape& dims) {
   const std::int64_t ranks = dims.stages / 2;
   const bool back = stage >= ranks;

@@ -9,13 +9,15 @@
 #include <deque>
 #include <vector>
 
+// A writer of programs for ranks that host two stages.
+
 namespace troupe {
 
-/// Writes the batch of a rank that hosts two stages, in whichever directions, as papers
-/// tell such programs: the next microbatch of one stage, or of the other.
+/// Writes the program of a batch for a rank that hosts two stages, in any directions.
+/// As in papers, each call adds the next microbatch of one stage or the other.
 class batch_writer {
 public:
-  /// \param first, second as the program counts stages, 0 and 1
+  /// \param first, second the stages that the program counts as 0 and 1
   batch_writer(const placement& where, const shape& dims, hosted_stage first,
                hosted_stage second)
     : where_(where), dims_(dims), stages_{first, second} {
@@ -25,18 +27,19 @@ public:
   void forward(int which) { add(next(op::forward, which, forwards_)); }
   void backward(int which) { add(next(op::backward, which, backwards_)); }
 
-  /// Its weight gradient comes later.
+  /// Adds an input gradient; the weight gradient comes later.
   void input_gradient(int which) {
     const auto a = next(op::input_gradient, which, backwards_);
     add(a);
     weights_.push_back({op::weight_gradient, a.direction, a.stage, a.microbatch});
   }
 
-  /// That of the oldest input gradient that has none, of either stage or of one.
+  /// Adds the weight gradient of the oldest input gradient without one: of either
+  /// stage, or of stage `which`.
   void weight_gradient();
   void weight_gradient(int which);
 
-  /// Of two stages, as one.
+  /// Adds a forward and a backward of two stages as one pair.
   void pair(int forwards, int backwards) {
     forward(forwards);
     actions_.back().pair = in_pair::first;
@@ -47,8 +50,8 @@ public:
   int forwarded(int which) const { return forwards_[index(which)]; }
   bool owes_weight_gradients(int which) const;
 
-  /// What was written, with the updates. Microbatches that the batch does not have are
-  /// left out: programs may be written for more.
+  /// The program with the updates. Microbatches beyond the batch are left out, because
+  /// a program may be written for more.
   std::vector<action> batch() &&;
 
 private:
@@ -60,7 +63,7 @@ private:
     return {what, direction, stage, direction * share + k};
   }
 
-  /// Whether an action is of a stage.
+  /// A predicate: whether an action belongs to stage `which`.
   auto of(int which) const {
     return [where = stages_[index(which)]](const action& a) {
       return hosted_stage{a.direction, a.stage} == where;
@@ -73,7 +76,7 @@ private:
   shape dims_;
   std::array<hosted_stage, 2> stages_;
   std::array<int, 2> forwards_{}, backwards_{};
-  std::deque<action> weights_; // owed
+  std::deque<action> weights_; // weight gradients still to write
   std::vector<action> actions_;
 };
 

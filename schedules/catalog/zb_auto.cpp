@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// ZB-Auto: a greedy search for what a split backward makes possible, by what F, I and W
-// take and by how many microbatches a rank may hold. A rank prefers input gradients,
-// for which others wait, then forwards; weight gradients fill what is left. How far
-// forwards run ahead, whether they go before weight gradients, and whether a rank waits
-// a little for what will arrive, is tried, and so are the catalog's other schedules of
-// this placement that hold no more; the fastest is taken.
+// ZB-Auto: a greedy search over programs with split backwards. The search knows the
+// costs of F, I and W, and the number of microbatches that a rank may hold. A rank
+// prefers input gradients, which other ranks wait for, then forwards; weight gradients
+// fill the rest. Several preferences are tried: how far forwards run ahead, whether
+// forwards go before weight gradients, and whether a rank waits a little for an
+// arrival. The catalog's other schedules of this placement that hold no more are tried
+// too. The fastest program is taken.
 // Qi et al., "Zero Bubble Pipeline Parallelism", 2024, section 3.
 //
 //   2 stages, 3 microbatches, of which a rank holds 2; F=2, I=3, W=1
@@ -22,7 +23,7 @@ namespace troupe {
 
 namespace {
 
-// Without a limit a rank holds what 1F1B's first one does.
+// Without a limit, a rank holds as many microbatches as the first rank of 1F1B.
 std::vector<search_rules> tried(search_rules usual, const shape& dims) {
   if (usual.most_held == 0)
     usual.most_held = dims.stages;
@@ -40,8 +41,8 @@ std::vector<search_rules> tried(search_rules usual, const shape& dims) {
   return result;
 }
 
-/// A batch of a rank, with each backward as its two halves and without the update,
-/// which is the batch's last action here.
+/// The program of a batch for one rank, with each backward in two halves and the update
+/// as the last action.
 std::vector<action> split_batch(const schedule& sch, const shape& dims, int rank) {
   std::vector<action> result;
   for (auto a : generate(sch, dims, rank)) {
@@ -66,13 +67,14 @@ int peak_held(const std::vector<action>& program) {
   return most;
 }
 
-/// The catalog's flush schedules with a stage a rank that hold no more.
+/// The catalog's flush schedules with one stage per rank that hold at most `most_held`
+/// microbatches.
 std::vector<batch_programs> known(int most_held, const shape& dims) {
   const shape batch{dims.stages, dims.microbatches};
   std::vector<batch_programs> result;
   for (const auto& entry : catalog()) {
     if (entry.name == "zb-auto")
-      continue; // it would ask for itself
+      continue; // else an endless recursion
     const auto sch = *find_schedule(entry.name);
     if (sch.asynchronous() || sch.where.name != placement::linear().name
         || !refusal(sch, batch).empty())
@@ -113,7 +115,7 @@ schedule zb_auto(std::vector<split_costs> costs, int most_held, std::int64_t lat
                            }),
           .most_held = most_held,
           .refuses = [stages = costs.size()](const shape& dims) -> std::string {
-            constexpr std::int64_t most = 1 << 18; // which take six seconds
+            constexpr std::int64_t most = 1 << 18; // a search of six seconds
             if (std::int64_t{dims.stages} * dims.microbatches > most)
               return "zb-auto searches batches of at most 262,144 stages times "
                      "microbatches";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// ZB-H1: 1F1B whose backwards are split. The next rank waits only for the input
-// gradient (I), so weight gradients (W) fill what would be idle when the pipeline
-// drains. Holds no more microbatches than 1F1B's first rank does.
+// ZB-H1: 1F1B with split backwards. The next rank waits only for the input gradient
+// (I), so weight gradients (W) fill the idle slots when the pipeline drains. A rank
+// holds no more microbatches than the first rank of 1F1B.
 // Qi et al., "Zero Bubble Pipeline Parallelism", 2024.
 //
 //   slot    0  1  2  3  4  5  6  7  8  9 10 11 12 13 14 15 16 17 18
@@ -14,8 +14,8 @@
 
 namespace troupe {
 
-// In turns of three slots: a forward, the input gradient of `ahead` microbatches
-// before, and the weight gradient of `behind` before that.
+// Turns of three slots: a forward, the input gradient of `ahead` microbatches before,
+// and the weight gradient of `lag` microbatches before that.
 std::int64_t split_slot(op what, int k, int ahead, int behind) {
   if (what == op::forward)
     return 3 * (std::int64_t{k} - ahead);

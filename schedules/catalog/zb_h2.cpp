@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// ZB-H2: as ZB-H1, with twice as many forwards ahead, so that ranks do not wait while
-// the pipeline fills either: where F, I and W take equally long, none is idle between
-// its first action and its last. Holds up to 2S-1 microbatches.
+// ZB-H2: ZB-H1 with twice as many forwards ahead, so that ranks do not wait while the
+// pipeline fills either. If F, I and W take equally long, no rank is idle between the
+// first and the last action. A rank holds up to 2S-1 microbatches.
 // Qi et al., "Zero Bubble Pipeline Parallelism", 2024.
 //
 //   slot    0  1  2  3  4  5  6  7  8  9 10 11 12 13 14 15 16

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// ZB-V: the stages go there and back along the ranks, in a V, and backwards are split.
-// Where F, I and W take equally long, no rank is idle between its first action and its
-// last, and every rank holds what 1F1B's first rank does.
+// ZB-V: stages run along the ranks and back, in a V, and backwards are split. If F, I
+// and W take equally long, no rank is idle between the first and the last action. Every
+// rank holds as many stashes as the first rank of 1F1B.
 // Qi et al., "Zero Bubble Pipeline Parallelism", 2024. PyTorch's ScheduleZBVZeroBubble
 // has the same order.
 //
@@ -21,7 +21,8 @@ namespace {
 
 constexpr int there = 0, back = 1;
 
-// Needs 2P-1 microbatches to fill: of fewer, those that are missing are left out.
+// The pattern needs 2P-1 microbatches to fill. With fewer, actions of missing
+// microbatches are left out.
 std::vector<action> batch_of(int rank, const shape& dims) {
   const auto where = placement::waves(1);
   const int ranks = dims.stages / 2, after = ranks - 1 - rank;
