@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Copies from global to shared memory that are under way while a block computes, inside
-// a .cu. PTX ISA, "cp.async".
+// Asynchronous copies from global to shared memory while a block computes, inside a
+// .cu. PTX ISA, "cp.async".
 #pragma once
 
 #include "kernels/cuda/source.hpp"
@@ -11,16 +11,16 @@
 
 namespace troupe::cuda {
 
-/// Begins to copy 4 or 16 bytes, aligned to as many. `to` is written at any time until
-/// this thread's wait_for_copies(), behind which other threads need a barrier, too.
-/// \param is_there else zeros are written, and nothing is read
+/// Starts to copy 4 or 16 bytes, aligned to that size. `to` may be written at any time
+/// until wait_for_copies() of this thread; other threads also need a barrier behind
+/// that. \param is_there else zeros are written, and nothing is read
 template <int Bytes>
 __device__ void begin_copy(void* to, const void* from, bool is_there) {
   static_assert(Bytes == 4 || Bytes == 16);
 #ifdef __CUDA_ARCH__
   const auto place = static_cast<unsigned>(__cvta_generic_to_shared(to));
   const int bytes = is_there ? Bytes : 0;
-  if constexpr (Bytes == 16) // not through the first cache, which would gain nothing
+  if constexpr (Bytes == 16) // bypasses the first cache, which would gain nothing
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(place),
                  "l"(from), "r"(bytes)
                  : "memory");
@@ -33,7 +33,7 @@ __device__ void begin_copy(void* to, const void* from, bool is_there) {
 #endif
 }
 
-/// Until all copies that this thread has begun are over.
+/// Waits until all copies started by this thread have ended.
 __device__ inline void wait_for_copies() {
 #ifdef __CUDA_ARCH__
   asm volatile("cp.async.wait_all;" ::: "memory");

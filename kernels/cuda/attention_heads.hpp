@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What attention's kernels read and write of a head, inside a .cu.
+// Loads and stores of attention's kernels for one head, inside a .cu.
 #pragma once
 
 #include "kernels/attention.hpp"
@@ -13,17 +13,18 @@
 
 namespace troupe::cuda {
 
-/// Tiles of a kernel for heads of up to Width columns: as large as 99 KB of shared
-/// memory allow. Each warp has 16 of the block's rows, and goes through the others'
-/// rows in steps, of which two are there.
+/// Tiles of a kernel for heads of up to Width columns, as large as 99 KB of shared
+/// memory allow. Each warp has 16 of the block's rows, and loops over rows of other
+/// matrices in steps. Two steps are in shared memory at once.
 template <class Value, int Width, int Warps>
 struct attention_tiles {
   static constexpr int row_bytes = Width * static_cast<int>(sizeof(Value));
   static constexpr int threads = Warps * warp_size;
-  /// The backward's, of a multiprocessor: with more, registers are spilled.
+  /// Blocks of the backward per multiprocessor; more blocks would spill registers.
   static constexpr int backward_blocks = row_bytes == 128 ? 3 : 2;
   static constexpr int rows = Warps * chunk;
-  /// The forward's: with fewer registers, ptxas spills some of bf16's.
+  /// Blocks of the forward per multiprocessor; with fewer registers, ptxas spills some
+  /// in bf16.
   static constexpr int forward_blocks = sizeof(Value) == 2 ? 2 : 1;
   static constexpr int forward_step = row_bytes <= 256   ? 64
                                       : row_bytes <= 512 ? 32
@@ -45,7 +46,7 @@ template <class Value, int Width>
 using forward_tiles =
   attention_tiles<Value, Width, Width * sizeof(Value) <= 512 ? 4 : 2>;
 
-/// A block of the backward has two matrices' rows, and so fewer of them.
+/// A block of the backward has rows of two matrices, and so fewer rows.
 template <class Value, int Width>
 using backward_tiles = attention_tiles<Value, Width,
                                        Width * sizeof(Value) <= 256   ? 4
@@ -55,7 +56,7 @@ using backward_tiles = attention_tiles<Value, Width,
 /// A matrix whose rows are tokens.
 struct token_matrix {
   stored all;
-  bool is_wide; ///< Its heads' columns can be cut into packs.
+  bool is_wide; ///< Whether the columns of a head can be cut into packs.
 };
 
 template <class Scalar>
@@ -64,13 +65,14 @@ token_matrix token_matrix_of(const attention_shape& dims,
   return {stored_of(m), is_wide(m) && dims.width / dims.heads % pack == 0};
 }
 
-/// Columns of a head, of the tokens of a sequence.
+/// The columns of a head, for the tokens of one sequence.
 struct head_columns {
   token_matrix from;
-  std::int64_t first_row; ///< Of the sequence's tokens.
+  std::int64_t first_row; ///< First row of the sequence.
   int apart, first_column, width, length;
 
-  /// \param slice which of (B, H) \param part which of several C columns
+  /// \param slice index in (B, H) \param part index of the C columns: of queries, keys
+  /// or values
   __device__ head_columns(const token_matrix& all, const attention_shape& dims,
                           std::int64_t slice, int part)
     : from(all),
@@ -89,9 +91,9 @@ struct head_columns {
     return first_row + std::int64_t{token} * apart;
   }
 
-  /// Begins to load tokens first.. as Rows rows of a tile, 0 behind the last token and
-  /// the last column. By all threads of the block; over behind wait_for_copies() and a
-  /// barrier.
+  /// Starts to load tokens from `first` on as Rows rows of a tile, with 0 behind the
+  /// last token and the last column. Called by all threads of the block. The load ends
+  /// behind wait_for_copies() and a barrier.
   template <int Rows, int Threads, class Value, int Width>
   __device__ void begin_load(const tile<Value, Width>& to, int first) const {
     constexpr bool of_bf16 = std::is_same_v<Value, bf16_bits>;
@@ -102,7 +104,7 @@ struct head_columns {
         load_one(to.row(i / Width) + i % Width, first + i / Width, i % Width);
   }
 
-  /// A pair of neighbours, unless they lie behind the last column.
+  /// Stores a pair of neighbours, except values behind the last column.
   __device__ void store(int token, int column, const float (&pair)[2]) const {
     const auto at = row(token) * from.all.stride + first_column + column;
     if (!from.is_wide) {
@@ -117,8 +119,8 @@ struct head_columns {
     }
   }
 
-  /// Rows of a warp as columns to_column.., times a factor for each of a lane's
-  /// two.
+  /// Stores rows of a warp in columns from to_column on, times a factor for each of a
+  /// lane's two rows.
   template <int Columns>
   __device__ void store(const strip<Columns>& sums, int first, int to_column,
                         const float (&factors)[2]) const {
@@ -173,15 +175,15 @@ private:
   }
 };
 
-/// Two matrices' rows of a head, which a block goes through in steps of so many: while
-/// one step is multiplied, the next is on its way to the other half of the tiles.
+/// Rows of two matrices of a head, which a block reads in steps. While one step is
+/// multiplied, the next step is loaded into the other half of the tiles.
 template <class Value, int Width, int Step, int Threads>
 struct steps_of_rows {
-  static constexpr int rows = 4 * Step; ///< That `all` has.
+  static constexpr int rows = 4 * Step; ///< Number of rows in `all`.
   tile<Value, Width> all;
   head_columns first, second;
 
-  /// \param token the step's first
+  /// \param token the first token of the step
   __device__ tile<Value, Width> first_at(int token) const {
     return all.below(token / Step % 2 * 2 * Step);
   }
@@ -189,16 +191,16 @@ struct steps_of_rows {
     return first_at(token).below(Step);
   }
 
-  /// \pre all threads are through with the step before the one before it
+  /// \pre all threads have ended the step before the previous one
   __device__ void begin_load(int token) const {
     first.template begin_load<Step, Threads>(first_at(token), token);
     second.template begin_load<Step, Threads>(second_at(token), token);
   }
 };
 
-/// Calls use(token) with the first token of each step. By all threads of a block: the
-/// barrier before it is also behind what was loaded before, and behind everyone's use
-/// of the step before, whose place the next load takes.
+/// Calls use(token) with the first token of each step. Called by all threads of a
+/// block. The barrier before each call completes the loads of the step. The barrier
+/// also ends all use of the previous step, whose memory the next load overwrites.
 template <int Step, class Load, class Use>
 __device__ void go_in_steps(int begin, int end, const Load& begin_load,
                             const Use& use) {
@@ -212,8 +214,9 @@ __device__ void go_in_steps(int begin, int end, const Load& begin_load,
   }
 }
 
-/// Calls add(key, seen) with the first key of each step before `end` that a warp's rows
-/// from `first` on see, and which of its keys they see.
+/// Calls add(key, seen) for each step of keys that a warp's rows from `first` on see,
+/// up to `end`. `key` is the first key of the step, and `seen` selects the keys that
+/// rows see.
 template <class Value, int Width, int Step, int Threads, class Add>
 __device__ void go_through_keys(const steps_of_rows<Value, Width, Step, Threads>& keys,
                                 int first, int end, const Add& add) {
@@ -233,12 +236,13 @@ __device__ inline float scale_of_scores(int width) {
   return 1 / sqrtf(static_cast<float>(width));
 }
 
-/// Which of a launch's blocks this is: of (B, H), and of a head's tiles.
+/// The position of this block in a launch: an index in (B, H), and the first token of a
+/// tile.
 struct block_of_head {
   std::int64_t slice;
-  int first; ///< Token.
+  int first; ///< First token.
 
-  /// Blocks that go through most of the others' tiles come first.
+  /// With `last_first`, the blocks with the most steps come first.
   __device__ block_of_head(const attention_shape& dims, int rows, bool last_first) {
     const auto slices = static_cast<unsigned>(dims.sequences * dims.heads);
     const int turn = static_cast<int>(blockIdx.x / slices),
@@ -253,8 +257,9 @@ inline unsigned blocks_of_heads(const attention_shape& dims, int rows) {
          * blocks_of(dims.length, rows);
 }
 
-/// Calls f with a value of the type that products have, bf16 or fp32, and the width of
-/// tiles for these heads.
+/// Calls f with a value of the type that products have, bf16 or fp32, and with the
+/// width of tiles for the heads. \throws std::runtime_error if heads have more than 256
+/// columns, or all heads together 2^31 tokens
 template <class F>
 void by_tile(const attention_shape& dims, bool by_bf16, const F& f) {
   const auto with = [&](auto width) {

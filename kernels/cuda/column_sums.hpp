@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sums over the rows of a matrix, inside a .cu.
+// Sums over the rows of a matrix, for each column, inside a .cu.
 #pragma once
 
 #include "kernels/cuda/stored.hpp"
@@ -9,16 +9,17 @@
 
 namespace troupe::cuda {
 
-// Of a block that sums columns: so few that there are blocks for a GPU, and that still
-// fill what memory hands out at once, 32 bytes, in bf16.
+// Sizes of a block that sums columns. So few columns leave enough blocks for a GPU, and
+// still fill 32 bytes in bf16, the least that memory transfers.
 inline constexpr int columns_a_block = 16;
 inline constexpr int column_sum_warps = 16;
-inline constexpr int rows_under_way = 4; // that a thread has loaded before it adds one
+inline constexpr int rows_under_way = 4; // loaded by a thread before one is added
 
-/// to[s][c] = beta to[s][c] + the sum over rows of what terms.add(bits, sums) adds to
-/// sums[s] for the bits that terms.load(row, c) has loaded. A thread sums N columns of
-/// every so many rows; then a warp adds its threads', and the block its warps' in
-/// order.
+/// to[s][c] = beta to[s][c] + the sum over rows of terms for sums[s].
+///
+/// The function terms.load(row, c) loads the bits of a row, and terms.add(bits, sums)
+/// adds terms to sums. A thread sums N columns of every so many rows. A warp then adds
+/// the sums of threads, and the block adds the sums of warps in order.
 template <int Sums, int N, class Terms>
 __global__ void __launch_bounds__(column_sum_warps* warp_size)
   sum_columns(std::int64_t rows, std::int64_t columns, Terms terms, float beta) {
@@ -32,7 +33,7 @@ __global__ void __launch_bounds__(column_sum_warps* warp_size)
        row += rows_under_way * rows_at_once) {
     typename Terms::template bits<N> bits[rows_under_way];
     TROUPE_UNROLL
-    for (int i = 0; i < rows_under_way; ++i) { // without a branch: the first row again
+    for (int i = 0; i < rows_under_way; ++i) { // no branch: loads a valid row again
       const auto next = row + i * rows_at_once;
       bits[i] = terms.template load<N>(next < rows ? next : row, c);
     }
@@ -61,7 +62,7 @@ __global__ void __launch_bounds__(column_sum_warps* warp_size)
   }
 }
 
-/// \param matrices that terms load packs of, if all are wide
+/// \param matrices decide the width of loads: packs if all matrices are wide
 template <int Sums, class Terms, class... Matrices>
 void launch_column_sums(cudaStream_t on, std::int64_t rows, std::int64_t columns,
                         const Terms& terms, float beta, const Matrices&... matrices) {

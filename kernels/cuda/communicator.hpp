@@ -10,7 +10,7 @@
 
 namespace troupe::cuda {
 
-// As of kernels/join_group.hpp.
+// The functions of kernels/join_group.hpp on GPUs, with the same contracts.
 
 std::string absence_of_communicators();
 

@@ -5,6 +5,8 @@
 
 #include <concepts>
 
+// The condition under which a kernel asks for a GPU at run time.
+
 namespace troupe::cuda {
 
 #ifdef TROUPE_CUDA
@@ -13,7 +15,8 @@ inline constexpr bool is_built = true;
 inline constexpr bool is_built = false;
 #endif
 
-/// Whether a kernel of Scalars may have to run on a GPU: then it asks its stream.
+/// Whether a kernel of Scalar may have to run on a GPU. If so, the kernel asks the
+/// stream.
 template <class Scalar>
 inline constexpr bool may_run = is_built&& std::same_as<Scalar, float>;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Kernels whose values do not depend on each other, inside a .cu.
+// Launches of kernels whose values do not depend on each other, inside a .cu.
 #pragma once
 
 #include "kernels/cuda/stored.hpp"
@@ -27,15 +27,15 @@ void launch_over(cudaStream_t on, std::int64_t rows, std::int64_t columns,
            {threads_of_elementwise, 1, 1}, 0, over_packs<N, Body>, rows, columns, body);
 }
 
-/// Calls body.run<1>(row, column) for each value of (R, C), a thread each.
+/// Calls body.run<1>(row, column) for each value of (R, C), one thread per value.
 template <class Body>
 void for_each_value(cudaStream_t on, std::int64_t rows, std::int64_t columns,
                     const Body& body) {
   launch_over<1>(on, rows, columns, body);
 }
 
-/// Calls body.run<N>(row, column) for each N neighbouring values of (R, C), a thread
-/// each. \param arrays what decides whether N is a pack, or 1
+/// Calls body.run<N>(row, column) for each N neighbouring values of (R, C), one thread
+/// per call. \param arrays decide whether N is a pack, or 1
 template <class Body, class... Arrays>
 void for_each_pack(cudaStream_t on, std::int64_t rows, std::int64_t columns,
                    const Body& body, const Arrays&... arrays) {

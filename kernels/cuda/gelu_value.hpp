@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// GELU's value and slope, inside a .cu.
+// The value and the slope of GELU, inside a .cu.
 #pragma once
 
 #include "kernels/cuda/source.hpp"
@@ -10,7 +10,7 @@ struct gelu_value {
   float value, slope;
 };
 
-/// That of vector_math.hpp: x (1 + tanh(u)) / 2 = x / (1 + e^(-2u)), of one
+/// The formula of vector_math.hpp: x (1 + tanh(u)) / 2 = x / (1 + e^(-2u)), with one
 /// exponential.
 __device__ inline gelu_value gelu_at(float x) {
   constexpr float twice_root = 1.5957691216057308F, cubic = 0.044715F; // 2 sqrt(2/pi)

@@ -9,7 +9,7 @@ struct CUstream_st;
 
 namespace troupe {
 
-// Of the operations' headers.
+// Types of the operations' headers.
 struct adamw_step;
 struct attention_shape;
 struct convolution_shape;
@@ -24,17 +24,18 @@ struct gate_table;
 
 } // namespace troupe
 
-/// What a GPU computes: the operations of this folder's headers, which say what each of
-/// them does, under the same names. x.cu stands beside x.cpp, which specifies it.
+/// The operations of the folder kernels/ on a GPU, under the same names. Each
+/// operation's header in kernels/ defines the operation; x.cpp is the specification,
+/// and x.cu implements x here.
 ///
-/// Here they are launched, not waited for: arrays are the GPU's, and stay as they are
-/// until the stream has come so far. Values that are not arrays are the caller's. Bits
-/// depend on inputs and sizes, and on whether rows begin at multiples of 16 bytes. Sums
-/// are fp32, in an order of the GPU's own.
-/// All throw std::runtime_error if they cannot be launched.
+/// All functions launch work and do not wait. Arrays are in GPU memory, and must not be
+/// changed or freed until the stream has run the work. Arguments that are not arrays
+/// belong to the caller, and are read during the call. Bits depend on inputs and sizes,
+/// and on whether rows begin at multiples of 16 bytes. Sums are fp32, in an order that
+/// only the GPU version has. All functions throw std::runtime_error if a launch fails.
 namespace troupe::cuda {
 
-/// A stream of CUDA's.
+/// A CUDA stream.
 using stream_handle = CUstream_st*;
 
 using input = stored_matrix<const float>;
@@ -53,7 +54,7 @@ struct bias {
 };
 
 struct epilogues {
-  /// Turns a product into what the epilogue makes of it. c may be the product.
+  /// Applies the epilogue to a product, and writes c. c may be the product.
   static void finish(matrix<const float> product, const epilogue<float>& end, output c,
                      stream_handle on);
 };
@@ -78,7 +79,7 @@ struct embedding {
 
   static void forward(const shape& dims, const std::int32_t* tokens, input words,
                       input places, output y, stream_handle on);
-  /// to = tokens.
+  /// Copies tokens: to = tokens.
   static void take(const std::int32_t* tokens, std::int64_t n, std::int32_t* to,
                    stream_handle on);
 
@@ -97,7 +98,7 @@ struct cross_entropy {
                      float scale, float* row_losses, std::int32_t* correct,
                      stream_handle on);
 
-  /// What rows say, added up in double.
+  /// Sums the losses and the correct rows in double, and writes `to`.
   static void sum(const float* row_losses, const std::int32_t* correct,
                   std::int64_t rows, loss_sum* to, stream_handle on);
 };
@@ -110,18 +111,19 @@ struct optimizers {
                   const float* from, float* to, float* velocity, std::int64_t n,
                   stream_handle on);
 
-  /// \param partial sum_parts(n) values, left as they are made \param sum one value
+  /// \param partial sum_parts(n) values, filled with sums of parts \param sum one
+  /// value, filled
   static void sum_of_squares(const float* x, std::int64_t n, double* partial,
                              double* sum, stream_handle on);
   static std::int64_t sum_parts(std::int64_t n);
 };
 
 struct attention {
-  /// Without scratch: scores stay in registers and shared memory.
+  /// Needs no scratch memory: scores stay in registers and shared memory.
   static void forward(const attention_shape& dims, input qkv, output y, float* log_sum,
                       stream_handle on);
 
-  /// \param space (B, H, T)
+  /// \param space scratch memory (B, H, T)
   static void backward(const attention_shape& dims, input qkv, input y,
                        const float* log_sum, input dy, output dqkv, float* space,
                        stream_handle on);

@@ -6,7 +6,7 @@ namespace troupe::cuda {
 void launch_graphs::launch(launch_list& what) {
   struct emptied {
     launch_list& list;
-    ~emptied() { list.clear(); } // what could not be launched is not tried again
+    ~emptied() { list.clear(); } // launches that failed are not tried again
   } const at_end{what};
   launch_all(what);
 }
@@ -14,7 +14,7 @@ void launch_graphs::launch(launch_list& what) {
 void launch_graphs::launch_all(const launch_list& what) {
   if (what.size() < 2 || !make_)
     return what.launch();
-  if (known_.size() >= most_known) { // rates and counts of rows are ever new
+  if (known_.size() >= most_known) { // learning rates and counts of rows keep changing
     std::erase_if(known_, [](const auto& one) { return !one.second; });
     if (known_.size() >= most_known)
       known_.clear();

@@ -12,13 +12,15 @@
 
 struct CUstream_st;
 
+// Deferred launches of a stream, and graphs that repeat equal lists of launches.
+
 namespace troupe::cuda {
 
-/// What is to be launched on a stream, in order, and all that it depends on: lists with
-/// one key launch the same.
+/// Launches for a stream, in order, with a key of everything that the launches depend
+/// on. Lists with equal keys launch the same work.
 class launch_list {
 public:
-  /// \param facts kernel, sizes and arguments: what `launch` launches follows from them
+  /// \param facts kernel, sizes and arguments, which determine the work of `launch`
   template <class... Facts>
   void add(std::function<void()> launch, const Facts&... facts) {
     (note(facts), ...);
@@ -30,7 +32,7 @@ public:
       one();
   }
 
-  /// Keeps its room: what is written down next takes about as much.
+  /// Empties the list, and keeps the capacity: the next list has about the same size.
   void clear() {
     launches_.clear();
     key_.clear();
@@ -45,7 +47,7 @@ private:
     static_assert(std::is_trivially_copyable_v<Fact>);
 #ifdef __has_builtin
 #if __has_builtin(__builtin_clear_padding)
-    __builtin_clear_padding(&fact); // else lists may differ that launch the same
+    __builtin_clear_padding(&fact); // else equal lists may differ in padding
 #endif
 #endif
     key_.append(reinterpret_cast<const char*>(&fact), sizeof fact);
@@ -55,9 +57,10 @@ private:
   std::string key_;
 };
 
-/// Lists that have been launched before. One that comes a second time is made a graph,
-/// which is launched at once, then and whenever it comes again: an action with the same
-/// buffers launches hundreds of kernels in the time of a few. For one thread at a time.
+/// Graphs of lists that were launched before. A list that comes a second time becomes a
+/// graph, which is launched as a whole, then and at every repetition. An action with
+/// the same buffers then launches hundreds of kernels in the time of a few. For one
+/// thread at a time.
 class launch_graphs {
 public:
   class graph {
@@ -68,10 +71,11 @@ public:
 
   using graph_maker = std::function<std::unique_ptr<graph>(const launch_list& what)>;
 
-  /// \param make may be empty: there are no graphs
+  /// \param make may be empty: no graphs are made
   explicit launch_graphs(graph_maker make) : make_(std::move(make)) {}
 
-  /// Empties the list, too. \throws what launching does
+  /// Launches the list, and empties the list, even on failure. \throws the exceptions
+  /// of the launches
   void launch(launch_list& what);
 
   static constexpr std::size_t most_known = 256;
@@ -83,13 +87,15 @@ private:
   std::unordered_map<std::string, std::unique_ptr<graph>> known_; // null: seen once
 };
 
-/// Where this thread writes down what it launches on a stream; null: it launches.
+/// The list to which this thread defers launches on a stream; null: this thread
+/// launches at once.
 launch_list* deferred_on(const CUstream_st* stream);
 
-/// While one lives, this thread writes down what it launches on a stream.
+/// While an object lives, this thread defers launches on a stream.
 class deferral {
 public:
-  /// \pre none lives on this thread \param to outlives it
+  /// \pre no other object lives on this thread \param to receives the launches;
+  /// outlives this object
   deferral(const CUstream_st* on, launch_list& to);
   ~deferral();
   deferral(const deferral&) = delete;

@@ -7,7 +7,7 @@ namespace troupe::cuda {
 
 namespace {
 
-/// A copy in bf16 of what is stored as fp32, without gaps. \pre not bf16
+/// Copies a matrix of fp32 to bf16, without gaps between rows. \pre not bf16
 input rounded(input m, bf16* copy, stream& on) {
   const matrix<bf16> to{copy, m.rows, m.columns, m.columns, false};
   auto stored = m;
@@ -20,7 +20,8 @@ std::int64_t bytes_of_bf16(const input& m) {
   return m.rows * m.columns * static_cast<std::int64_t>(sizeof(bf16));
 }
 
-/// The right side as bf16, which stays where it has room.
+/// The right factor in bf16. If b.packed has memory, the copy stays there, and is
+/// reused for the same version.
 input rounded_right(const kept_right_side<float>& b, stream& on) {
   if (b.b.is_bf16)
     return b.b;

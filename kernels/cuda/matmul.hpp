@@ -7,8 +7,9 @@
 
 namespace troupe::cuda {
 
-/// matmul.hpp's on a GPU: cuBLASLt's product, then what follows it. \param by what
-/// floats among the operands are rounded to \param exact not to tf32 either
+/// The product of kernels/matmul.hpp on a GPU: cuBLASLt's product, then the epilogue.
+/// \param operand_precision type to which float operands are rounded
+/// \param exact whether rounding to TF32 is excluded too
 void matmul(precision by, stored_matrix<const float> a, const kept_right_side<float>& b,
             float beta, stored_matrix<float> c, stream& on, const epilogue<float>& end,
             bool exact = false);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tensor cores, inside a .cu: what a warp multiplies at once, of bf16 with fp32 sums.
-// PTX ISA, "Matrix fragments for mma.m16n8k16" and "ldmatrix".
+// Tensor cores, inside a .cu: products that a warp computes at once, of bf16 with fp32
+// sums. PTX ISA, "Matrix fragments for mma.m16n8k16" and "ldmatrix".
 #pragma once
 
 #include "kernels/cuda/source.hpp"
@@ -11,18 +11,19 @@
 
 namespace troupe::cuda {
 
-/// What memory holds of a bf16.
+/// The bits of a bf16 in memory.
 using bf16_bits = unsigned short;
 
-/// 16 x 16 bf16 of a warp, two neighbours of a row a word. Lane 4 g + t has columns 2 t
-/// and 2 t + 1 of row g in word 0, and of row g + 8 in word 1; words 2 and 3 are those
-/// 8 columns on.
+/// 16 x 16 bf16 of a warp; a word has two neighbours of a row. Lane 4 g + t has columns
+/// 2 t and 2 t + 1 of row g in word 0, and of row g + 8 in word 1. Words 2 and 3 have
+/// columns 8 further on.
 struct fragment {
   unsigned words[4];
 };
 
-/// Four matrices of 8 x 8 from shared memory: word m is of matrix m, whose row r begins
-/// where lane 8 m + r says. Lane 4 g + t gets values 2 t and 2 t + 1 of row g.
+/// Loads four matrices of 8 x 8 from shared memory. Word m is of matrix m; row r of the
+/// matrix begins at the address that lane 8 m + r passes. Lane 4 g + t gets values 2 t
+/// and 2 t + 1 of row g.
 __device__ inline fragment load_fragment(const bf16_bits* row) {
   fragment to{};
 #ifdef __CUDA_ARCH__
@@ -40,8 +41,8 @@ __device__ inline fragment load_fragment(const bf16_bits* row) {
   return to;
 }
 
-/// The same of the matrices' transposes: lane 4 g + t gets value g of rows 2 t and 2 t
-/// + 1.
+/// Loads the transposes of four matrices: lane 4 g + t gets value g of rows 2 t and
+/// 2 t + 1.
 __device__ inline fragment load_transposed(const bf16_bits* row) {
   fragment to{};
 #ifdef __CUDA_ARCH__
@@ -61,8 +62,8 @@ __device__ inline fragment load_transposed(const bf16_bits* row) {
 }
 
 /// sums (16 x 8) += a (16 x 16) b (16 x 8). Lane 4 g + t has columns 2 t and 2 t + 1 of
-/// rows g and g + 8 of the sums; and of b column g, rows 2 t and 2 t + 1 in a word and
-/// those 8 on in the next.
+/// rows g and g + 8 of the sums. Of b, the lane has column g: rows 2 t and 2 t + 1 in
+/// b0, and rows 8 further on in b1.
 __device__ inline void multiply_add(float (&sums)[4], const fragment& a, unsigned b0,
                                     unsigned b1) {
 #ifdef __CUDA_ARCH__

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a lane of a warp has of a row, inside a .cu.
+// Rows of a matrix, distributed over the lanes of a warp, inside a .cu.
 #pragma once
 
 #include "kernels/cuda/stored.hpp"
@@ -9,12 +9,13 @@
 
 namespace troupe::cuda {
 
-/// A row of which each lane has every 32nd pack. The first of them are loaded at once,
-/// and stay in registers; those of a row that is longer are read at each use.
+/// A row of which each lane has every 32nd pack. The first packs are loaded at once,
+/// and stay in registers. Further packs of a longer row are read at each use.
 template <int N>
 class row_packs {
 public:
-  static constexpr int held = 4; ///< Packs: rows of up to 1,024 values in packs of 8.
+  /// Packs in registers: a whole row of up to 1,024 values, in packs of 8.
+  static constexpr int held = 4;
 
   __device__ row_packs(const stored& of, std::int64_t row, int columns)
     : of_(of), row_(row) {
@@ -24,12 +25,12 @@ public:
         bits_[i] = of.load_bits<N>(row, column_of(i));
   }
 
-  /// Of this lane's i-th pack.
+  /// First column of this lane's i-th pack.
   __device__ static int column_of(int i) {
     return (i * warp_size + static_cast<int>(threadIdx.x) % warp_size) * N;
   }
 
-  // Two types of packs, as registers have no index that is not known.
+  // Two types of packs, because registers can only be indexed by constants.
 
   struct held_pack {
     int i;

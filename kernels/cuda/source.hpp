@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What each .cu includes first. nvcc compiles it for a GPU. A C++ compiler compiles the
-// same source against the same words on fibres, for tests: a block's threads take turns
-// on one thread of this machine (on_host/).
+// The first include of each .cu. nvcc compiles a .cu for a GPU. A C++ compiler compiles
+// the same source for tests, with CUDA's names implemented on fibres (on_host/). A
+// block's threads take turns on one thread of this machine.
 #pragma once
 
 #ifdef __CUDACC__

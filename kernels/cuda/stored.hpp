@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What kernels read and write of matrices, inside a .cu.
+// Loads and stores of matrices in fp32 or bf16, inside a .cu.
 #pragma once
 
 #include "kernels/cuda/source.hpp"
@@ -10,8 +10,9 @@
 
 namespace troupe::cuda {
 
-/// So many neighbouring values of a row are read and written at once, where all rows of
-/// a kernel's matrices can be cut so: 16 bytes of bf16, twice 16 of fp32.
+/// Number of neighbouring values of a row that are read and written at once: 16 bytes
+/// of bf16, twice 16 of fp32. Used where rows of all matrices of a kernel can be cut
+/// into packs.
 inline constexpr int pack = 8;
 
 /// 16 bytes, moved at once.
@@ -27,19 +28,19 @@ __device__ inline unsigned bits_of_fp32(float value) {
   return std::bit_cast<unsigned>(value);
 }
 
-/// Rounded to nearest, ties to even, as CUDA has it: unlike the CPU's, numbers too
-/// small for a normal fp32 stay what they are.
+/// Rounds to nearest, ties to even, as CUDA does. Unlike on the CPU, numbers too small
+/// for a normal fp32 are kept.
 __device__ inline unsigned short bits_of_bf16(float value) {
   const __nv_bfloat16_raw raw = __float2bfloat16_rn(value);
   return raw.x;
 }
 
-/// N neighbouring values as memory holds them. Who loads some before the first is
-/// turned into numbers has all of them under way.
+/// N neighbouring values as stored in memory. Loads overlap if all loads come before
+/// the first conversion to numbers.
 template <int N>
 struct stored_bits {
   static_assert(N == pack);
-  sixteen_bytes parts[2]; ///< Of bf16 the first.
+  sixteen_bytes parts[2]; ///< bf16 has only the first.
 };
 
 template <>
@@ -47,13 +48,14 @@ struct stored_bits<1> {
   unsigned word;
 };
 
-/// A matrix of fp32 or of bf16 as kernels have it: not transposed.
+/// A matrix of fp32 or of bf16 as kernels access it: not transposed.
 struct stored {
   void* data;
   std::int64_t stride;
   bool is_bf16;
 
-  /// N neighbouring values of a row. \pre N is 1, or pack and the matrix is_wide()
+  /// Loads N neighbouring values of a row. \pre N is 1, or pack and the matrix
+  /// is_wide()
   template <int N>
   __device__ stored_bits<N> load_bits(std::int64_t row, std::int64_t column) const {
     const auto at = row * stride + column;
@@ -73,7 +75,7 @@ struct stored {
     return to;
   }
 
-  /// What this matrix means by them.
+  /// Converts loaded bits to fp32, by the type of this matrix.
   template <int N>
   __device__ void numbers(const stored_bits<N>& from, float (&to)[N]) const {
     if constexpr (N == 1) {
@@ -130,7 +132,7 @@ __host__ __device__ inline stored stored_of(const float* row) {
   return {const_cast<float*>(row), 0, false};
 }
 
-/// Whether rows of it begin where packs may.
+/// Whether rows of the matrix can be cut into packs.
 template <class Scalar>
 bool is_wide(const stored_matrix<Scalar>& m) {
   return m.data == nullptr
@@ -142,7 +144,7 @@ inline bool is_wide(const float* array) {
   return reinterpret_cast<std::uintptr_t>(array) % 16 == 0;
 }
 
-/// Whether rows of so many values are packs.
+/// Rows of so many values: wide if the row is a number of whole packs.
 struct is_packs {
   std::int64_t columns;
 };
@@ -151,7 +153,8 @@ inline bool is_wide(const is_packs& rows) {
   return rows.columns % pack == 0;
 }
 
-/// Calls f with the pack that all matrices and arrays allow, as a constant: pack or 1.
+/// Calls f with the pack size that all matrices and arrays allow, as a constant: pack
+/// or 1.
 template <class F, class... Arrays>
 void by_pack(const F& f, const Arrays&... arrays) {
   if ((is_wide(arrays) && ...))

@@ -13,87 +13,92 @@
 
 struct CUstream_st;
 
+// CUDA streams of one rank, and the memory and properties of GPUs.
+
 namespace troupe::cuda {
 
-/// Space that kernels of a stream work in, each kind for one launch after another.
+/// Work spaces for kernels of a stream; each kind serves one launch after another.
 enum class workspace : std::uint8_t {
-  products,     ///< What cuBLASLt works with.
-  left_factor,  ///< Of a product, rounded;
-  right_factor, ///< likewise.
-  sums,         ///< Of a product, before they are rounded.
-  rows,         ///< What a kernel says of each row, or reads of each; parts of sums.
+  products,     ///< Work space of cuBLASLt.
+  left_factor,  ///< Left factor of a product, rounded to bf16.
+  right_factor, ///< Right factor of a product, rounded to bf16.
+  sums,         ///< Sums of a product, before rounding.
+  /// Values per row that a kernel writes or reads; parts of sums.
+  rows,
 };
 
-/// A GPU as one rank has it: CUDA's stream, on which work is launched and not waited
-/// for, cuBLASLt's products, and space for what they need. For one thread at a time.
+/// A CUDA stream for one rank: kernels and cuBLASLt's products are launched without
+/// waiting, and the stream owns the work space for both. For one thread at a time.
 class stream {
 public:
-  /// \param gpu by its number
+  /// \param gpu index of the GPU in this machine
   /// \param tf32 whether operands of fp32 products may be rounded to 11 bits
-  /// \throws std::runtime_error if there is none of that number, or it cannot be used
+  /// \throws std::runtime_error if no GPU has this index, or the GPU cannot be used
   explicit stream(int gpu, bool tf32 = false);
   ~stream();
   stream(const stream&) = delete;
   stream& operator=(const stream&) = delete;
 
-  /// CUDA's; kernels can be launched on it by this thread.
+  /// The handle of the CUDA stream. The GPU becomes current for the calling thread,
+  /// which may launch kernels on the stream.
   CUstream_st* on() const;
 
-  /// Says whose launches follow, to whoever reports on them: "F3 of stage 1". Empty:
-  /// nobody's; a name is followed by none on the same thread.
+  /// Names the launches that follow on this thread, for tools that report launches: "F3
+  /// of stage 1". An empty text ends the name. Each name must be ended on the same
+  /// thread before the next.
   void name_launches(const std::string& of);
 
-  /// What this thread launches is written down from now on, and launched together when
-  /// somebody waits for it, or by launch_deferred(): as one graph, if the very same has
-  /// been launched before. Until stop_deferring().
+  /// Defers the launches of this thread until stop_capture(). Deferred launches run
+  /// together when a caller waits for work, or by launch_captured(). An equal list that
+  /// was launched before runs as one graph.
   void defer_launches();
 
-  /// \throws std::runtime_error if it cannot be launched
+  /// Launches the deferred list. \throws std::runtime_error if a launch fails
   void launch_deferred();
 
-  /// What has been deferred and not launched is forgotten.
+  /// Drops deferred launches that were not launched, and ends the deferral.
   void stop_deferring() noexcept;
 
-  /// What is told of an end: why what was launched has failed, or null.
+  /// Callback of a completion; `failure` says why launched work failed, or is null.
   using on_over = std::function<void(std::exception_ptr failure)>;
 
-  /// A completion callback: calls `then` when all that has been launched has ended, on
-  /// a thread of the stream's, one such call after another. \param then does not wait
-  /// for the stream
+  /// Calls `callback` when all work launched so far has ended, on a thread of the
+  /// stream, one call after another. \param callback must not wait for the stream
   void when_over(on_over then);
 
-  /// Until all that was launched has ended, and who waits for it has been called.
-  /// \throws std::runtime_error if it failed
+  /// Waits until all launched work has ended, and all completion callbacks have
+  /// returned. \throws std::runtime_error if work failed
   void wait();
 
-  /// A moment on the GPU's clock: when all that has been launched by now has ended.
+  /// An event with a time on the GPU's clock: the end of all work launched so far.
   std::shared_ptr<void> moment();
 
-  /// A mark behind all that has been launched by now.
+  /// An event without a time, behind all work launched so far.
   std::shared_ptr<void> mark();
 
-  /// What is launched from now on runs when what is before another stream's mark has
-  /// ended. If that fails, so does this, or it never runs.
+  /// Work launched from now on runs after all work before another stream's event. If
+  /// the earlier work fails, later work fails too, or never runs.
   void wait_for(const std::shared_ptr<void>& mark);
 
   bool tf32() const { return tf32_; }
 
-  /// By its number.
+  /// Index of the GPU.
   int gpu() const { return gpu_; }
 
-  /// c = a b + beta c, each as read. a and b are of one type; c is fp32, sums are too.
-  /// With beta 0, c may hold anything. \param rounds operands of fp32 to 11 bits
+  /// c = a b + beta c, each transposed if the matrix says so. a and b have one type; c
+  /// and sums are fp32. With beta 0, c may hold anything. \param rounds whether fp32
+  /// operands are rounded to 11 bits
   void product(stored_matrix<const float> a, stored_matrix<const float> b, float beta,
                matrix<float> c, bool rounds);
 
-  /// Such a space of that many bytes at least, of the GPU alone: this machine neither
-  /// reads nor writes there. Holds nothing behind wait(), nor where it has grown.
+  /// A work space of at least `bytes` bytes in the GPU's memory; this machine neither
+  /// reads nor writes there. Contents are lost after wait(), and when the space grows.
   /// \throws std::bad_alloc
   void* space(workspace which, std::int64_t bytes);
 
-  /// A pinned place for what a kernel tells this machine, which reads it when that is
-  /// over: of `result_bytes`, free again when nobody holds it. Outlived by the stream.
-  /// \throws std::bad_alloc
+  /// A pinned buffer of `result_bytes` bytes for the result of a kernel, which this
+  /// machine reads after the kernel has ended. The buffer is free again when no pointer
+  /// is left. The stream outlives the buffer. \throws std::bad_alloc
   std::shared_ptr<void> result();
 
   static constexpr std::int64_t result_bytes = 64;
@@ -106,29 +111,29 @@ private:
   std::unique_ptr<state> state_;
 };
 
-/// Seconds between two moments of one stream, which may be gone.
-/// \pre the stream was waited for behind the later one
+/// Seconds between two timestamps of one stream; the stream may be gone. \pre the
+/// stream was waited for behind the later one
 double seconds_between(const std::shared_ptr<void>& earlier,
                        const std::shared_ptr<void>& later);
 
-/// Why no GPU can be used, in words; empty: there is one.
+/// One sentence that says why no GPU can be used; empty if there is one.
 std::string absence();
 
-/// GPUs of this machine.
+/// Number of GPUs of this machine.
 int count();
 
-/// \throws std::runtime_error
+/// Kind and name of a GPU. \throws std::runtime_error
 processor_facts facts_of(int gpu);
 
-/// Bytes of a GPU's memory that nobody has taken; 0 if there is too little to ask.
+/// Bytes of a GPU's memory that are free; 0 if there is too little for the call.
 /// \throws std::runtime_error
 std::int64_t free_memory(int gpu);
 
-/// Memory that all GPUs and this machine reach, wherever it is just now; of one GPU's
-/// making. Whoever touches it here waits first for the work that writes it.
+/// Managed memory, allocated by one GPU, which all GPUs and this machine can access. A
+/// thread of this machine must wait for the work that writes there before any access.
 memory_space& unified_memory(int gpu);
 
-/// Memory of this machine's that all GPUs reach where it is, over the bus.
+/// Pinned memory of this machine, which all GPUs access over the bus.
 memory_space& pinned_memory(int gpu);
 
 } // namespace troupe::cuda

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sums and maxima over threads, inside a .cu. All have the same bits whatever runs
-// first.
+// Sums and maxima over the threads of a warp or a block, inside a .cu. All results have
+// the same bits in any order of execution.
 #pragma once
 
 #include "kernels/cuda/source.hpp"
@@ -12,17 +12,17 @@ namespace troupe::cuda {
 inline constexpr int warp_size = 32;
 inline constexpr unsigned whole_warp = 0xffffffffU;
 
-// Where a warp treats a row:
+// Sizes for kernels in which a warp processes one row:
 
 inline constexpr int warps_a_block = 4;
 inline constexpr unsigned block_threads = warps_a_block * warp_size;
 
-/// This warp's row.
+/// The row of this warp.
 __device__ inline std::int64_t own_row() {
   return std::int64_t{blockIdx.x} * warps_a_block + threadIdx.x / warp_size;
 }
 
-/// Every thread of the warp gets the sum.
+/// Returns the sum over the warp to every thread.
 __device__ inline float sum_over_warp(float own) {
   for (int apart = warp_size / 2; apart > 0; apart /= 2)
     own += __shfl_xor_sync(whole_warp, own, apart);
@@ -35,7 +35,7 @@ __device__ inline double sum_over_warp(double own) {
   return own;
 }
 
-/// A NaN of any thread is everyone's.
+/// Returns the maximum over the warp to every thread; NaN if any thread has a NaN.
 __device__ inline float max_over_warp(float own) {
   for (int apart = warp_size / 2; apart > 0; apart /= 2) {
     const float other = __shfl_xor_sync(whole_warp, own, apart);
@@ -44,8 +44,9 @@ __device__ inline float max_over_warp(float own) {
   return own;
 }
 
-/// Every thread of the block gets the sum: of warps in their order, each by
-/// sum_over_warp. \param space a value a warp; free again behind the next barrier
+/// Returns the sum over the block to every thread. The sums of warps, each by
+/// sum_over_warp(), are added in order. \param space one value per warp; may be reused
+/// behind the next barrier
 template <class Value>
 __device__ Value sum_over_block(Value own, Value* space) {
   own = sum_over_warp(own);

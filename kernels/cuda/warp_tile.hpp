@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Products of tiles in shared memory, 16 rows a warp, inside a .cu. Sums lie in
-// registers as tensor cores have them, whatever makes them: lane 4 g + t has columns 2
-// t and 2 t + 1 of every 8, of rows g and g + 8.
+// Products of tiles in shared memory, 16 rows per warp, inside a .cu. Sums are in
+// registers in the layout of tensor cores, also where no tensor core computes. Lane
+// 4 g + t has columns 2 t and 2 t + 1 of every 8, of rows g and g + 8.
 #pragma once
 
 #include "kernels/cuda/mma.hpp"
@@ -12,16 +12,17 @@
 
 namespace troupe::cuda {
 
-/// Rows and columns that products have at once, and tiles multiples of. Loops over them
-/// are unrolled, so that loads from shared memory overlap with what is multiplied.
+/// Rows and columns that a product processes at once; sizes of tiles are multiples of
+/// `chunk`. Loops over a chunk are unrolled, so that loads from shared memory overlap
+/// with products.
 inline constexpr int chunk = 16;
 
 __device__ inline int lane() {
   return static_cast<int>(threadIdx.x % warp_size);
 }
 
-/// Rows in shared memory, of fp32 or bf16_bits. The gap behind each lets eight rows be
-/// read at once: they begin in different banks.
+/// Rows in shared memory, of fp32 or bf16_bits. The gap behind each row makes rows
+/// begin in different banks, so that eight rows can be read at once.
 template <class Value, int Width>
 struct tile {
   static constexpr int stride = Width + 16 / static_cast<int>(sizeof(Value));
@@ -37,7 +38,7 @@ template <int Columns>
 struct strip {
   float values[Columns / 8][4];
 
-  /// Of value i of each four.
+  /// Row and column of value i of the four values in a block of 8 columns.
   __device__ static int row(int i) { return lane() / 4 + i / 2 * 8; }
   __device__ static int column(int block, int i) {
     return block * 8 + lane() % 4 * 2 + i % 2;
@@ -46,9 +47,9 @@ struct strip {
 
 enum class side { up_to_row, from_row };
 
-/// Which of a step's columns 16 rows have to do with, in a triangle: `diagonal` is the
-/// chunk of columns that begins with the first row's own. The others' values may be
-/// NaNs, and stay out of all sums.
+/// A mask for a triangle: selects the columns of a step that 16 rows use. `diagonal` is
+/// the chunk of columns that begins with the column of the first row. Values outside
+/// may be NaNs, and stay out of all sums.
 template <side Side>
 struct triangle {
   int diagonal;
@@ -57,10 +58,10 @@ struct triangle {
     return Side == side::up_to_row ? c <= diagonal : c >= diagonal;
   }
 
-  /// Whether some rows have to do with a column of the chunk, and others do not.
+  /// Whether some rows use a column of the chunk, and other rows do not.
   __device__ bool cuts(int c) const { return c == diagonal; }
 
-  /// Row and column of the chunk.
+  /// Whether a row uses a column; both are indices within the chunk.
   __device__ bool has(int c, int row, int column) const {
     if (!cuts(c))
       return has(c);
@@ -68,7 +69,7 @@ struct triangle {
   }
 };
 
-/// The same of a step whose columns all rows have to do with: nothing is asked.
+/// The mask of a step whose columns all rows use: nothing is tested.
 struct everything {
   __device__ static constexpr bool has(int) { return true; }
   __device__ static constexpr bool cuts(int) { return false; }
@@ -80,7 +81,7 @@ struct alignas(16) four {
   float values[4];
 };
 
-/// The first two values of a row.
+/// Reads the first two values of a row.
 __device__ inline void read_pair(const float* row, float (&to)[2]) {
   to[0] = row[0];
   to[1] = row[1];
@@ -91,7 +92,7 @@ __device__ inline void read_pair(const bf16_bits* row, float (&to)[2]) {
   to[1] = fp32_of_bits(unsigned{row[1]} << 16);
 }
 
-/// sums += a b^T of 16 rows of a.
+/// sums += a b^T for 16 rows of a.
 template <int Columns, int Width, class Seen>
 __device__ void multiply_by_rows(strip<Columns>& sums, const tile<float, Width>& a,
                                  const tile<float, Width>& b, const Seen& in) {
@@ -140,8 +141,8 @@ __device__ void multiply_by_rows(strip<Columns>& sums, const tile<bf16_bits, Wid
   }
 }
 
-/// sums += weights b of chunk c of the weights' columns, value by value: what is
-/// outside of the triangle is not multiplied.
+/// sums += weights b, for chunk c of the weights' columns, value by value. Values
+/// outside of the triangle are not multiplied.
 template <class Value, int Columns, int Depth, int Width, class Seen>
 __device__ void add_plainly(strip<Columns>& sums, const strip<Depth>& weights,
                             const tile<Value, Width>& b, int c, const Seen& in) {
@@ -149,7 +150,7 @@ __device__ void add_plainly(strip<Columns>& sums, const strip<Depth>& weights,
   TROUPE_UNROLL
   for (int i = 0; i < 4; ++i) { // which of a lane's weights of a row
     const auto& own = weights.values[2 * c + i / 2];
-    for (int from = 0; from < 4; ++from) { // which lane's
+    for (int from = 0; from < 4; ++from) { // which lane has the weight
       const float upper = __shfl_sync(whole_warp, own[i % 2], 4 * g + from),
                   lower = __shfl_sync(whole_warp, own[2 + i % 2], 4 * g + from);
       const int k = i / 2 * 8 + 2 * from + i % 2;
@@ -169,7 +170,7 @@ __device__ void add_plainly(strip<Columns>& sums, const strip<Depth>& weights,
   }
 }
 
-/// sums += weights b, of the first columns of b.
+/// sums += weights b, for the first columns of b.
 template <int Columns, int Depth, int Width, class Seen>
 __device__ void multiply(strip<Columns>& sums, const strip<Depth>& weights,
                          const tile<float, Width>& b, const Seen& in) {
@@ -179,18 +180,18 @@ __device__ void multiply(strip<Columns>& sums, const strip<Depth>& weights,
       add_plainly(sums, weights, b, c, in);
 }
 
-/// Neighbours of a row as one word.
+/// Two neighbours of a row, rounded to bf16, as one word.
 __device__ inline unsigned rounded(const float (&pair)[4], int first) {
   const __nv_bfloat162_raw both = __floats2bfloat162_rn(pair[first], pair[first + 1]);
   return both.x | (unsigned{both.y} << 16);
 }
 
-/// Whether a word's two bf16 are numbers.
+/// Whether both bf16 of a word are finite.
 __device__ inline bool is_finite(unsigned word) {
   return (word & 0x7f80U) != 0x7f80U && (word & 0x7f800000U) != 0x7f800000U;
 }
 
-/// 16 x 16 of b, as right sides: two blocks of 8 columns.
+/// 16 x 16 values of b as right factors: two blocks of 8 columns.
 template <int Width>
 __device__ fragment right_side(const tile<bf16_bits, Width>& b, int row, int column) {
   const int l = lane();
@@ -204,7 +205,7 @@ __device__ void multiply(strip<Columns>& sums, const strip<Depth>& weights,
   for (int c = 0; c < Depth / chunk; ++c) {
     if (!in.has(c))
       continue;
-    if (in.cuts(c)) { // 0 times a NaN would be one
+    if (in.cuts(c)) { // 0 times a NaN would be a NaN
       bool finite = true;
       for (int column = 0; column < Columns; column += chunk)
         for (const auto word : right_side(b, c * chunk, column).words)
