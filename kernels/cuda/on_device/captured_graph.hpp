@@ -11,7 +11,8 @@
 
 namespace troupe::cuda {
 
-/// Launches that were captured on a stream, which launches them at once.
+/// A CUDA graph of launches that were captured on a stream. One call launches the whole
+/// graph.
 class captured_graph : public launch_graphs::graph {
 public:
   captured_graph(const launch_list& what, cudaStream_t on) : on_(on) {
@@ -30,7 +31,7 @@ public:
     check(made, "make a graph");
   }
 
-  ~captured_graph() override { cudaGraphExecDestroy(graph_); } // when it is over
+  ~captured_graph() override { cudaGraphExecDestroy(graph_); } // freed when ended
 
   captured_graph(const captured_graph&) = delete;
   captured_graph& operator=(const captured_graph&) = delete;
@@ -42,7 +43,8 @@ private:
   cudaGraphExec_t graph_ = nullptr;
 };
 
-/// Empty where the environment says TROUPE_GRAPHS=off.
+/// Returns a function that makes graphs on `stream`; empty if the environment says
+/// TROUPE_GRAPHS=off.
 inline launch_graphs::graph_maker maker_on(cudaStream_t on) {
   if (switched_off("TROUPE_GRAPHS"))
     return {};

@@ -7,10 +7,13 @@
 #include <stdexcept>
 #include <string>
 
+// Checks of CUDA calls, and the selection of a GPU for a thread.
+
 namespace troupe::cuda {
 
-/// \param what the GPU was asked to do \throws std::bad_alloc, std::runtime_error if it
-/// cannot
+/// Throws if a CUDA call failed. \param request the verb and object of the call, for
+/// the message: "make a stream"
+/// \throws std::bad_alloc if memory is short, std::runtime_error for other failures
 inline void check(cudaError_t state, const char* what) {
   if (state == cudaErrorMemoryAllocation)
     throw std::bad_alloc{};
@@ -19,9 +22,9 @@ inline void check(cudaError_t state, const char* what) {
                              + cudaGetErrorString(state)};
 }
 
-/// What this thread calls from now on is about that GPU. \throws as check() does
+/// Makes a GPU current for the CUDA calls of this thread. \throws as check() does
 inline void use(int gpu) {
-  thread_local int used = -1; // asking CUDA for each of a work's launches takes long
+  thread_local int used = -1; // a CUDA call before each launch would take too long
   if (used == gpu)
     return;
   used = -1;

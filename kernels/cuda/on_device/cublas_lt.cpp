@@ -22,7 +22,8 @@ void check(cublasStatus_t state) {
                              + std::to_string(static_cast<int>(state))};
 }
 
-/// cuBLASLt is half a gigabyte: it is loaded when the first stream of a GPU is made.
+/// The functions of cuBLASLt. The library is half a gigabyte, and is loaded when the
+/// first stream of a GPU is made.
 struct cublas_lt {
   decltype(&cublasLtCreate) create;
   decltype(&cublasLtDestroy) destroy;
@@ -59,8 +60,8 @@ const cublas_lt& lt() {
   return loaded;
 }
 
-/// What cuBLASLt has to know of a product. It has columns first, so it is told of the
-/// transposes: c^T = b^T a^T.
+/// Sizes and types of a product. cuBLASLt stores matrices by columns, so products are
+/// of the transposes: c^T = b^T a^T.
 struct product_shape {
   std::int64_t a_rows, a_columns, a_stride;
   std::int64_t b_rows, b_columns, b_stride;
@@ -73,13 +74,13 @@ struct product_shape {
 
 constexpr std::size_t most_planned = 1024;
 
-/// Bytes, up to the 16 that kernels move at once.
+/// Alignment of an array in bytes, up to the 16 that kernels move at once.
 std::uint32_t alignment_of(const void* array) {
   const auto address = reinterpret_cast<std::uintptr_t>(array) | 16U;
   return static_cast<std::uint32_t>(address & -address);
 }
 
-/// Of one shape: made once, with the algorithm that the library finds best.
+/// A product of one shape: made once, with the algorithm that the library finds best.
 class planned_product {
 public:
   planned_product(cublasLtHandle_t with, const product_shape& of) : planned_product() {
@@ -133,7 +134,9 @@ public:
   }
 
 private:
-  planned_product() = default; // is whole, so that what is made after it is destroyed
+  // The object is complete here, so the destructor runs if the other constructor
+  // throws.
+  planned_product() = default;
 
   template <class Value>
   void wish(cublasLtMatmulPreferenceAttributes_t what, const Value& value) {
@@ -197,7 +200,7 @@ void cublas_lt_products::launch(stored_matrix<const float> a,
   auto& planned = state_->planned;
   auto found = planned.find(shape);
   if (found == planned.end()) {
-    if (planned.size() >= most_planned) // rows of experts have ever new shapes
+    if (planned.size() >= most_planned) // counts of experts' rows keep changing
       planned.clear();
     found = planned
               .emplace(std::piecewise_construct, std::forward_as_tuple(shape),

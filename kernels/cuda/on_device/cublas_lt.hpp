@@ -10,19 +10,20 @@ struct CUstream_st;
 
 namespace troupe::cuda {
 
-/// Products of one GPU by cuBLASLt, which is loaded when the first of these is made. An
-/// algorithm is chosen once a shape. For one thread at a time, and for the GPU that is
-/// current when it is made.
+/// Products of one GPU by cuBLASLt, which is loaded when the first object is made. An
+/// algorithm is chosen once per shape. For one thread at a time, and for the GPU that
+/// is current in the constructor.
 class cublas_lt_products {
 public:
-  /// \throws std::runtime_error if cuBLASLt is not there
+  /// \throws std::runtime_error if cuBLASLt is not installed
   cublas_lt_products();
   ~cublas_lt_products();
 
   static constexpr std::int64_t workspace_bytes = std::int64_t{32} << 20;
 
-  /// What stream::product() does. \param workspace of workspace_bytes
-  /// \throws std::runtime_error if it cannot be launched
+  /// Launches the product of stream::product(). \param workspace of workspace_bytes
+  /// bytes
+  /// \throws std::runtime_error if the launch fails
   void launch(stored_matrix<const float> a, stored_matrix<const float> b, float beta,
               matrix<float> c, bool rounds, void* workspace, CUstream_st* on);
 

@@ -16,7 +16,8 @@
 
 namespace troupe::cuda {
 
-/// Waits for events of a stream, one after another, and tells of them.
+/// A thread that waits for events of a stream, one after another, and runs a callback
+/// for each event.
 class event_thread {
 public:
   explicit event_thread(int gpu) : thread_([this, gpu] { serve(gpu); }) {
@@ -37,7 +38,7 @@ public:
   event_thread(const event_thread&) = delete;
   event_thread& operator=(const event_thread&) = delete;
 
-  /// Tells when all that is on the stream by now has ended.
+  /// Runs `callback` when all work that is on the stream now has ended.
   void add(cudaStream_t on, stream::on_over then) {
     {
       const std::lock_guard guard{lock_};
@@ -56,7 +57,7 @@ public:
     news_.notify_one();
   }
 
-  /// Until it has told of all.
+  /// Waits until all callbacks have returned.
   void wait() {
     std::unique_lock guard{lock_};
     told_.wait(guard, [this] { return ends_.empty(); });
@@ -72,7 +73,7 @@ private:
     try {
       use(gpu);
     } catch (...) {
-      // only events are waited for here
+      // this thread only waits for events
     }
     std::unique_lock guard{lock_};
     for (;;) {
@@ -89,7 +90,7 @@ private:
         failure = std::current_exception();
       }
       then(failure);
-      then = {}; // what it holds goes before it counts as told
+      then = {}; // captures are destroyed before wait() may return
       guard.lock();
       ends_.pop_front();
       free_.push_back(event);

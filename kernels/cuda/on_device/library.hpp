@@ -8,11 +8,12 @@
 
 namespace troupe::cuda {
 
-/// One of NVIDIA's libraries, which is loaded when it is first needed, and stays.
+/// A shared library of NVIDIA, which is loaded by the constructor and never unloaded.
 class library {
 public:
-  /// \param name "NCCL" \param version of its interface \param file without version
-  /// \throws std::runtime_error if it is not there
+  /// \param name "NCCL" \param version of the library's interface \param file name
+  /// without the version
+  /// \throws std::runtime_error if the library is not installed
   library(const std::string& name, int version, const std::string& file)
     : name_(name),
       handle_(
@@ -24,7 +25,8 @@ public:
         + std::string{dlerror()}};
   }
 
-  /// \throws std::runtime_error if it has none of that name
+  /// Finds a function by name. \throws std::runtime_error if the library has no such
+  /// function
   template <class Function>
   void find(const char* name, Function& to) const {
     to = reinterpret_cast<Function>(dlsym(handle_, name));

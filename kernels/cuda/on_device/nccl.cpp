@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Groups of real GPUs, by NCCL.
+// Communicators of real GPUs, by NCCL.
 
 #include "kernels/cuda/communicator.hpp"
 #include "kernels/cuda/on_device/library.hpp"
@@ -23,7 +23,8 @@ namespace {
 
 static_assert(sizeof(ncclUniqueId) == sizeof(group_id));
 
-/// Loaded when the first group is made: programs start without it.
+/// The functions of NCCL, loaded when the first group is made: programs start without
+/// NCCL.
 struct nccl_library {
   decltype(&ncclGetUniqueId) make_id;
   decltype(&ncclCommInitRankConfig) join;
@@ -37,7 +38,8 @@ struct nccl_library {
   decltype(&ncclRecv) receive;
   decltype(&ncclGetErrorString) text_of;
   decltype(&ncclGetLastError) last_error;
-  std::string absence; ///< In words; empty: all of the above is there.
+  /// Why NCCL is missing, in one sentence; empty: all functions are there.
+  std::string absence;
 
   nccl_library() {
     try {
@@ -67,9 +69,10 @@ const nccl_library& nccl() {
 
 using namespace std::chrono_literals;
 
-/// Calls of the library return before they are done; whoever made one looks whether it
-/// is, so that no thread is within the library when the group is ended. A thread looks
-/// whether the library has failed since, and ends what would wait for ever.
+/// A communicator whose NCCL calls return before the operation is done. The calling
+/// thread polls until the operation is done. So no thread is inside NCCL when the group
+/// is ended. A second thread polls for failures of NCCL, and ends a group that would
+/// wait for ever.
 class nccl_communicator : public communicator {
 public:
   nccl_communicator(stream& on, const membership& as, const std::atomic<bool>& ended)
@@ -80,7 +83,7 @@ public:
     ncclUniqueId id;
     std::memcpy(&id, as.of.data(), sizeof id);
     try {
-      on.on(); // the library's calls are of this GPU
+      on.on(); // NCCL uses the current GPU
       check(nccl().join(&group_, as.members, id, as.member, &how), "join a group");
       await("join a group", &ended);
       looks_after_ = start_thread(1, [this] { look_after(); });
@@ -157,7 +160,7 @@ public:
 private:
   static constexpr auto pause = 20us;
   static constexpr auto between_looks = 100ms;
-  static constexpr auto patience = 2s; // with others, until all have ended
+  static constexpr auto patience = 2s; // limit for other members to end
 
   static void check(ncclResult_t state, const char* what) {
     if (state != ncclSuccess && state != ncclInProgress)
@@ -166,7 +169,8 @@ private:
                                + nccl().last_error(nullptr)};
   }
 
-  /// Until what was called is done here: launched, or joined.
+  /// Waits until the operation is done on this side: launched, or joined. \throws
+  /// std::runtime_error if the operation failed, or the group was ended
   void await(const char* what, const std::atomic<bool>* ended = nullptr) {
     for (;;) {
       auto state = ncclSuccess;
@@ -185,7 +189,7 @@ private:
 
   static constexpr auto was_ended = "the group of GPUs has been ended";
 
-  // \pre the lock is held
+  // Functions that a caller calls with the lock: \pre the lock is held
 
   void refuse_if_ended() const {
     if (group_ == nullptr)
@@ -214,10 +218,10 @@ private:
   stream& on_;
   std::atomic<bool> aborted_ = false;
   std::thread looks_after_;
-  std::mutex lock_; // of what follows
+  std::mutex lock_; // of the members below
   std::condition_variable news_;
   bool goes_ = false;
-  std::string failure_;        // of the library, which ended the group
+  std::string failure_;        // of NCCL, which ended the group
   ncclComm_t group_ = nullptr; // null: ended
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// No groups of GPUs: NCCL was not there when this was built.
+// Groups of GPUs in a build without NCCL: all functions fail.
 
 #include "kernels/cuda/communicator.hpp"
 

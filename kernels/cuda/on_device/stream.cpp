@@ -28,14 +28,15 @@ namespace troupe::cuda {
 
 namespace {
 
-/// Of 13000: "13.0".
+/// The text of a CUDA version: "13.0" for 13000.
 std::string version_text(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
-/// Kernels are loaded before the first is launched: loading one later may wait for all
-/// streams, and some of these for other GPUs. Streams that share a queue of the GPU's
-/// do, too: there are as many queues as it can have. \pre before CUDA's first call
+/// Loads all kernels before the first launch. Loading a kernel later may wait for all
+/// streams, of which some may wait for other GPUs. Sets the largest number of queues,
+/// because streams that share a queue of the GPU wait for each other too. \pre before
+/// CUDA's first call
 void keep_streams_apart() {
   static const int once = setenv("CUDA_MODULE_LOADING", "EAGER", 0)
                           + setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
@@ -90,7 +91,7 @@ private:
   int gpu_;
 };
 
-/// One a GPU, until the program ends.
+/// One space per GPU, until the program ends.
 template <class Space>
 memory_space& space_of(int gpu) {
   static std::mutex lock;
@@ -110,7 +111,7 @@ struct stream::state {
     std::uint64_t all = ~std::uint64_t{0};
     check(cudaDeviceGetDefaultMemPool(&pool, gpu), "be asked for its pool");
     check(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &all),
-          "keep memory"); // else it goes whenever somebody waits
+          "keep memory"); // else a wait returns free memory to the driver
     for (int i = 0; i < first_places; ++i)
       add_place();
   }
@@ -119,10 +120,10 @@ struct stream::state {
     try {
       use(gpu);
     } catch (...) {
-      // what follows is asked in vain
+      // calls below may fail
     }
     cudaStreamSynchronize(stream);
-    ends.reset(); // tells whoever has not been told
+    ends.reset(); // runs the remaining callbacks
     graphs.reset();
     for (auto& [which, kept] : spaces)
       cudaFreeAsync(kept.memory, stream);
@@ -131,7 +132,8 @@ struct stream::state {
     cudaStreamDestroy(stream);
   }
 
-  /// Pinned memory is taken before a run: taking some may wait for the GPU.
+  /// Pinned memory is allocated before a run, because an allocation may wait for the
+  /// GPU.
   static constexpr int first_places = 32;
 
   void add_place() {
@@ -148,13 +150,13 @@ struct stream::state {
 
   int gpu;
   cudaStream_t stream = nullptr;
-  launch_list list; // what a thread has deferred
+  launch_list list; // deferred launches of a thread
   std::optional<deferral> deferring;
   std::optional<launch_graphs> graphs;
   std::unique_ptr<event_thread> ends;
   std::unique_ptr<cublas_lt_products> products;
   std::map<workspace, kept_space> spaces;
-  std::mutex lock; // of what follows
+  std::mutex lock; // of the members below
   std::vector<void*> places;
   std::vector<void*> free;
 };
@@ -213,7 +215,7 @@ void stream::wait() {
 
 void stream::product(stored_matrix<const float> a, stored_matrix<const float> b,
                      float beta, matrix<float> c, bool rounds) {
-  auto* const where = on(); // the library's calls are of this GPU too
+  auto* const where = on(); // cuBLASLt uses the current GPU
   void* const room = space(workspace::products, cublas_lt_products::workspace_bytes);
   const auto launch = [=, by = state_->products.get()] {
     by->launch(a, b, beta, c, rounds, room, where);
@@ -224,13 +226,13 @@ void stream::product(stored_matrix<const float> a, stored_matrix<const float> b,
     launch();
 }
 
-// In the stream's order, so that nobody waits for the GPU: its other streams may be
-// waiting for other GPUs.
+// Allocates and frees in the stream's order, so that no thread waits for the GPU. Other
+// streams of the GPU may be waiting for other GPUs.
 void* stream::space(workspace which, std::int64_t bytes) {
   auto& found = state_->spaces[which];
   if (found.bytes >= bytes)
     return found.memory;
-  launch_deferred(); // uses what is there
+  launch_deferred(); // deferred launches use the old memory
   auto* const where = on();
   if (found.memory != nullptr)
     check(cudaFreeAsync(found.memory, where), "give memory back");
@@ -258,7 +260,7 @@ std::shared_ptr<void> stream::result() {
 
 namespace {
 
-/// An event behind all that is on a stream by now.
+/// Records an event behind all work that is on a stream now.
 std::shared_ptr<void> event_on(cudaStream_t where, unsigned flags) {
   cudaEvent_t made = nullptr;
   check(cudaEventCreateWithFlags(&made, flags), "make an event");

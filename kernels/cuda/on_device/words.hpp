@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// CUDA's words for kernels, as nvcc has them, and the few that on_host/ needs besides.
+// CUDA's names for kernels under nvcc, and a few macros that hide the differences to
+// on_host/.
 #pragma once
 
 #include "kernels/cuda/launch_list.hpp"
@@ -12,13 +13,13 @@
 #include <string>
 #include <utility>
 
-/// A loop over registers: on a GPU they have no index.
+/// Unrolls a loop over registers, which have no index on a GPU.
 #define TROUPE_UNROLL _Pragma("unroll")
 
-/// An array in shared memory: TROUPE_SHARED(float, part, [2][8]);
+/// Declares an array in shared memory: TROUPE_SHARED(float, part, [2][8]);
 #define TROUPE_SHARED(type, name, dims) __shared__ __align__(16) type name dims
 
-/// The shared memory that the launch asked for, of a kernel that has no other.
+/// Declares the dynamic shared memory of the launch, once in a kernel.
 #define TROUPE_DYNAMIC_SHARED(type, name)                                              \
   extern __shared__ __align__(16) unsigned char dynamic_shared_bytes[];                \
   type* const name = reinterpret_cast<type*>(dynamic_shared_bytes)
@@ -32,7 +33,7 @@ void launch(cudaStream_t on, dim3 grid, dim3 block, std::int64_t dynamic_shared,
             void (*kernel)(Parameters...), Parameters... arguments) {
   constexpr std::int64_t without_asking = 48 * 1024;
   auto state = cudaSuccess;
-  cudaGetLastError(); // of a call before, which has been told
+  cudaGetLastError(); // an earlier call's error, already reported
   if (dynamic_shared > without_asking)
     state = cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
                                  cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -48,8 +49,9 @@ void launch(cudaStream_t on, dim3 grid, dim3 block, std::int64_t dynamic_shared,
 
 } // namespace on_device
 
-/// \param grid blocks \param block threads of each \param dynamic_shared bytes of a
-/// block \throws std::runtime_error if it cannot be launched
+/// Launches a kernel, or adds the launch to the thread's deferred list. \param grid
+/// blocks \param block threads of each block \param dynamic_shared bytes of a block
+/// \throws std::runtime_error if the launch fails
 template <class... Parameters, class... Arguments>
 void launch(cudaStream_t on, dim3 grid, dim3 block, std::int64_t dynamic_shared,
             void (*kernel)(Parameters...), Arguments... arguments) {

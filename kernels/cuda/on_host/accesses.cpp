@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where kernels are compiled with -fsanitize=thread, the compiler calls these before
-// each access to memory that others may see. That sanitizer's own library is not
-// linked.
+// Hooks of -fsanitize=thread. Where kernels are compiled with that option, the compiler
+// calls a hook before each access to memory that other threads may see. The sanitizer's
+// own library is not linked.
 
 #include "kernels/cuda/on_host/block.hpp"
 

@@ -5,11 +5,11 @@
 
 namespace troupe::on_host {
 
-// Called by kernels (cuda/async_copy.hpp). Copies are made as late as a GPU may make
-// them: when the thread that has begun them waits. Who looks on learns of both moments,
-// as a GPU may write from the first on.
+// Functions that kernels call (cuda/async_copy.hpp). Copies are made as late as a GPU
+// may make a copy: when the thread that started the copy waits. The memory watch is
+// told of both times, because a GPU may write from the start on.
 
-/// \param is_there else zeros are written
+/// Starts a copy. \param is_there else zeros are written
 void begin_copy(void* to, const void* from, std::int64_t bytes, bool is_there);
 void wait_for_copies();
 

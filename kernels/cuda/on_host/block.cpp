@@ -35,7 +35,7 @@ unsigned volume(const index3& of) {
   return of.x * of.y * of.z;
 }
 
-/// The n-th of so many, in an order.
+/// Index of the n-th of `count` items, in an order.
 unsigned nth(thread_order order, unsigned n, unsigned count) {
   switch (order) {
   case thread_order::forward:
@@ -49,7 +49,7 @@ unsigned nth(thread_order order, unsigned n, unsigned count) {
 }
 
 thread_order order_now = thread_order::forward;
-/// What runs kernels on one thread of this machine.
+/// Runs kernels on one thread of this machine.
 class runner {
 public:
   void run(const launch_shape& shape, void (*kernel)(const void*),
@@ -86,7 +86,7 @@ public:
   }
 
   const std::uint64_t* exchange(std::uint64_t own) {
-    // Two sets in turns: nobody is two exchanges ahead of another one.
+    // Two sets in turns: no thread is two exchanges ahead of another.
     auto& slots = slots_[static_cast<unsigned>(now().warp_syncs) % 2];
     slots[now_] = own;
     wait(waits_for::warp);
@@ -129,7 +129,7 @@ public:
 
   bool inside() const { return inside_; }
 
-  /// Ends the launch; who calls never goes on.
+  /// Ends the launch with an error; never returns to the caller.
   void fail(const std::string& what) {
     error_ = what;
     for (;;)
@@ -157,7 +157,7 @@ private:
       one.waits = waits_for::nothing;
       one.ended = false;
       one.barriers = one.warp_syncs = 0;
-      one.copies.clear(); // of a thread that has ended without a wait
+      one.copies.clear(); // of a thread that ended without a wait
     }
     while (error_.empty()) {
       for (unsigned n = 0; n < count / warp_size; ++n)
@@ -172,7 +172,7 @@ private:
       bury();
   }
 
-  /// As far as it can go without the other warps.
+  /// Runs a warp as far as possible without other warps.
   void run_warp(unsigned first) {
     for (;;) {
       unsigned waiting = 0;
@@ -201,7 +201,8 @@ private:
     }
   }
 
-  /// Whether threads have come to a barrier, and go on behind it.
+  /// Releases threads that have come to a barrier. False if all threads have ended, or
+  /// on an error.
   bool pass_barrier(unsigned count) {
     unsigned waiting = 0;
     for (unsigned t = 0; t < count; ++t)
@@ -220,7 +221,8 @@ private:
     return true;
   }
 
-  /// Fibres in the middle of a kernel cannot end: they are kept for good.
+  /// Fibres in the middle of a kernel cannot end, so threads are kept until the program
+  /// ends.
   void bury() {
     static auto& kept = *new std::vector<std::unique_ptr<thread>>;
     for (auto& one : threads_)

@@ -8,9 +8,11 @@
 #include <cstring>
 #include <vector>
 
+// Runs CUDA kernels on this machine: the threads of a block are fibres of one thread.
+
 namespace troupe::on_host {
 
-/// As CUDA's uint3 and dim3.
+/// Like CUDA's uint3 and dim3.
 struct index3 {
   unsigned x = 0, y = 0, z = 0;
 };
@@ -18,70 +20,73 @@ struct index3 {
 struct launch_shape {
   index3 grid{1, 1, 1};
   index3 block{1, 1, 1};
-  std::int64_t dynamic_shared = 0; ///< bytes
+  std::int64_t dynamic_shared = 0; ///< Bytes.
 };
 
-/// In which order the threads of a block go on, and the blocks of a launch run. A warp
-/// runs as far ahead of the others as barriers let it.
+/// The order in which the threads of a block continue, and the blocks of a launch run.
+/// A warp runs as far ahead of other warps as barriers allow.
 enum class thread_order : std::uint8_t { forward, backward, odd_first };
 
-/// The order of all launches to come, on any thread.
+/// Sets the order of all later launches, on any thread.
 void run_threads(thread_order order);
 
-/// Runs a kernel on this thread: blocks one after another, a block's threads as fibres.
+/// Runs a kernel on the calling thread: blocks one after another, a block's threads as
+/// fibres.
 /// \throws kernel_error
 void run_kernel(const launch_shape& shape, void (*kernel)(const void*),
                 const void* arguments);
 
-// Called by kernels:
+// Functions that kernels call:
 
 index3 thread_index();
 index3 block_index();
 index3 block_size();
 index3 grid_size();
 
-/// Until all threads of the block are here.
+/// Waits until all threads of the block are here.
 void sync_block();
 
-/// Until all threads of the warp are here.
+/// Waits until all threads of the warp are here.
 void sync_warp();
 
-/// What thread `source` of the warp brings, when all have brought theirs.
+/// Exchanges one value per thread of the warp. Returns the value of thread `source`.
 std::uint64_t exchange_in_warp(std::uint64_t own, unsigned source);
 
-/// What each thread of the warp brings, until this thread's next exchange. Not for
-/// code whose accesses are watched.
+/// Exchanges one value per thread of the warp. Returns all values, valid until this
+/// thread's next exchange. Not for code whose accesses are watched.
 const std::uint64_t* all_in_warp(std::uint64_t own);
 
-/// A bit for each thread of the warp.
+/// A bit for each thread of the warp: whether `holds` is true there.
 unsigned ballot_in_warp(bool holds);
 
-/// Of this thread, in its warp.
+/// Index of this thread in the warp.
 unsigned lane();
 
-/// \return what it was before
+/// Adds to an int in one atomic step. \return the value before
 int add_atomically(int* to, int value);
 
-/// Shared memory of the block. The same `where` is the same array; what it holds is
-/// poisoned when a block begins.
+/// An array in shared memory of the block. The same `where` is the same array. Contents
+/// are poisoned when a block begins.
 void* shared_array(const char* name, const void* where, std::int64_t bytes,
                    std::int64_t value);
 
-/// The same for what the launch asked for. \param bytes at most that
+/// The dynamic shared memory of a block, as large as the launch asked for. \param value
+/// bytes of one element
 void* dynamic_shared(const char* name, std::int64_t value);
 
-/// A copy that a thread has begun, and not waited for (async_copy.hpp).
+/// A copy that a thread has started, and not waited for (async_copy.hpp).
 struct pending_copy {
   void* to;
   const void* from; ///< Null: zeros.
   std::int64_t bytes;
-  const void* by; ///< The address of the code.
+  const void* by; ///< The address of the code that started the copy.
 };
 
-/// Of the thread that runs now.
+/// The pending copies of the running thread.
 std::vector<pending_copy>& copies_of_thread();
 
-/// An access is about to be made; ends the launch if it must not be.
+/// Reports an access before the access is made. Ends the launch if the access is an
+/// error.
 void watch_access(const void* address, std::int64_t bytes, access_kind what,
                   const void* from);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Groups of GPUs that are none. What an exchange moves is moved when the streams of
-// both members have come to it, so streams stall, and wait for each other, as NCCL's
-// do; here nothing is kept on the way, which would hide some of that.
+// Communicators of GPUs that this machine imitates. A transfer is moved when the
+// streams of both members have come to the transfer. So streams stall and wait for each
+// other, as with NCCL. Nothing is buffered on the way, because a buffer would hide some
+// stalls.
 
 #include "kernels/cuda/communicator.hpp"
 
@@ -24,11 +25,11 @@ namespace troupe::cuda {
 
 namespace {
 
-std::mutex all; // of what follows
+std::mutex all; // guards the variables and groups below
 
 struct call;
 
-/// A transfer that a stream has come to, and that has not met its counterpart.
+/// A transfer that a stream has come to, while the counterpart is missing.
 struct posted {
   call* of;
   transfer what;
@@ -36,14 +37,15 @@ struct posted {
 
 struct group {
   int number = 0;
-  std::vector<CUstream_st*> members; // null: not there yet, or not any more
+  std::vector<CUstream_st*> members; // null: not joined yet, or gone
   int joined = 0;
-  std::map<std::pair<int, int>, std::deque<posted>> given, taken; // by who gives whom
+  // Transfers that wait for the counterpart, by sender and receiver.
+  std::map<std::pair<int, int>, std::deque<posted>> given, taken;
 };
 
 std::map<group_id, std::shared_ptr<group>> groups;
 int made = 0;
-std::atomic<int> before_broken = -1; // exchanges
+std::atomic<int> before_broken = -1; // exchanges until one fails; negative: none
 
 /// An exchange of one member.
 struct call : public shared_launch {
@@ -83,7 +85,7 @@ struct call : public shared_launch {
     const std::lock_guard guard{all};
     if (!wrong.empty())
       throw std::runtime_error{wrong};
-    return left == 0 || aborted; // the stream goes on, as behind NCCL's
+    return left == 0 || aborted; // after an abort the stream continues, as with NCCL
   }
 
   wait waits_for() override {
@@ -100,7 +102,7 @@ struct call : public shared_launch {
     return {0, name() + " is over"};
   }
 
-  /// What the first of both moves.
+  /// Moves the first transfers of both sides, if both sides have one.
   static void meet(std::deque<posted>& given, std::deque<posted>& taken) {
     if (given.empty() || taken.empty())
       return;
@@ -145,7 +147,7 @@ struct call : public shared_launch {
   int member;
   int number;
   std::vector<transfer> transfers;
-  std::size_t left; // of them
+  std::size_t left; // transfers that are not done
   const std::atomic<bool>& aborted;
   std::int64_t issued;
   std::string wrong;
@@ -172,7 +174,7 @@ public:
     }
   }
 
-  /// Waits for who does not know yet that its transfers are over.
+  /// Aborts, and waits until all exchanges on the stream have ended.
   ~communicator_on_host() override {
     communicator_on_host::abort();
     try {

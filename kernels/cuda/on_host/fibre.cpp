@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t stack_bytes = 256 * 1024;
 
-/// The stack is on loan from the fibre.
+/// An allocator that frees nothing, because the fibre owns the stack.
 struct borrowed_stack {
   void deallocate(boost::context::stack_context&) {}
 };

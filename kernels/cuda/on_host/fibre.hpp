@@ -9,24 +9,25 @@
 
 namespace troupe::on_host {
 
-/// A flow of control of its own, on the thread of whoever resumes it. Runs its body
-/// again and again; between two runs, and wherever the body pauses, resume() returns.
+/// A separate flow of control with a stack, on the thread of the caller of resume().
+/// The body runs again and again. resume() returns between two runs, and wherever the
+/// body pauses.
 class fibre {
 public:
   explicit fibre(std::function<void()> body);
   fibre(const fibre&) = delete;
   fibre& operator=(const fibre&) = delete;
 
-  /// \pre the body is at its beginning
+  /// \pre the body is at the beginning
   ~fibre();
 
-  /// Goes on with the body, until it pauses or ends.
+  /// Continues the body, until the body pauses or ends.
   void resume();
 
-  /// Goes on behind resume(). \pre called by the body
+  /// Suspends the body, and continues behind resume(). \pre called by the body
   void pause();
 
-  /// Whether an address is in this fibre's stack.
+  /// Whether an address is in the stack of this fibre.
   bool owns(const void* address) const;
 
 private:
@@ -34,10 +35,10 @@ private:
 
   std::function<void()> body_;
   std::unique_ptr<std::byte[]> stack_;
-  boost::context::fiber inside_, outside_; // what is suspended of the two
+  boost::context::fiber inside_, outside_; // the suspended one of the two
   bool stopped_ = false;
 
-  // What the address sanitizer wants to know of stacks.
+  // State that the address sanitizer needs at each switch of stacks.
   void* fake_inside_ = nullptr;
   void* fake_outside_ = nullptr;
   const void* outer_stack_ = nullptr;

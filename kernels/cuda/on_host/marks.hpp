@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Marks of streams, and streams that wait for them, on the GPU that is none.
+// Events of streams, and streams that wait for events, on the GPU that this machine
+// imitates.
 #pragma once
 
 #include "kernels/cuda/on_host/onlooker.hpp"
@@ -14,7 +15,7 @@
 
 namespace troupe::on_host {
 
-/// What other streams wait for. The GPU's thread writes it.
+/// An event that other streams wait for. Written by the thread of the GPU.
 struct mark {
   explicit mark(int of) : stream(of) {
     // nop
@@ -22,11 +23,11 @@ struct mark {
 
   int stream;
   std::atomic<bool> reached = false;
-  std::exception_ptr failure = {}; // of the stream before it came there
-  progress order = {};             // what the stream is behind there
+  std::exception_ptr failure = {}; // of the stream before the event
+  progress order = {};             // launches that come before the event
 };
 
-/// A stream comes to its own mark, unless a launch before has failed.
+/// A stream comes to an event of the stream, unless an earlier launch has failed.
 class marking : public shared_launch {
 public:
   explicit marking(std::shared_ptr<mark> of) : of_(std::move(of)) {
@@ -45,7 +46,7 @@ private:
   std::shared_ptr<mark> of_;
 };
 
-/// A stream comes to another one's mark.
+/// A stream comes to a wait for the event of another stream.
 class waiting : public shared_launch {
 public:
   waiting(int stream, std::shared_ptr<mark> until)

@@ -88,7 +88,7 @@ void memory_watch::pass(int stream, const progress& order) {
       last = std::max(last, launch);
 }
 
-/// Of two launches, of which the second runs now.
+/// Whether two launches are ordered, of which the second runs now.
 bool memory_watch::streams_are_ordered(const moment& before, const moment& when) const {
   if (before.stream == when.stream || before.stream == 0 || when.stream == 0)
     return true;

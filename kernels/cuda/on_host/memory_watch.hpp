@@ -8,67 +8,75 @@
 #include <vector>
 
 namespace troupe::on_host {
+// A detector of races and wrong accesses in kernels, by happens-before.
 
-/// Where a thread of a launch is: what it does is ordered behind what others did before
-/// barriers that both came to.
+/// The position of a thread in a launch. Work of the thread is ordered behind the work
+/// of other threads before a barrier that both came to.
 struct moment {
-  std::int64_t launch = 0; ///< Counted from 1.
+  std::int64_t launch = 0; ///< Number of the launch, counted from 1.
   std::int64_t block = 0;
-  int thread = 0;     ///< Of the block.
-  int barriers = 0;   ///< Of the whole block that it has passed,
-  int warp_syncs = 0; ///< and of its warp.
-  int stream = 0;     ///< Launches of one are ordered; 0: behind all, and before all.
-  std::int64_t issued = 0; ///< The instant at which it was launched.
+  int thread = 0;     ///< Index in the block.
+  int barriers = 0;   ///< Barriers of the whole block that the thread has passed.
+  int warp_syncs = 0; ///< Barriers of the warp that the thread has passed.
+  int stream = 0; ///< Launches of one stream are ordered; 0: ordered with all streams.
+  std::int64_t issued = 0; ///< Instant of the call that launched.
 };
 
 enum class access_kind : std::uint8_t {
   read,
   write,
   atomic,
-  begun_write ///< It may come at once or later: until `write` nobody may read.
+  begun_write ///< May come at once or later; no thread may read until `write`.
 };
 
-/// What a kernel may do with an array.
+/// An array in memory, and the accesses that a kernel may make.
 struct watched_array {
   std::string name;
   std::int64_t bytes = 0;
-  std::int64_t value = 1; ///< Bytes of one: accesses to two do not concern each other.
+  /// Bytes of one value; accesses to different values do not conflict.
+  std::int64_t value = 1;
   bool may_write = true;
-  bool holds_values = true; ///< Else nobody may read what nobody has written.
+  bool holds_values = true; ///< Else no thread may read before the first write.
 };
 
-/// Of each stream the last launch that something is behind.
+/// For each stream, the last launch that lies before an event or a position of a
+/// stream.
 using progress = std::map<int, std::int64_t>;
 
-/// Looks on at the accesses of kernels to arrays, one thread after another, and knows
-/// by happens-before which of them may come in another order on a GPU.
+/// Checks the accesses of kernels to arrays, in the order in which this machine runs
+/// threads. Happens-before decides which accesses may come in another order on a GPU.
 ///
-/// Two accesses of a launch to one value, one at least a write, are a race unless both
-/// are atomic, the same thread makes them, or a barrier that both threads come to lies
-/// between. Those of two launches on two streams are, unless this machine knew that the
-/// first was over when it launched the second, or the second's stream had waited for a
-/// mark behind the first. Of reads behind a write, those of the
-/// last two streams are kept. Safe to use from several threads.
+/// Two accesses of a launch to one value are a race if one at least is a write. The
+/// exceptions: both are atomic, the same thread makes both, or a barrier that both
+/// threads come to lies between.
+///
+/// Two accesses of launches on two streams are a race too. There is no race if this
+/// machine knew the end of the first launch at the second launch. Nor is there a race
+/// if the second stream had waited for an event behind the first launch. Of reads
+/// behind a write, the reads of the last two streams are kept. Safe to use from several
+/// threads.
 class memory_watch {
 public:
   void add(const void* array, watched_array what);
   void rename(const void* array, const std::string& to);
   void remove(const void* array);
 
-  /// Whose it is, for sentences about it.
+  /// Names a launch, for sentences about the launch.
   void name_launch(std::int64_t launch, const std::string& of);
 
-  /// Somebody here knows since an instant that launches up to one are over on a stream.
+  /// A thread of this machine knows since `instant` that launches up to `launch` on a
+  /// stream have ended.
   void report_end(int stream, std::int64_t launch, std::int64_t instant);
 
-  /// What a mark on a stream is behind: launches there up to one, and what the stream
-  /// has waited for.
+  /// The launches that an event on a stream comes after: launches there up to `launch`,
+  /// and launches that the stream has waited for.
   progress progress_of(int stream, std::int64_t launch);
 
-  /// A stream has waited for a mark.
+  /// A stream has waited for an event with the progress `order`.
   void pass(int stream, const progress& order);
 
-  /// What is wrong with an access; empty: nothing. \param from the address of the code
+  /// Checks and records an access. Returns one sentence about the error; empty if there
+  /// is none. \param from the address of the code
   std::string judge(const void* address, std::int64_t bytes, access_kind what,
                     const moment& when, const void* from);
 
@@ -79,14 +87,17 @@ private:
     bool atomic = false;
   };
 
-  /// The last write of a value, and of the reads behind it what any write to come
-  /// needs.
+  /// The last write of a value, and the later reads that a write to come is checked
+  /// against.
   struct cell {
     access write, read, read_of_other_stream;
     bool has_value = false;
-    bool read_by_warps = false; // several, of the block and since the barrier of `read`
-    bool read_by_threads = false; // several, of the warp and since its sync
-    bool read_by_blocks = false;  // several, of the launch
+    // Several warps of the block have read since the barrier of `read`.
+    bool read_by_warps = false;
+    // Several threads of the warp have read since the last barrier of the warp.
+    bool read_by_threads = false;
+    // Several blocks of the launch have read.
+    bool read_by_blocks = false;
   };
 
   struct watched {
@@ -103,7 +114,7 @@ private:
   std::string who(const moment& when) const;
   static void note_read(cell& at, const moment& when, const void* from);
 
-  /// Launches up to this one are known to be over since then.
+  /// Launches up to `launch` are known to have ended since the instant `since`.
   struct known_end {
     std::int64_t launch, since;
   };
@@ -111,8 +122,8 @@ private:
   std::mutex lock_;
   arrays arrays_;
   std::map<int, std::vector<known_end>> ends_;   // of each stream, in order
-  std::map<int, progress> passed_;               // what each stream has waited for
-  std::map<std::int64_t, std::string> launches_; // whose they are
+  std::map<int, progress> passed_;               // waited for, by stream
+  std::map<std::int64_t, std::string> launches_; // names of launches
 };
 
 } // namespace troupe::on_host

@@ -10,7 +10,7 @@ namespace {
 std::atomic<memory_watch*> watch_now = nullptr;
 std::atomic<std::int64_t> launches = 0;
 std::atomic<std::int64_t> instants = 0;
-thread_local moment on_stream; // the stream that this thread runs, and since when
+thread_local moment on_stream; // stream that this thread runs, and instant
 thread_local std::string launched_by;
 
 } // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What this machine knows of launches while somebody looks on at their accesses.
+// Numbers and names of launches and streams on this machine, for the memory watch that
+// checks accesses.
 #pragma once
 
 #include "kernels/cuda/on_host/memory_watch.hpp"
@@ -11,43 +12,45 @@
 
 namespace troupe::on_host {
 
-/// What a kernel must not do: races, accesses outside of arrays, barriers that not all
-/// threads come to, more shared memory than a GPU has.
+/// An error of a kernel: a race, an access outside of arrays, a barrier without some
+/// threads, or more shared memory than a GPU has.
 class kernel_error : public std::runtime_error {
 public:
   using std::runtime_error::runtime_error;
 };
 
-/// Who looks on at accesses, if the kernel is compiled so that its accesses can be seen
-/// (accesses.cpp). Null: nobody. Streams are idle when that changes.
+/// Sets the watch that checks accesses, if kernels are compiled so that accesses can be
+/// seen (accesses.cpp). Null: no checks. Streams are idle at that time.
 void look_on(memory_watch* watch);
 memory_watch* who_looks_on();
 
-/// Instants in the order in which this machine knows of them.
+/// The next instant. Instants number the events that this machine observes.
 std::int64_t next_instant();
 
-/// Runs what somebody launched on a stream at an instant. \param stream from 1 on
+/// Runs a launch that was enqueued on a stream at an instant. \param stream number,
+/// from 1 on
 void run_on_stream(int stream, std::int64_t issued, const std::string& by,
                    const std::function<void()>& launch);
 
-/// Of the last launch that has begun, on any stream.
+/// Number of the last launch that has begun, on any stream.
 std::int64_t last_launch();
 
-/// Somebody here knows that launches up to one, as far as they are of a stream, are
-/// over.
+/// A thread of this machine knows now that launches up to `launch` have ended, as far
+/// as the launches are on `stream`.
 void report_end(int stream, std::int64_t launch);
 
-/// What a stream is behind, where it has come to; empty if nobody looks on.
+/// The launches that come before the current position of a stream; empty without a
+/// watch.
 progress progress_of(int stream);
 
-/// A stream is behind that, too, from where it has come to.
+/// From the current position on, a stream also comes after the launches of `order`.
 void pass(int stream, const progress& order);
 
-/// A launch begins on this thread. Returns when its accesses are, but for who of it
-/// makes them.
+/// Begins a launch on this thread. Returns the position of all accesses of the launch,
+/// without block and thread.
 moment begin_launch();
 
-/// What a library does with memory, as a launch of its own. \throws kernel_error
+/// Checks the accesses of a library, as a separate launch. \throws kernel_error
 void watch_library(const void* address, std::int64_t bytes, access_kind what);
 
 } // namespace troupe::on_host

@@ -30,7 +30,7 @@ void* shared_memory::array(const char* name, const void* where, std::int64_t byt
                            std::int64_t value) {
   auto found = places_.find(where);
   if (found == places_.end()) {
-    const auto gap = alignment; // behind it
+    const auto gap = alignment; // behind the array
     if (used_ + bytes > most)
       return nullptr;
     found = places_.emplace(where, place{used_, bytes}).first;

@@ -9,20 +9,21 @@
 
 namespace troupe::on_host {
 
-/// The shared memory of a block: arrays that its threads all get by the same place in
-/// the source, with gaps between them.
+/// The shared memory of a block. All threads find an array by the same place in the
+/// source. There are gaps between arrays.
 class shared_memory {
 public:
-  /// A block begins. \param watch may be null
+  /// Starts a block: earlier arrays are forgotten. \param watch may be null
   void begin(memory_watch* watch);
   void forget();
 
-  /// Poisoned when the first thread asks for it. Null where there is no room.
-  /// \param where the same one is the same array
+  /// Returns an array, which is poisoned when the first thread of a block asks. Null if
+  /// shared memory is too small.
+  /// \param where the same address is the same array
   void* array(const char* name, const void* where, std::int64_t bytes,
               std::int64_t value);
 
-  /// Bytes of all arrays but that one.
+  /// Bytes of all arrays except the array of `where`.
   std::int64_t bytes_without(const void* where) const;
 
 private:

@@ -9,13 +9,13 @@
 
 namespace troupe::on_host {
 
-// By addr2line, which comes with the compiler.
+// Runs addr2line, which comes with the compiler.
 std::string source_line(const void* code) {
   char text[512];
   Dl_info found{};
   if (dladdr(code, &found) == 0 || found.dli_fname == nullptr)
     return "an address of no file";
-  // A return address is behind its call.
+  // A return address is behind the call.
   const auto offset = reinterpret_cast<std::uintptr_t>(code)
                       - reinterpret_cast<std::uintptr_t>(found.dli_fbase) - 1;
   std::snprintf(text, sizeof text, "addr2line -s -e '%s' 0x%lx 2>/dev/null",

@@ -5,8 +5,8 @@
 
 namespace troupe::on_host {
 
-/// The source file and line of an address of this program's code, or the address where
-/// nothing knows it.
+/// The source file and line of an address in this program's code; the address itself
+/// where no debug information is found.
 std::string source_line(const void* code);
 
 } // namespace troupe::on_host

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A stream of no GPU: work is kept, and done on this machine at some later time.
+// A stream without a GPU: work is enqueued, and done on this machine at some later
+// time.
 
 #include "kernels/cuda/stream.hpp"
 
@@ -36,13 +37,13 @@ float value_at(const stored_matrix<const float>& m, std::int64_t row,
   return m.plain().row(row)[column];
 }
 
-/// Rounded to nearest, to 10 bits of mantissa behind the first. \pre finite
+/// Rounds to nearest, to 10 bits of mantissa behind the first. \pre finite
 float tf32_of(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   return std::bit_cast<float>((bits + 0x0fffU + ((bits >> 13) & 1U)) & 0xffffe000U);
 }
 
-constexpr int gpus = 5; // one thread is all of them (stream_queue.hpp)
+constexpr int gpus = 5; // one thread imitates all GPUs (stream_queue.hpp)
 
 void refuse_others(int gpu) {
   if (gpu < 0 || gpu >= gpus)
@@ -57,7 +58,8 @@ void watch_rows(const stored_matrix<const float>& m, on_host::access_kind what) 
                            m.columns * static_cast<std::int64_t>(value), what);
 }
 
-/// This machine's memory, of which whoever looks on is told: kernels reach no other.
+/// Memory of this machine that the memory watch knows: kernels may access no other
+/// memory.
 class told_space : public memory_space {
 public:
   void* take(std::int64_t bytes) override {
@@ -79,7 +81,8 @@ public:
   }
 };
 
-/// Launches what was launched when it was made, with the arguments of then.
+/// A list of launches that repeats all launches with the arguments at the time of the
+/// copy.
 struct graph_on_host : public launch_graphs::graph {
   explicit graph_on_host(launch_list what) : kept(std::move(what)) {
     // nop
@@ -105,7 +108,7 @@ struct stream::state {
     try {
       queue.wait();
     } catch (...) {
-      // nobody is left to tell
+      // no caller is left to receive the error
     }
     for (const auto& [which, kept] : spaces)
       forget(kept.data());
@@ -118,7 +121,7 @@ struct stream::state {
       watch->remove(array);
   }
 
-  /// As if nobody had written there.
+  /// Makes a work space look as if no thread had written there.
   static void renew(words& space) {
     forget(space.data());
     std::ranges::fill(space, ~std::uint64_t{0}); // NaNs
@@ -129,12 +132,12 @@ struct stream::state {
   }
 
   CUstream_st queue;
-  launch_list list; // what a thread has deferred
+  launch_list list; // deferred launches of a thread
   std::optional<deferral> deferring;
   launch_graphs graphs{
     [](const launch_list& what) { return std::make_unique<graph_on_host>(what); }};
   std::map<workspace, words> spaces;
-  std::mutex lock; // of what follows
+  std::mutex lock; // of the members below
   std::vector<std::unique_ptr<place>> places;
   std::vector<void*> free;
 };
@@ -173,8 +176,8 @@ void stream::when_over(on_over then) {
   state_->queue.when_over(std::move(then));
 }
 
-/// Workspaces are the GPU's alone, and not kept behind a wait: who reads there finds
-/// no numbers.
+/// Work spaces belong to the GPU alone, and contents end with a wait: readers find
+/// NaNs.
 void stream::wait() {
   launch_deferred();
   state_->queue.wait();
@@ -216,7 +219,7 @@ void* stream::space(workspace which, std::int64_t bytes) {
   const auto words = static_cast<std::size_t>((bytes + 7) / 8);
   if (found.size() < words) {
     launch_deferred();
-    state_->queue.wait(); // which keeps what is in others
+    state_->queue.wait(); // unlike stream::wait(), keeps other spaces
     state::forget(found.data());
     found.resize(words);
     state::renew(found);

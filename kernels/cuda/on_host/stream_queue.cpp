@@ -54,7 +54,7 @@ public:
     news_.notify_one();
   }
 
-  /// Why a launch of it has failed, or null.
+  /// Waits until a stream is idle. Returns the exception of a failed launch, or null.
   std::exception_ptr wait_for(CUstream_st& stream) {
     std::unique_lock guard{lock_};
     over_.wait(guard, [&] { return stream.is_idle(); });
@@ -68,7 +68,7 @@ private:
       news_.wait(guard, [this] { return is_ending_ || !busy_.empty(); });
       if (busy_.empty())
         return;
-      if (dice_() % 8 == 0) // lets those who launch get ahead
+      if (dice_() % 8 == 0) // lets launching threads get ahead
         news_.wait_for(guard, std::chrono::microseconds{dice_() % 200},
                        [this] { return is_ending_; });
       auto& stream = *busy_[dice_() % busy_.size()];
@@ -86,14 +86,15 @@ private:
     }
   }
 
-  /// Whether some stream can go on: then ends may be told late.
+  /// Whether some stream has a launch to run; ends may then be reported late.
   bool launches_wait() const {
     return std::ranges::any_of(
       busy_, [](const auto* s) { return !s->pieces_.empty() && !s->is_stalled_; });
   }
 
-  /// Whether a stream that stalls may go on now. If all do, some time passes; if they
-  /// wait for each other, none ever will.
+  /// Polls a stalled stream, and continues the stream if the launch has ended. If all
+  /// streams stall, some time passes. If streams wait for each other, all streams of
+  /// the cycle fail.
   void look_again(CUstream_st& stream, std::unique_lock<std::mutex>& guard) {
     const auto first = stream.pieces_.front().shared;
     guard.unlock();
@@ -113,8 +114,8 @@ private:
     }
   }
 
-  /// Follows who waits for whom from a stream on. If that comes back to it, all of them
-  /// fail.
+  /// Follows the waits from a stream on. If the chain comes back to the stream, all
+  /// streams of the chain fail.
   void fail_cycle(CUstream_st& from) {
     std::string text;
     std::vector<CUstream_st*> seen;
@@ -136,7 +137,7 @@ private:
     }
   }
 
-  /// Tells of an end that the stream has come to.
+  /// Runs the callback of an end that the stream has come to.
   void tell(CUstream_st& stream, std::unique_lock<std::mutex>& guard) {
     auto end = std::move(stream.ends_.front());
     stream.ends_.pop_front();
@@ -144,7 +145,7 @@ private:
     guard.unlock();
     troupe::on_host::report_end(stream.number_, end.launch);
     end.then(end.failure);
-    end = {}; // what it holds goes before the stream is idle
+    end = {}; // captures are destroyed before the stream is idle
     guard.lock();
   }
 
@@ -184,7 +185,7 @@ private:
 
   std::mutex lock_;
   std::condition_variable news_, over_;
-  std::vector<CUstream_st*> busy_; // in the order in which they became so
+  std::vector<CUstream_st*> busy_; // in the order of becoming busy
   std::mt19937_64 dice_{1};
   bool is_ending_ = false;
   std::thread thread_;
@@ -225,7 +226,7 @@ void CUstream_st::wait() {
     std::rethrow_exception(failure);
 }
 
-/// On the GPU's thread.
+/// Called on the GPU's thread.
 void CUstream_st::run(const piece& what) {
   if (failure_)
     return;
@@ -236,7 +237,7 @@ void CUstream_st::run(const piece& what) {
   }
 }
 
-/// On the GPU's thread. False if it has failed.
+/// Called on the GPU's thread. False if the stream has failed.
 bool CUstream_st::ask(const std::function<bool()>& question) {
   try {
     return question();

@@ -8,23 +8,26 @@
 #include <memory>
 #include <string>
 
-/// A launch that is over only when other streams have come to theirs: the stream stalls
-/// there. Called by the GPU's thread.
+// The queue of a stream on a GPU that this machine imitates, and launches that several
+// streams share.
+
+/// A launch that ends only when other streams have come to the counterpart: the stream
+/// stalls there. Called by the thread of the GPU.
 class shared_launch {
 public:
   virtual ~shared_launch() = default;
 
-  /// The stream has come to it. \throws what is wrong with it
+  /// The stream has come to the launch. \throws the error of the launch
   virtual void arrive() = 0;
 
-  /// Whether the stream goes on. \throws why it never will
+  /// Whether the stream may continue. \throws the error if the stream never can
   virtual bool over() = 0;
 
-  /// The stream has failed before it came to it.
+  /// The stream has failed before the launch.
   virtual void give_up(const std::exception_ptr&) {}
 
-  /// The stream whose launch it waits for, and what is to be said of that:
-  /// "call 3 of member 0 of group 2 waits for member 1". \pre not over
+  /// The stream that must come to the counterpart, and a text for messages: "call 3 of
+  /// member 0 of group 2 waits for member 1". \pre not done
   struct wait {
     int stream;
     std::string text;
@@ -32,38 +35,40 @@ public:
   virtual wait waits_for() = 0;
 };
 
-/// A stream of the GPU that this machine stands in for. One thread is that GPU: of all
-/// streams that have something to do it runs one launch after another, those of a
-/// stream in order. Which stream comes next, how long the GPU idles, and how much later
-/// somebody is told of an end is chosen by a seed, and by when others launch: a seed
-/// makes orders likely, it does not repeat them.
+/// A stream of a GPU that this machine imitates. One thread is the GPU. The thread
+/// takes one launch after another from all streams with work, and keeps the order
+/// within a stream. A seed chooses which stream comes next, how long the GPU idles, and
+/// how late an end is reported. So do the times at which other threads launch: a seed
+/// makes orders likely, and does not repeat an order.
 struct CUstream_st {
   using on_over = std::function<void(std::exception_ptr failure)>;
 
   CUstream_st();
 
-  /// Waits.
+  /// Waits until the stream is idle.
   ~CUstream_st();
 
   CUstream_st(const CUstream_st&) = delete;
   CUstream_st& operator=(const CUstream_st&) = delete;
 
-  /// Of launches to come.
+  /// Names later launches.
   void name_launches(const std::string& of) { name_ = of; }
 
-  /// Runs a launch at some later time; not if one before it has failed.
+  /// Enqueues a launch, which runs at some later time, unless an earlier launch has
+  /// failed.
   void enqueue(std::function<void()> launch);
 
-  /// The same of a launch at which the stream may stall.
+  /// Enqueues a launch at which the stream may stall.
   void enqueue(std::shared_ptr<shared_launch> launch);
 
-  /// From 1 on: as whoever looks on knows it.
+  /// Number of the stream, from 1 on, as in the memory watch.
   int number() const { return number_; }
 
-  /// Calls `then` behind all that has been enqueued.
+  /// Calls `callback` when all enqueued launches have ended.
   void when_over(on_over then);
 
-  /// Until all of that is over. \throws what a launch threw
+  /// Waits until all enqueued launches and callbacks have ended. \throws the exception
+  /// of a launch
   void wait();
 
 private:
@@ -77,7 +82,7 @@ private:
     std::string name = {};
   };
 
-  /// Launches up to this one have ended, with this failure, and nobody is told yet.
+  /// Launches up to `launch` have ended, with `failure`; the callback has not run yet.
   struct reached_end {
     on_over then;
     std::int64_t launch;
@@ -89,27 +94,29 @@ private:
   bool ask(const std::function<bool()>& question);
 
   int number_;       // from 1 on
-  std::string name_; // of whoever launches now
-  // Under the GPU's lock:
+  std::string name_; // name of new launches
+  // Members that the GPU's lock guards:
   std::deque<piece> pieces_;
   std::deque<reached_end> ends_;
   bool is_running_ = false;
-  bool is_stalled_ = false; // it has come to its first piece, which is shared
+  // Whether the stream has come to the first piece, which is shared.
+  bool is_stalled_ = false;
   std::exception_ptr failure_;
 };
 
 namespace troupe::on_host {
 
-/// What the GPU chooses by from now on.
+/// Sets the seed by which the GPU chooses from now on.
 void seed_streams(std::uint64_t seed);
 
-/// How often lists of launches were launched as graphs, on all streams.
+/// Number of times that lists of launches ran as graphs, on all streams.
 std::int64_t graphs_launched();
 
-/// How often streams have waited for a mark of another one.
+/// Number of completed waits of a stream for an event of another stream.
 std::int64_t marks_passed();
 
-/// One of the exchanges to come fails, as if a GPU were lost: the first is number 0.
+/// Lets one of the next exchanges fail, as if a GPU were lost: the next exchange is
+/// number 0.
 void break_exchange(int number);
 
 } // namespace troupe::on_host

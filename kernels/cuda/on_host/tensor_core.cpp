@@ -13,7 +13,7 @@ namespace {
 
 constexpr unsigned lanes = 32;
 
-/// A value of each lane.
+/// One value for each lane.
 using of_lanes = std::array<std::uint64_t, lanes>;
 
 of_lanes gather(std::uint64_t own) {
@@ -22,12 +22,12 @@ of_lanes gather(std::uint64_t own) {
   return result;
 }
 
-/// Two 32-bit words of each lane.
+/// Collects two 32-bit words of each lane.
 of_lanes gather(unsigned first, unsigned second) {
   return gather(first | (std::uint64_t{second} << 32));
 }
 
-/// The bf16 at index k % 2 of a word of those two.
+/// The bf16 at index k % 2 of one of the two words of a lane.
 float bf16_at(const of_lanes& from, unsigned lane, unsigned word, unsigned k) {
   const auto bits = static_cast<std::uint32_t>(from[lane] >> (32 * word + 16 * (k % 2)))
                     << 16;
@@ -48,8 +48,8 @@ std::array<const unsigned short*, 4> matrix_rows(const unsigned short* own,
 }
 
 std::array<float, 4> multiply_in_warp(const mma_operands& own) {
-  // Words 0 and 1 of `a` are of columns 0 to 7, and of rows g and g + 8; words 2 and 3
-  // of columns 8 to 15. Those of b are of rows 0 to 7 and 8 to 15, of column g.
+  // Words 0 and 1 of `a` have columns 0 to 7, of rows g and g + 8; words 2 and 3 have
+  // columns 8 to 15. Words of b have rows 0 to 7 and 8 to 15, of column g.
   const of_lanes a[2] = {gather(own.a[0], own.a[1]), gather(own.a[2], own.a[3])},
                  b = gather(own.b[0], own.b[1]);
   const auto group = lane() / 4, pair = lane() % 4;

@@ -5,21 +5,21 @@
 
 namespace troupe::on_host {
 
-// What a warp does at once on a tensor core, each lane with fragments as PTX ISA has
-// them (cuda/mma.hpp).
+// Operations of a warp on a tensor core. Each lane has fragments in the layout of the
+// PTX ISA (cuda/mma.hpp).
 
 /// Addresses of rows of the four matrices that ldmatrix reads: of matrix m, the row
-/// that lane 8 m + `row` brings.
+/// that lane 8 m + `row` passes.
 std::array<const unsigned short*, 4> matrix_rows(const unsigned short* own,
                                                  unsigned row);
 
-/// What a lane brings to mma.m16n8k16.
+/// The operands of one lane for mma.m16n8k16.
 struct mma_operands {
   unsigned a[4], b[2];
   float c[4];
 };
 
-/// \return c + a b, this lane's part of it
+/// \return this lane's part of c + a b
 std::array<float, 4> multiply_in_warp(const mma_operands& own);
 
 } // namespace troupe::on_host

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// CUDA's words for kernels, on fibres.
+// CUDA's names for kernels, implemented on fibres.
 #pragma once
 
 #include "kernels/cuda/launch_list.hpp"
@@ -29,17 +29,17 @@
 #define blockDim (troupe::on_host::block_size())
 #define gridDim (troupe::on_host::grid_size())
 
-/// A loop over registers: on a GPU they have no index.
+/// Unrolls a loop over registers, which have no index on a GPU. Empty here.
 #define TROUPE_UNROLL
 
-/// An array in shared memory: TROUPE_SHARED(float, part, [2][8]);
+/// Declares an array in shared memory: TROUPE_SHARED(float, part, [2][8]);
 #define TROUPE_SHARED(type, name, dims)                                                \
   using name##_array = type dims;                                                      \
   static const char name##_place = 0;                                                  \
   auto& name = *static_cast<name##_array*>(troupe::on_host::shared_array(              \
     #name, &name##_place, sizeof(name##_array), sizeof(type)))
 
-/// The shared memory that the launch asked for, of a kernel that has no other.
+/// Declares the dynamic shared memory of the launch, once in a kernel.
 #define TROUPE_DYNAMIC_SHARED(type, name)                                              \
   auto* const name =                                                                   \
     static_cast<type*>(troupe::on_host::dynamic_shared(#name, sizeof(type)))
@@ -91,12 +91,13 @@ namespace troupe::cuda {
 
 using dim3 = on_host::index3;
 
-/// \param on where it is launched; null: it is run at once \param grid blocks
-/// \param block threads of each \param dynamic_shared bytes of a block
+/// Launches a kernel, or adds the launch to the thread's deferred list.
+/// \param stream of the launch; null: the kernel runs at once \param grid blocks
+/// \param block threads of each block \param dynamic_shared bytes of a block
 template <class... Parameters, class... Arguments>
 void launch(cudaStream_t on, dim3 grid, dim3 block, std::int64_t dynamic_shared,
             void (*kernel)(Parameters...), Arguments... arguments) {
-  // Only what the kernel does with its copies of the arguments is watched.
+  // Arguments are copied without hooks: only accesses of the kernel are watched.
   const auto call = [=]() __attribute__((no_sanitize_thread)) {
     kernel(static_cast<Parameters>(arguments)...);
   };
