@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Copies and sums on a GPU.
+// Copies, sums and zeros of arrays on a GPU.
 
 #include "kernels/cuda/elementwise.hpp"
 #include "kernels/cuda/kernels.hpp"

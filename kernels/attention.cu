@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Causal self-attention on a GPU. Dao et al., "FlashAttention", 2022, and Dao,
-// "FlashAttention-2", 2023: a block has some queries, and goes through the keys that
-// they see.
+// "FlashAttention-2", 2023. A block has some queries, and loops over the keys that the
+// queries see.
 
 #include "kernels/attention.hpp"
 #include "kernels/cuda/attention_heads.hpp"
@@ -11,7 +11,7 @@ namespace troupe::cuda {
 
 namespace {
 
-/// The greatest of the lanes that share a row; NaNs are left out.
+/// The maximum over the lanes that share a row; NaNs are ignored.
 __device__ float max_of_row(float own) {
   for (int apart = 1; apart < 4; apart *= 2)
     own = fmaxf(own, __shfl_xor_sync(whole_warp, own, apart));
@@ -28,10 +28,12 @@ __device__ float sum_of_row(float own) {
 /// normalizer calculation for softmax", 2018.
 struct running_softmax {
   float most[2] = {-INFINITY, -INFINITY}; ///< The largest score.
-  float sums[2] = {}; ///< Of 2^(scale (score - most)) of this lane's columns.
+  /// Sums of 2^(scale (score - most)) over this lane's columns.
+  float sums[2] = {};
 
-  /// Turns the scores of more keys into 2^(scale (score - most)), and those that are
-  /// not seen into 0. \return by which to multiply what was summed before
+  /// Turns the scores of more keys into 2^(scale (score - most)), and scores that are
+  /// not seen into 0. \param factors filled with the factors for all earlier sums of
+  /// the two rows
   template <int Keys, class Seen>
   __device__ void add(strip<Keys>& scores, const Seen& seen, float scale,
                       float (&factors)[2]) {
@@ -47,7 +49,8 @@ struct running_softmax {
           now = fmaxf(now, score);
         }
       now = max_of_row(now);
-      // Of a row whose scores all are -infinity, no score is NaN for that.
+      // If all scores of a row are -infinity, the base is 0, so that no score becomes
+      // NaN.
       const float base = now == -INFINITY ? 0 : scale * now;
       factors[half] = exp2f(scale * most[half] - base);
       most[half] = now;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The backward of causal self-attention on a GPU, as of Dao, "FlashAttention-2", 2023,
-// but without atomics: a kernel for the gradients of keys and values goes through
-// queries, another for those of queries through keys. Both make the scores anew.
+// but without atomics. A kernel for the gradients of keys and values loops over
+// queries. A kernel for the gradients of queries loops over keys. Both kernels compute
+// the scores again.
 
 #include "kernels/attention.hpp"
 #include "kernels/cuda/attention_heads.hpp"
@@ -11,9 +12,9 @@ namespace troupe::cuda {
 
 namespace {
 
-constexpr int rows_a_block = 4; // of what sums rows
+constexpr int rows_a_block = 4; // of kernels that sum rows
 
-/// dots (B, H, T) = dy . y, a warp for each.
+/// dots (B, H, T) = dy . y, one warp for each value.
 template <int N>
 __global__ void multiply_rows(attention_shape dims, token_matrix y, token_matrix dy,
                               float* dots) {
@@ -38,10 +39,10 @@ __global__ void multiply_rows(attention_shape dims, token_matrix y, token_matrix
     dots[own] = sum;
 }
 
-/// The queries of a step that see 16 keys.
+/// The mask of the queries of a step that see 16 keys.
 struct queries_of_keys {
   triangle<side::from_row> all;
-  int count; ///< Those behind are behind the last token.
+  int count; ///< Number of queries up to the last token.
 
   __device__ bool has(int c) const { return all.has(c); }
   __device__ bool cuts(int c) const { return all.cuts(c); }
@@ -50,19 +51,20 @@ struct queries_of_keys {
   }
 };
 
-/// Log sums and dots of the queries of a step, of two steps.
+/// Log sums and dot products of the queries of a step, for two steps.
 template <int Step>
 struct facts_of_steps {
-  static constexpr int floats = 4 * Step; ///< That `all` has.
+  static constexpr int floats = 4 * Step; ///< Number of floats in `values`.
   float* all;
-  const float *log_sum, *dots; ///< Of the sequence.
+  const float *log_sum, *dots; ///< Of one sequence and head.
 
-  /// Log sums, and Step on dots. \param query the step's first
+  /// Log sums of a step; dot products follow Step values later. \param query the step's
+  /// first
   __device__ const float* at(int query) const {
     return all + query / Step % 2 * 2 * Step;
   }
 
-  /// 0 behind the last query.
+  /// Starts the load of a step, with 0 behind the last query.
   __device__ void begin_load(int query, int length) const {
     const int i = static_cast<int>(threadIdx.x);
     float* const to = all + query / Step % 2 * 2 * Step + i;
@@ -73,15 +75,17 @@ struct facts_of_steps {
   }
 };
 
-/// 2^(scale score - log2_sum) and that times (d weight - dot): the weight of a score,
-/// and its gradient without the factor that scores have. Both 0 where it is not seen.
+/// Computes 2^(scale score - log2_sum), and that times (d weight - dot). The results
+/// are the weight of a score, and the score's gradient without the factor of scores.
+/// Both are 0 where the score is not seen.
 __device__ void score_gradient(float& score, float& gradient, bool is_seen, float scale,
                                float log2_sum, float dot) {
   score = is_seen ? exp2f(fmaf(scale, score, -log2_sum)) : 0;
   gradient = is_seen ? score * (gradient - dot) : 0;
 }
 
-/// \tparam Part so many columns a block makes of dk and dv: what registers can hold
+/// \tparam Part columns of dk and dv that a block computes: as many as registers can
+/// hold
 template <class Value, int Width, int Part, class Tiles = backward_tiles<Value, Width>>
 __global__ void __launch_bounds__(Tiles::threads, Tiles::backward_blocks)
   key_gradients(attention_shape dims, token_matrix qkv, const float* log_sum,

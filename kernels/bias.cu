@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a bias takes outside of a product, on a GPU.
+// Operations of a bias outside of a product, on a GPU.
 
 #include "kernels/cuda/column_sums.hpp"
 #include "kernels/cuda/elementwise.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Convolution on a GPU, by its definition: networks that convolve are small here.
+// Convolution on a GPU, by the definition: networks with convolutions are small here.
 
 #include "kernels/convolution.hpp"
 #include "kernels/cuda/elementwise.hpp"
@@ -10,7 +10,7 @@ namespace troupe::cuda {
 
 namespace {
 
-/// Where a value of (.., H, W) stands.
+/// The position of a value in (.., H, W).
 struct pixel {
   std::int64_t plane, row, column;
 };
@@ -19,7 +19,7 @@ __device__ pixel pixel_at(std::int64_t index, std::int64_t height, std::int64_t 
   return {index / (height * width), index / width % height, index % width};
 }
 
-/// What a filter reads of an image (C, H, W) at (c, h, w), which may be padding.
+/// The value that a filter reads of an image (C, H, W) at (c, h, w); 0 in the padding.
 __device__ float padded_value(const convolution_shape& dims, const float* image,
                               std::int64_t c, std::int64_t h, std::int64_t w) {
   return h < 0 || w < 0 || h >= dims.height || w >= dims.width
@@ -27,7 +27,7 @@ __device__ float padded_value(const convolution_shape& dims, const float* image,
            : image[(c * dims.height + h) * dims.width + w];
 }
 
-/// A row is an image, a column one of its outputs.
+/// The forward. A row is an image, and a column is one output of the image.
 struct convolve {
   convolution_shape dims;
   const float *x, *w, *bias;
@@ -51,7 +51,8 @@ struct convolve {
   }
 };
 
-/// A row is an image, a column one of its pixels: what all outputs say that read it.
+/// The input gradient. A row is an image, and a column is one pixel: a sum over all
+/// outputs that read the pixel.
 struct convolve_back {
   convolution_shape dims;
   const float *w, *dy;
@@ -77,8 +78,8 @@ struct convolve_back {
 
 constexpr int sum_threads = 128;
 
-/// A block sums a weight's gradient, or behind the weights a bias's; a thread every
-/// sum_threads-th output.
+/// A block sums the gradient of one weight, or behind the weights, of one bias. A
+/// thread sums every sum_threads-th output.
 __global__ void sum_weight(convolution_shape dims, const float* x, const float* dy,
                            float beta, float* dw, float* dbias, std::int64_t out_height,
                            std::int64_t out_width) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Softmax with cross-entropy on a GPU: a block a row. One reading of the row finds its
-// largest logit and the sum of exponentials together (Milakov and Gimelshein, "Online
-// normalizer calculation for softmax", 2018), a second one writes the gradient.
+// Softmax with cross-entropy on a GPU: one block per row. The first pass over a row
+// finds the largest logit and the sum of exponentials together. (Milakov and
+// Gimelshein, "Online normalizer calculation for softmax", 2018.) The second pass
+// writes the gradient.
 
 #include "kernels/cross_entropy.hpp"
 #include "kernels/cuda/kernels.hpp"
@@ -18,27 +19,28 @@ namespace {
 
 constexpr int most_warps = 32;
 
-/// What some of a row's logits add to its softmax.
+/// The contribution of some of a row's logits to the softmax.
 struct mass {
-  float most; ///< The largest; below all numbers if there are none.
-  float sum;  ///< Of e^(x - most).
-  int first;  ///< The first column of the largest.
+  float most; ///< The largest logit; -infinity if there are none.
+  float sum;  ///< Sum of e^(x - most).
+  int first;  ///< First column of the largest logit.
 };
 
 __device__ mass nothing() {
   return {-INFINITY, 0, 0x7fffffff};
 }
 
-/// A NaN stays.
+/// The larger value; NaN if one is NaN.
 __device__ float larger(float a, float b) {
   return b > a || b != b ? b : a;
 }
 
-/// merged(b, a) has the same bits, so threads that merge from both sides agree.
+/// Merges two parts of a row. merged(b, a) has the same bits, so threads that merge
+/// from both sides agree.
 __device__ mass merged(mass a, mass b) {
   const bool turned = b.most > a.most || b.most != b.most;
   const mass upper = turned ? b : a, lower = turned ? a : b;
-  if (upper.most == -INFINITY) // whose difference from itself is a NaN
+  if (upper.most == -INFINITY) // -infinity minus itself is a NaN
     return nothing();
   const bool earlier = lower.most == upper.most && lower.first < upper.first;
   return {upper.most, upper.sum + lower.sum * expf(lower.most - upper.most),
@@ -54,7 +56,7 @@ __device__ mass merged_over_warp(mass own) {
   return own;
 }
 
-/// Every thread of the block gets the same bits.
+/// Returns the merged parts to every thread of the block, with the same bits.
 __device__ mass merged_over_block(mass own) {
   TROUPE_SHARED(float, most, [most_warps]);
   TROUPE_SHARED(float, sums, [most_warps]);
@@ -73,7 +75,7 @@ __device__ mass merged_over_block(mass own) {
   return merged_over_warp(own);
 }
 
-/// Of a whole row.
+/// The contribution of a whole row.
 template <int N>
 __device__ mass mass_of_row(stored logits, std::int64_t row, int columns) {
   mass own = nothing();
@@ -96,12 +98,14 @@ __device__ mass mass_of_row(stored logits, std::int64_t row, int columns) {
   return merged_over_block(own);
 }
 
-/// Whether the label has the first of the largest logits. \param label may be elsewhere
+/// Whether the label has the first of the largest logits. \param label may be in
+/// another shard
 __device__ bool is_first_largest(mass all, std::int64_t label) {
-  return all.first == label && all.most == all.most; // of a NaN nothing is known
+  return all.first == label && all.most == all.most; // false for a NaN
 }
 
-/// x becomes turn(x), less `scale` at the label's column. \param label may be elsewhere
+/// Replaces x by turn(x), less `scale` at the label's column. \param label may be
+/// elsewhere
 template <int N, class Turn>
 __device__ void rewrite_row(stored of, std::int64_t row, int columns,
                             std::int64_t label, float scale, const Turn& turn) {
@@ -114,7 +118,7 @@ __device__ void rewrite_row(stored of, std::int64_t row, int columns,
   }
 }
 
-/// The label's logit; 0 if another shard has it.
+/// The label's logit; 0 if another shard has the label.
 __device__ float label_of_row(stored logits, std::int64_t row, int columns,
                               std::int64_t label) {
   float own[1] = {0};
@@ -129,7 +133,7 @@ __global__ void __launch_bounds__(most_warps* warp_size)
             std::int32_t* correct, int columns) { // V
   const std::int64_t row = blockIdx.x;
   const auto label = labels[row];
-  // Before the block's barrier, behind which logits become gradients.
+  // Read before the block's barrier, behind which logits become gradients.
   const float own = threadIdx.x == 0 ? label_of_row(logits, row, columns, label) : 0;
   const auto all = mass_of_row<N>(logits, row, columns);
   if (threadIdx.x == 0) {
@@ -207,7 +211,7 @@ __global__ void sum_of_rows(const float* row_losses, const std::int32_t* correct
   }
 }
 
-/// Of a block: no more than columns need.
+/// Threads of a block: no more than the columns need.
 template <int N>
 unsigned threads_of(std::int64_t columns) {
   const auto warps = blocks_of(columns, warp_size * N);

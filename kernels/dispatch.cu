@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rows on their way to experts and back on a GPU: a warp a row, and its choices one
-// after another.
+// Dispatch of rows to experts and back on a GPU: one warp per row, and the choices of a
+// row one after another.
 
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/cuda/source.hpp"
@@ -12,7 +12,7 @@ namespace troupe::cuda {
 
 namespace {
 
-/// The columns that this thread treats.
+/// Calls use(column) for the first column of each pack that this thread processes.
 template <int N, class Use>
 __device__ void for_own_columns(int columns, const Use& use) {
   for (int c = threadIdx.x % warp_size * N; c < columns; c += warp_size * N)
@@ -34,7 +34,7 @@ __global__ void copy_to_places(const std::int32_t* places, stored x, stored sent
   });
 }
 
-/// \param weights null: they are 1
+/// \param weights null: all weights are 1
 template <int N>
 __global__ void add_from_places(const std::int32_t* places, const float* weights,
                                 stored sent, stored to, std::int64_t rows, int k,
@@ -85,7 +85,7 @@ __global__ void combine_gradients(const std::int32_t* places, const float* weigh
   }
 }
 
-/// Rows of which places speak.
+/// The matrix of rows to which positions point; the number of rows is not known here.
 input rows_of(const float* array, std::int64_t columns) {
   return dense(array, 0, columns);
 }

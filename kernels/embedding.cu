@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Token and position embeddings on a GPU: a warp a row. For gradients the warp of the
-// first row with a token sums all rows with it, in order, so that nothing is added
-// atomically.
+// Token and position embeddings on a GPU: one warp per row. For gradients, the warp of
+// the first row with a token sums all rows with that token, in order. So no sum needs
+// atomics.
 
 #include "kernels/cuda/elementwise.hpp"
 #include "kernels/cuda/kernels.hpp"
@@ -14,14 +14,14 @@ namespace troupe::cuda {
 
 namespace {
 
-constexpr int tokens_at_once = 4; // that a thread looks at
-constexpr int rows_at_once = 4;   // that are on their way from memory
+constexpr int tokens_at_once = 4; // that a thread compares
+constexpr int rows_at_once = 4;   // that a thread loads before adding
 
-/// The words of a tensor shard.
+/// The words of a tensor shard: a range of the vocabulary.
 struct word_range {
   std::int64_t first, count;
 
-  /// -1 if the shard has others.
+  /// Row of a token in the shard's words; -1 if another shard has the token.
   __device__ std::int64_t row_of(std::int32_t token) const {
     const auto row = token - first;
     return row >= 0 && row < count ? row : -1;
@@ -51,7 +51,7 @@ __global__ void embed(word_range range, const std::int32_t* tokens, stored words
   }
 }
 
-/// Whether a row before this one has its token.
+/// Whether an earlier row has the token of this row.
 __device__ bool stood_before(const std::int32_t* tokens, std::int64_t row) {
   const int lane = threadIdx.x % warp_size;
   const auto token = tokens[row];
@@ -67,14 +67,14 @@ __device__ bool stood_before(const std::int32_t* tokens, std::int64_t row) {
   return false;
 }
 
-/// A bit for each of the 32 rows from `begin` on that have a token.
+/// A bit for each of the 32 rows from `begin` on: whether the row has the token.
 __device__ unsigned rows_with(std::int32_t token, const std::int32_t* tokens,
                               std::int64_t begin, std::int64_t rows) {
   const auto other = begin + threadIdx.x % warp_size;
   return __ballot_sync(whole_warp, other < rows && tokens[other] == token);
 }
 
-/// A warp sums some columns of one token's rows.
+/// A warp sums some columns over the rows of one token.
 template <int N>
 __global__ void word_gradients(word_range range, const std::int32_t* tokens, stored dy,
                                stored dwords, std::int64_t rows, int width) {
@@ -109,7 +109,7 @@ __global__ void word_gradients(word_range range, const std::int32_t* tokens, sto
     dwords.store(word, c, sum);
 }
 
-/// A warp sums some columns of one position's rows.
+/// A warp sums some columns over the rows of one position.
 template <int N>
 __global__ void place_gradients(stored dy, float beta, stored dplaces,
                                 std::int64_t sequences, std::int64_t length,

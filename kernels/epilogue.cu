@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What follows a product, on a GPU.
+// Epilogues of products on a GPU.
 
 #include "kernels/cuda/elementwise.hpp"
 #include "kernels/cuda/gelu_value.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Layer norm on a GPU: a warp a row, which is read once.
+// Layer norm on a GPU: one warp per row, which is read once if registers can hold the
+// row.
 
 #include "kernels/cuda/column_sums.hpp"
 #include "kernels/cuda/kernels.hpp"
@@ -69,7 +70,7 @@ __global__ void input_gradients(stored x, const float* gain, const float* mean,
     gains.get(which, factor);
     for (int j = 0; j < N; ++j) {
       h[j] = (h[j] - m) * s;
-      g[j] = __fmul_rn(g[j], factor[j]); // what is subtracted below is rounded, too
+      g[j] = __fmul_rn(g[j], factor[j]); // no FMA: the subtracted value is rounded too
     }
   };
   float sum = 0, sum_h = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Updates on a GPU: one pass over the bucket.
+// Updates of parameters on a GPU: one pass over the bucket.
 
 #include "kernels/cuda/elementwise.hpp"
 #include "kernels/cuda/kernels.hpp"
@@ -59,7 +59,7 @@ struct sgd_values {
 constexpr int sum_threads = 256;
 constexpr std::int64_t values_a_part = 16 * sum_threads;
 
-/// A block sums a part, a thread every sum_threads-th value of it.
+/// A block sums one part, and a thread every sum_threads-th value of the part.
 __global__ void sum_part(const float* x, std::int64_t n, double* partial) {
   TROUPE_SHARED(double, warps, [sum_threads / warp_size]);
   const auto first = std::int64_t{blockIdx.x} * values_a_part;

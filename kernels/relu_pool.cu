@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// ReLU and the maximum of squares, on a GPU: a thread a square.
+// ReLU and the maximum of 2 x 2 squares, on a GPU: one thread per square.
 
 #include "kernels/cuda/elementwise.hpp"
 #include "kernels/cuda/kernels.hpp"

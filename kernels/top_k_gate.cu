@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A gate on a GPU: a warp a row finds its experts, a warp an expert then gives places
-// to its rows.
+// A gate on a GPU. One warp per row finds the experts of the row; one warp per expert
+// then gives positions to the rows.
 
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/cuda/source.hpp"
@@ -14,8 +14,8 @@ namespace troupe::cuda {
 
 namespace {
 
-constexpr int choices_at_once = 4; // that a thread looks at
-/// 0 where the CPU's is, so that the same experts tie.
+constexpr int choices_at_once = 4; // that a thread compares
+/// e^x; 0 where the CPU's exponential is 0, so that the same experts tie.
 __device__ float exponential(float x) {
   return x < -87.3F ? 0 : expf(x);
 }
@@ -38,9 +38,10 @@ __device__ void softmax(float* x, int n) {
 
 struct choice {
   float probability;
-  int expert; ///< -1: none, which goes behind all
+  int expert; ///< -1: no expert, behind all choices
 
-  /// The order of choices.
+  /// Whether this choice precedes another: the more probable first, then the lower
+  /// expert.
   __device__ bool goes_before(const choice& other) const {
     if (expert < 0 || other.expert < 0)
       return expert >= 0;
@@ -49,13 +50,13 @@ struct choice {
   }
 };
 
-/// What a row without numbers chooses.
+/// The choice of a row whose probabilities are NaNs.
 __device__ choice none() {
   return {NAN, -1};
 }
 
-/// The first one behind another, in the order of choices. A NaN among the logits makes
-/// all probabilities NaNs: none() then.
+/// The first choice behind `previous`, in the order of choices. A NaN among the logits
+/// makes all probabilities NaNs: the result is none() then.
 __device__ choice next_choice(const float* probabilities, int n,
                               const choice& previous) {
   choice best = none();
@@ -97,7 +98,8 @@ __global__ void choose(float* probabilities, float* weights, std::int32_t* chose
     weights[row * k + c] /= sum;
 }
 
-/// This warp's expert takes rows: first choices before second ones, rows in order.
+/// Assigns rows to this warp's expert: first choices before second choices, rows in
+/// order.
 __global__ void take(const std::int32_t* chosen, std::int32_t* places,
                      std::int32_t* counts, std::int32_t* first, std::int64_t rows,
                      int k, std::int64_t capacity) {
@@ -126,7 +128,7 @@ __global__ void take(const std::int32_t* chosen, std::int32_t* places,
     counts[expert] = count < capacity ? count : static_cast<std::int32_t>(capacity);
 }
 
-/// From places within an expert to those among all rows.
+/// Turns positions within an expert into positions among all rows.
 __global__ void sort_by_expert(const std::int32_t* chosen, const std::int32_t* counts,
                                std::int32_t* places, std::int64_t choices) {
   const auto i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
