@@ -7,18 +7,21 @@
 
 namespace troupe {
 
-/// Entries of a run of any length: all of them up to `most`. From then on neighbours
-/// are merged in pairs whenever the list is full, so that it holds `most` / 2 to
-/// `most`.
+/// A list for the entries of a run of any length, which never holds more than a fixed
+/// number of entries. The list keeps every entry up to `most` entries. From then on, a
+/// full list merges neighbours in pairs, and holds `most` / 2 to `most` entries.
 template <class Entry>
 class bounded_list {
 public:
-  /// \param most even, or 0: any number
+  /// \param most the largest number of entries: even, or 0 for no bound
   explicit bounded_list(std::size_t most) : most_(most) {
     // nop
   }
 
-  /// \param merge makes one of two neighbours: merge(Entry& first, const Entry& second)
+  /// Adds an entry. The list merges the entry into the last one until that one covers
+  /// every() added entries.
+  /// \param merge adds the second of two neighbours to the first: merge(Entry& first,
+  /// const Entry& second)
   template <class Merge>
   void add(const Entry& entry, const Merge& merge) {
     if (in_last_ < every_ && !entries_.empty()) {
@@ -32,16 +35,17 @@ public:
     in_last_ = 1;
   }
 
-  /// Removes entries from the end as long as they are late.
+  /// Removes entries from the end of the list while is_late(last entry) is true.
   template <class Predicate>
   void remove_last(const Predicate& is_late) {
     for (; !entries_.empty() && is_late(entries_.back()); entries_.pop_back())
-      in_last_ = every_; // the next entry begins anew
+      in_last_ = every_; // the next entry is never merged into an older one
   }
 
   const std::vector<Entry>& entries() const { return entries_; }
 
-  /// How many that were added make an entry; the last may be of fewer.
+  /// The number of added entries that one entry of the list covers; the last entry may
+  /// cover fewer.
   std::int64_t every() const { return every_; }
 
 private:
@@ -61,7 +65,7 @@ private:
   std::int64_t in_last_ = 0;
 };
 
-/// What lists of a run hold at most, if it may be of any length.
+/// The largest number of entries that a list about a run of any length holds.
 inline constexpr std::size_t most_entries = 10'000;
 
 } // namespace troupe

@@ -7,7 +7,8 @@
 
 namespace troupe {
 
-/// Neighbouring chunks of an array. Behind the last one comes the first.
+/// A range of neighbouring chunks of an array. Ranges wrap around: the first chunk
+/// follows the last one.
 struct chunk_range {
   int first = 0;
   int count = 0;
@@ -23,30 +24,32 @@ struct value_range {
   std::int64_t size() const { return end - begin; }
 };
 
-/// Where an array is cut: what a collective sends and receives are ranges of chunks.
+/// The boundaries that cut an array into chunks, in values. A collective sends and
+/// receives ranges of chunks.
 class chunks {
 public:
-  /// Chunk c of `count` is [values * c / count, values * (c + 1) / count).
+  /// Cuts an array evenly. Chunk c of `count` is [values * c / count, values * (c + 1)
+  /// / count).
   static chunks even(std::int64_t values, int count);
 
-  /// Chunks one behind another, in whatever sizes: the slices of optimizer shards, the
-  /// tokens for each expert.
+  /// Cuts an array into chunks of these sizes in values, one after another: the slices
+  /// of optimizer shards, the tokens for each expert.
   static chunks of_sizes(const std::vector<std::int64_t>& sizes);
 
-  /// At the caller's count + 1 boundaries.
-  /// \throws std::logic_error unless they begin with 0 and do not descend
+  /// Cuts an array at the caller's count + 1 boundaries.
+  /// \throws std::logic_error unless the boundaries begin with 0 and do not descend
   explicit chunks(std::vector<std::int64_t> bounds);
 
   int count() const { return count_; }
   std::int64_t values() const { return values_; }
 
-  /// Where chunk c begins; chunk `count` begins where the array ends.
+  /// The first value of chunk c. Chunk `count` begins at the end of the array.
   std::int64_t begin(int c) const;
 
   std::int64_t size(chunk_range range) const;
 
-  /// Where a range lies. The second part is empty unless the range goes on behind the
-  /// last chunk.
+  /// The values of a range of chunks. The second part is empty unless the range wraps
+  /// around the end of the array.
   std::array<value_range, 2> places(chunk_range range) const;
 
 private:
@@ -56,7 +59,7 @@ private:
 
   std::int64_t values_;
   int count_;
-  std::vector<std::int64_t> bounds_; // empty: even, so that 1,024 ranks keep nothing
+  std::vector<std::int64_t> bounds_; // empty: evenly cut; 1,024 ranks store none
 };
 
 } // namespace troupe

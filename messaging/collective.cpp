@@ -16,7 +16,7 @@ std::int64_t key_of(int round, int from) {
   return (std::int64_t{round} << 32) | from;
 }
 
-/// Puts values where they belong in an array, or adds them to what is there.
+/// Copies values to ranges of an array, or adds the values to the array's values.
 void write(const float* from, const std::array<value_range, 2>& places, float* array,
            reception use) {
   for (const auto& part : places) {
@@ -144,7 +144,7 @@ bool collective::receive(const collective_step& step) {
   return true;
 }
 
-/// The array may be sent to several, one after another: they share one copy.
+/// Returns a copy of the range. Several messages with the same values share one copy.
 buffer collective::copy_of(chunk_range range) {
   if (memory_.payloads == nullptr)
     return {};
@@ -169,7 +169,7 @@ void collective::put(const collective_message& message, chunk_range range,
     write(message.payload.data(), part_.target.places(range), memory_.target, use);
 }
 
-/// The message stays where it is until its sum is over.
+/// The message stays stored until the sum has ended.
 void collective::yield(const collective_message& message, chunk_range range) {
   last_ = {};
   sums_ = true;

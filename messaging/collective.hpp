@@ -14,57 +14,63 @@
 
 namespace troupe {
 
-/// Who does the sums of a collective: itself, when it comes to one, or its caller. A
-/// sum adds the values of a message to the array; copies are no sums.
+/// The side that computes the sums of a collective: the collective itself, at the step
+/// that needs a sum, or the caller. A sum adds the values of a message to the array. A
+/// copy is not a sum.
 enum class sums_by : std::uint8_t { itself, caller };
 
-/// A sum that a caller has to do, or all that GPUs do of a collective
+/// A sum that the caller computes, or all the GPU work of a collective
 /// (group_calls.hpp).
 struct collective_sum {
-  std::int64_t values;       ///< Of the message that is added.
-  std::function<void()> run; ///< The arithmetic; empty where nothing is computed.
-  device* on = nullptr;      ///< Where; null: as its caller chooses.
-  std::function<void()> check = {}; ///< When it is over: throws what has failed.
+  std::int64_t values; ///< Values of the message that is added.
+  /// The arithmetic; empty where nothing is computed.
+  std::function<void()> run;
+  /// The device for the work; null: the caller chooses.
+  device* on = nullptr;
+  std::function<void()> check = {}; ///< After the end: throws its error.
 };
 
-/// Runs one rank's part in a collective, message by message. The arrays belong to it
-/// from begin() until done(), and must not change meanwhile. A message is a copy in a
-/// buffer of the pool, so with done() the arrays are the caller's own again, even while
-/// messages are under way. Messages may arrive in any order, even before begin():
-/// they are used in the order of the steps, so the bits of sums do not depend on it. An
-/// empty range is not sent, and not waited for.
+/// Runs one rank's part of a collective, message by message. The arrays belong to the
+/// collective from begin() until done(), and must not change in between. A message
+/// carries a copy in a buffer of the pool. After done() the caller owns the arrays
+/// again, even while messages are under way. Messages may arrive in any order, even
+/// before begin(). Each step uses its own message, so the bits of sums do not depend on
+/// the order of arrival. An empty range is neither sent nor waited for.
 ///
-/// Where its caller does the sums, it stops at each of them, and yields that sum once.
-/// The sum may be done at any time, on any thread, until end_sum() says that it is
-/// over. Messages that come meanwhile are kept. All else is for one thread.
+/// Where the caller computes the sums, the collective stops at each sum and yields that
+/// sum once. The caller may compute the sum at any time and on any thread, until
+/// end_sum() reports its end. Messages that arrive in the meantime are stored. All
+/// other calls are for one thread.
 class collective {
 public:
-  /// \throws std::logic_error if the part's chunks are not what its order cuts
+  /// \throws std::logic_error if the part's arrays are not cut into as many chunks as
+  /// the order has
   explicit collective(collective_part part, collective_memory memory = {},
                       sums_by adder = sums_by::itself);
 
-  /// These return what is to be sent now, in order.
-  /// \throws std::logic_error if a message belongs to another collective, comes twice,
-  /// has another size than expected, or comes when all is done; if the pool is empty
+  /// begin() starts this part, and receive() handles a received message. Both return
+  /// the messages to send now, in order.
+  /// \throws std::logic_error if the pool is empty, or for a message of another
+  /// collective, of wrong size, repeated, or after the end
   std::vector<collective_message> begin();
   std::vector<collective_message> take(collective_message message);
 
-  /// The sum that it has come to, for the caller to do; absent if there is none, or it
-  /// was yielded before.
+  /// The sum that the collective has stopped at, for the caller to compute. Absent if
+  /// there is none, or the sum has been yielded before.
   std::optional<collective_sum> take_sum() { return std::exchange(yielded_, {}); }
 
-  /// That sum is over. Returns what is to be sent now.
-  /// \throws std::logic_error if it waits for no sum
+  /// Reports the end of that sum. Returns the messages to send now.
+  /// \throws std::logic_error if the collective waits for no sum
   std::vector<collective_message> end_sum();
 
-  /// Whether it waits for a sum that its caller does.
+  /// True while the collective waits for a sum that the caller computes.
   bool sums() const { return sums_; }
 
-  /// Whether it has sent and received everything, and its last sum is over.
+  /// True when everything has been sent and received, and the last sum has ended.
   bool done() const { return begun_ && next_ == steps_; }
 
-  /// Whose message of which round it cannot go on without; absent if it is done, has
-  /// not begun, or waits for a sum.
+  /// The sender and the round of the message that the next step needs. Absent if the
+  /// collective is done, has not begun, or waits for a sum.
   struct missing {
     int from;
     int round;
@@ -86,13 +92,14 @@ private:
   collective_memory memory_;
   sums_by adder_;
   int steps_;
-  int next_ = 0; // step
+  int next_ = 0; // index of the next step
   bool begun_ = false;
-  bool sent_ = false; // the next step's message
-  bool sums_ = false; // the next step's message is being added
+  bool sent_ = false; // the next step's message has been sent
+  bool sums_ = false; // the caller adds the next step's message
   std::optional<collective_sum> yielded_;
   std::unordered_map<std::int64_t, collective_message> inbox_; // by round and sender
-  buffer last_; // what was sent last, while the array is still the same
+  // the copy that was sent last, while the array still has these values
+  buffer last_;
   chunk_range last_range_;
 };
 

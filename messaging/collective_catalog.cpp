@@ -9,7 +9,7 @@ namespace troupe {
 
 namespace {
 
-/// Texts in their order, each once.
+/// The texts of all orders, in the catalog's order, each once.
 template <class Text>
 std::string list_of(Text text) {
   std::vector<std::string_view> seen;

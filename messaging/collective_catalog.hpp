@@ -7,6 +7,9 @@
 #include <string>
 #include <string_view>
 
+// All collective algorithms by name, and the functions that find one. The sources are
+// in orders/.
+
 namespace troupe {
 
 collective_order direct_send();
@@ -27,17 +30,17 @@ collective_order ring_reduce_scatter();
 collective_order halving_reduce_scatter();
 collective_order pairwise_all_to_all();
 
-/// Every order there is, those of an operation side by side.
+/// Every order that exists; orders of the same operation are neighbours.
 std::span<const collective_order> collective_catalog();
 
-/// "all_reduce" and so on.
+/// The operation as text: "all_reduce" and so on.
 std::string_view name_of(collective_operation what);
 
-/// The order of an operation that has this name; null if there is none.
+/// The order with this name for an operation; null if none exists.
 const collective_order* find_collective(collective_operation what,
                                         std::string_view name);
 
-/// The operations, and the names of orders, each once: "send, scatter, ...".
+/// The names of all operations, and of all orders, each once: "send, scatter, ...".
 std::string operation_names();
 std::string algorithm_names();
 

@@ -8,20 +8,23 @@
 
 namespace troupe {
 
-/// What one rank sends another for a collective: values, or a call.
+/// A message of one rank to another in a collective: values, or a call. A call
+/// announces a collective whose values GPUs exchange themselves.
 struct collective_message {
   static constexpr int no_call = -1;
 
-  int instance;        ///< Which collective: its members agree on the number.
-  int round;           ///< Of the collective; a rank sends another one message a round.
-  int from;            ///< Rank.
-  int to;              ///< Rank.
-  chunk_range what;    ///< Of the sender's array.
-  std::int64_t values; ///< How many there are in it; at least one, but of a call.
-  buffer payload;      ///< Their copy, in order; empty where nothing is computed.
-  /// How many collectives the sender has come to before in a group whose GPUs exchange
-  /// the values themselves (group_calls.hpp): then `values` are all that go this way,
-  /// and the message has none of them.
+  int instance; ///< Number of the collective; all members use the same.
+  /// Of the collective; a rank sends another rank one message a round.
+  int round;
+  int from;            ///< Sending rank.
+  int to;              ///< Receiving rank.
+  chunk_range what;    ///< Chunks of the sender's array.
+  std::int64_t values; ///< Number of values in these chunks; 0 only in a call.
+  /// A copy of the values, in order; empty where nothing is computed.
+  buffer payload;
+  /// In a call: the number of earlier collectives that the sender has begun in a group
+  /// whose GPUs exchange the values themselves (group_calls.hpp). `values` then counts
+  /// all values that go to the receiver, and the payload is empty.
   int call = no_call;
 
   bool is_call() const { return call != no_call; }

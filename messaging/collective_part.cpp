@@ -42,7 +42,7 @@ collective_part even_part(const collective_order& order, int rank, int ranks,
 
 payload_bound payloads_of(const collective_part& part) {
   payload_bound result;
-  std::optional<chunk_range> last; // sent, and not written since
+  std::optional<chunk_range> last; // sent last, and not written since
   for (int i = 0; i < part.order.steps(part.ranks); ++i) {
     const auto step = step_of(part, i);
     if (sends(part, step) && last != step.sent) {

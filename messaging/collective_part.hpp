@@ -7,44 +7,48 @@
 
 #include <cstdint>
 
+// One rank's part in a collective: order and ranks, arrays, and buffers for messages.
+
 namespace troupe {
 
 /// One rank's part in a collective. All ranks have the same order, instance, ranks and
-/// root, and chunks of the sizes that others expect of them.
+/// root. The sizes of chunks agree between sender and receiver.
 struct collective_part {
   collective_order order;
   int rank;
   int ranks;
   int root = 0;
-  chunks source;    ///< How the array it sends from is cut.
-  chunks target;    ///< How the one it receives into is; the same if in place.
-  int instance = 0; ///< Tells messages of different collectives apart.
+  chunks source; ///< Cuts the array that the rank sends from.
+  /// Cuts the array that the rank receives into; equals the source if in place.
+  chunks target;
+  int instance = 0; ///< Number of the collective.
 };
 
-/// A part of a collective over arrays of `values`, cut evenly.
+/// A part of a collective over arrays of `values` values, cut evenly.
 collective_part even_part(const collective_order& order, int rank, int ranks,
                           std::int64_t values, int root = 0, int instance = 0);
 
-/// Whose arrays a part reads and writes; without any, messages have sizes only.
+/// The arrays that a part reads and writes. Null pointers: messages carry sizes only.
+/// The caller owns the arrays and the pool.
 struct collective_memory {
   float* source = nullptr;
-  float* target = nullptr; ///< The source, if the order is in place.
+  float* target = nullptr; ///< Equals the source if the order is in place.
   pool* payloads = nullptr;
 };
 
-/// What a rank does at a step: as the order says, counted from the root that the part
-/// has.
+/// A step of the part's rank: the order's step, with ranks and chunks counted from the
+/// part's root.
 collective_step step_of(const collective_part& part, int index);
 
-// Whether something moves then: empty ranges do not.
+// True if the step sends, or receives, any value: empty ranges are not sent.
 bool sends(const collective_part& part, const collective_step& step);
 bool receives(const collective_part& part, const collective_step& step);
 
-/// The buffers that a part never needs more or larger of, whenever its messages arrive;
-/// all are back when all ranks are done.
+/// An upper bound on the number and the size of the buffers that a part's messages
+/// need, whenever messages arrive. All buffers are free again when all ranks are done.
 struct payload_bound {
   int buffers = 0;
-  std::int64_t values = 0; ///< Of each buffer.
+  std::int64_t values = 0; ///< Size of each buffer, in values.
 };
 payload_bound payloads_of(const collective_part& part);
 

@@ -52,7 +52,7 @@ std::vector<collective_message> collectives_under_way::end_sum(int instance) {
   return out;
 }
 
-/// Null where messages carry the arrays.
+/// The calls of the instance's group; null where messages carry the arrays.
 group_calls* collectives_under_way::calls_of(int instance) {
   auto* const group = groups_ ? groups_(instance) : nullptr;
   return group != nullptr ? &calls_.try_emplace(group, *group).first->second : nullptr;
@@ -75,7 +75,8 @@ bool collectives_under_way::none() const {
          });
 }
 
-/// It has sent or received something: it may have come to a sum, or be done.
+/// Handles a collective that has sent or received: requests a sum, or removes the
+/// collective at the end.
 void collectives_under_way::look_at(int instance) {
   const auto c = running_.find(instance);
   if (auto sum = c->second.take_sum())

@@ -10,49 +10,58 @@
 #include <utility>
 #include <vector>
 
+// The collectives of one member of a group of ranks, several of which may run at the
+// same time.
+
 namespace troupe {
 
 /// One member's part in the collectives of a group, several of which may be under way.
-/// All members begin the same ones by the same instances, but not at once: what others
-/// have sent for one that has not begun here is kept.
+/// All members begin the same collectives with the same instance numbers, but not at
+/// the same time. Messages for a collective that has not begun here are stored.
 class collectives_under_way {
 public:
-  /// Somebody who does sums: told of each that a collective comes to. Calls end_sum()
-  /// when it is over, not before this returns.
+  /// Requests the computation of a sum that a collective has stopped at. The receiver
+  /// of the request calls end_sum() when the sum has ended, never before the request
+  /// returns.
   using sum_asker = std::function<void(int instance, collective_sum what)>;
 
-  /// Sums are work of somebody else from now on. Without this each is done at once.
+  /// Hands all sums to `ask` from now on. Without this call each sum is computed
+  /// immediately.
   /// \pre none()
   void yield_sums(sum_asker ask) { ask_ = std::move(ask); }
 
-  /// The group whose GPUs exchange the arrays of an instance; null: messages carry
-  /// them.
+  /// Returns the group whose GPUs exchange the arrays of an instance; null: messages
+  /// carry the arrays.
   using group_finder = std::function<gpu_group*(int instance)>;
 
-  /// What GPUs launch is asked for like a sum. \pre none()
+  /// Lets GPUs exchange arrays. The work that GPUs launch is requested from `ask` like
+  /// a sum.
+  /// \pre none()
   void exchange_by(group_finder groups, sum_asker ask) {
     groups_ = std::move(groups);
     launch_ = std::move(ask);
   }
 
-  /// Begins a collective over an array of so many values, cut evenly. Returns what is
-  /// to be sent now, as take() does. \param memory empty where nothing is computed
+  /// Begins a collective over the part's array. Returns the messages to send now, as
+  /// receive() does.
+  /// \param memory empty where nothing is computed
   std::vector<collective_message> begin(const collective_part& part,
                                         collective_memory memory);
 
   std::vector<collective_message> take(collective_message message);
 
-  /// A collective's sum is over. Returns what is to be sent now.
+  /// Reports the end of a collective's sum, or of its GPU work. Returns the messages to
+  /// send now.
   std::vector<collective_message> end_sum(int instance);
 
   bool is_under_way(int instance) const;
   bool none() const;
 
-  /// Whether a collective waits for a sum, or for GPUs that exchange.
+  /// True while a collective waits for a sum, or for GPUs that exchange arrays.
   bool sums() const;
 
-  /// A collective that waits for a message, and the member without whose message it
-  /// cannot go on; absent if none waits.
+  /// A collective that waits for a message, and the member that has not sent the
+  /// message. Absent if no collective waits.
   struct missing {
     int instance;
     int from;

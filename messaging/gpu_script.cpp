@@ -10,12 +10,12 @@
 
 namespace troupe {
 
-/// Writes a part's steps down, one after another.
+/// Writes the steps of a script from a part's steps, one after another.
 struct gpu_script::writer {
   gpu_script& to;
   std::vector<planned_transfer> together = {};  // not launched yet
   std::map<std::pair<int, int>, int> held = {}; // slots, by round and sender
-  std::vector<int> free = {};                   // slots
+  std::vector<int> free = {};                   // unused slots
 
   const collective_part& part() const { return to.part_; }
 
@@ -52,8 +52,8 @@ struct gpu_script::writer {
     });
   }
 
-  /// Takes what comes to where it belongs, if nothing there is needed any more; else to
-  /// a slot, which is returned.
+  /// Receives values directly into the array, unless an earlier transfer still needs
+  /// the range; otherwise into a slot, whose index is returned.
   int take(const collective_step& step) {
     const auto places = part().target.places(step.received);
     const bool at_once = step.use == reception::copy

@@ -10,14 +10,15 @@
 
 namespace troupe {
 
-/// A part of a collective as GPUs play it: what a member launches on its stream, in
-/// order, with no message and no wait in between. Moves and adds what the part's order
-/// says, in that order, so the sums have the bits of `collective`.
+/// A part of a collective, as executed by GPUs. The script lists the transfers, copies
+/// and sums that a member launches on one stream, without messages or waits in between.
+/// The script moves and adds in the order of the part's steps, so the sums have the
+/// bits of `collective`.
 ///
-/// A step sends, and then waits for what it receives; so transfers are launched
-/// together up to the next one that is received, and no member waits to send before it
-/// may receive. What the array has no place for yet waits in a slot: it is added to
-/// what is there, or belongs to a later step.
+/// A step sends, and then waits for the received message. Transfers up to the next
+/// received one are therefore launched together, and no member has to send before the
+/// member may receive. Received values that cannot go to the array yet wait in a slot:
+/// values to be added, or values for a later step.
 class gpu_script {
 public:
   /// \pre the order is in place
@@ -25,20 +26,22 @@ public:
 
   const collective_part& part() const { return part_; }
 
-  /// The slots that it needs at once; all are free when all is launched, as what
-  /// follows on the stream waits.
+  /// The slots that the script needs at once. All slots are free again after launch(),
+  /// because later work on the stream waits for this work.
   payload_bound slots() const { return bound_; }
 
-  /// Values that this member sends another one.
+  /// The number of values that this member sends to another one.
   std::int64_t sent_to(int other) const;
 
-  /// \param memory whose pool has room for the slots \param on where `by` exchanges
+  /// Launches the script.
+  /// \param memory a pool with enough buffers for the slots, and the array
+  /// \param stream the stream on which `communicator` exchanges
   /// \throws std::runtime_error as of communicator; std::logic_error if the pool is
   /// empty
   void launch(const collective_memory& memory, communicator& by, stream& on) const;
 
 private:
-  static constexpr int array = -1; // in place of a slot
+  static constexpr int array = -1; // in place of the number of a slot
 
   struct planned_transfer {
     transfer::way how = transfer::way::send;
@@ -51,9 +54,9 @@ private:
 
   struct step {
     deed what;
-    std::vector<planned_transfer> together; // of an exchange
-    int slot = array;                       // of all others
-    chunk_range range = {};                 // of the array, likewise
+    std::vector<planned_transfer> together; // transfers of an exchange
+    int slot = array;                       // of all other kinds
+    chunk_range range = {};                 // of the array, for all other kinds
   };
 
   struct writer;
@@ -63,8 +66,8 @@ private:
   payload_bound bound_;
 };
 
-/// Room for the messages of so many collectives that are under way at once, and where
-/// GPUs may exchange in place of those, for the slots of one.
+/// The buffers for the messages of `under_way` collectives at once. Where GPUs may
+/// exchange in place of messages, the buffers also suffice for the slots of one.
 payload_bound copies_of(const collective_part& part, int under_way, bool on_gpus);
 
 } // namespace troupe

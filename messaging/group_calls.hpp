@@ -10,51 +10,58 @@
 #include <set>
 #include <vector>
 
+// Agreement among the members of a group of GPUs on the next collective to launch.
+
 namespace troupe {
 
-/// A member's end of a group of ranks on different GPUs, which exchange arrays
-/// themselves.
+/// A member's end of a group of ranks on different GPUs. The GPUs of the group exchange
+/// arrays themselves. Not owned.
 struct gpu_group {
-  communicator* by; ///< Exchanges,
-  stream* on;       ///< on this stream, and nothing else is there.
-  device* launches; ///< Runs works whose kernels are there.
+  communicator* by; ///< Exchanges arrays,
+  stream* on;       ///< on this stream, which has no other work.
+  device* launches; ///< Runs the works whose kernels are on the stream.
 };
 
-/// One member's collectives in such a group. Before it launches one, it tells all
-/// others which that is and how many came before, and hears the same of them: so
-/// whoever is late is waited for by actors, which can say so, and not by GPUs; and
-/// members that come to collectives in different orders are told of, and do not wait
-/// for each other for ever.
+/// One member's collectives in such a group. Before a member launches a collective, the
+/// member announces the instance and the number of earlier ones to all others. The
+/// launch waits for the announcements of all members. Actors, and not GPUs, therefore
+/// wait for a late member, and actors can report the wait. Members that begin
+/// collectives in different orders get an error, and do not wait for each other
+/// forever.
 class group_calls {
 public:
   explicit group_calls(const gpu_group& of) : of_(of) {}
 
-  /// Comes to a collective. Returns what the others are told: a call to each.
-  /// \throws std::logic_error if another has come to it in another order
+  /// Begins a collective. Returns the calls for the other members, one each.
+  /// \throws std::logic_error if another member has begun it in another order
   std::vector<collective_message> begin(const collective_part& part,
                                         const collective_memory& memory);
 
-  /// Another has come to it; early, or late. \throws std::logic_error likewise
+  /// Handles the call of another member, before or after this member's begin().
+  /// \throws std::logic_error if that member has begun collectives in another order, or
+  /// has sent the call before
   void take(const collective_message& call);
 
-  /// What all have come to, in order, each once: work for the group's device.
+  /// The next collective that all members have begun, in order, each returned once:
+  /// work for the group's device. Absent if a call is missing.
   struct launch {
     int instance;
     collective_sum what;
   };
   std::optional<launch> next();
 
-  /// A launch is over. \pre it was yielded
+  /// Reports the end of a launch.
+  /// \pre next() has returned it
   void end(int instance) { under_way_.erase(instance); }
 
   bool is_under_way(int instance) const { return under_way_.contains(instance); }
   bool none() const { return under_way_.empty(); }
 
-  /// Whether GPUs exchange just now.
+  /// True while GPUs exchange arrays.
   bool exchanges() const;
 
-  /// An instance, and the first member that has not come to it; absent if none is
-  /// waited for.
+  /// An instance, and the first member that has not begun it. Absent if no member is
+  /// missing.
   struct missing {
     int instance;
     int from;
@@ -62,12 +69,12 @@ public:
   std::optional<missing> waits_for() const;
 
 private:
-  /// A collective that this member has come to.
+  /// A collective that this member has begun.
   struct coming {
     int number;
     collective_memory memory;
     gpu_script script;
-    std::set<int> missing; // members
+    std::set<int> missing; // members whose call has not arrived
   };
 
   bool is_launched(const coming& own) const { return own.number < launched_; }
@@ -75,7 +82,7 @@ private:
   gpu_group of_;
   int begun_ = 0, launched_ = 0;
   std::map<int, coming> under_way_;                      // by instance
-  std::map<int, std::vector<collective_message>> early_; // likewise
+  std::map<int, std::vector<collective_message>> early_; // by instance, too
 };
 
 } // namespace troupe

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// What a rank holds, counted in one place for measures and traces.
+// Counts the activations that a rank holds: one definition for measures and traces.
 
 #include "messaging/record.hpp"
 
@@ -11,12 +11,13 @@
 
 namespace troupe {
 
-/// Stage-microbatches that a rank holds: each from the start of its forward, of whose
-/// parts the first counts, to the end of its backward or weight gradient.
+/// Counts the stage-microbatches that a rank holds: each from the start of the forward
+/// to the end of the backward or weight gradient. Of a forward in parts, the start of
+/// the first part counts.
 class held_activations {
 public:
-  /// Adds an action, or a part of one, in the rank's order. Returns when the count
-  /// changed; empty if it did not.
+  /// Adds an action, or a part of one, in the rank's order. Returns the time at which
+  /// the count changed, in nanoseconds; empty if the count did not change.
   std::optional<nanoseconds> add(const measured_action& s) {
     if (s.expert >= 0)
       return {};
@@ -47,7 +48,7 @@ private:
 
   int count_ = 0;
   int peak_ = 0;
-  std::vector<action> begun_; // forwards that have parts to come
+  std::vector<action> begun_; // forwards whose last part has not come
 };
 
 } // namespace troupe

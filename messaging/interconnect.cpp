@@ -9,7 +9,7 @@ namespace troupe {
 
 namespace {
 
-/// Whether bytes take less time over `a`.
+/// True if bytes take less time over `a`.
 bool is_faster(const link_cost& a, const link_cost& b) {
   return b.bytes_per_second > 0
          && (a.bytes_per_second <= 0 || a.bytes_per_second > b.bytes_per_second);
@@ -74,7 +74,8 @@ void interconnect::send(int from, int to, double bytes, virtual_clock::event arr
   const auto leaves =
     out_[static_cast<std::size_t>(from)].serve(clock_.now(), inside(bytes));
   if (same_machine && how_.inside.bytes_per_second <= 0 && machines_.empty())
-    return clock_.at(leaves + how_.inside.latency, std::move(arrived)); // no port waits
+    // no port is occupied
+    return clock_.at(leaves + how_.inside.latency, std::move(arrived));
   if (free_.empty()) {
     free_.push_back(under_way_.size());
     under_way_.emplace_back();
@@ -91,8 +92,9 @@ void interconnect::send(int from, int to, double bytes, virtual_clock::event arr
   go_to(same_machine ? place::rank_in : place::machine_out, message, leaves + latency);
 }
 
-/// Serves a message there when its first byte arrives: after whatever else happens at
-/// that instant, in the order of senders.
+/// Schedules the service of a message at this hop, when the first byte arrives. All
+/// messages of an instant are served at the end of the instant, in the order of
+/// senders.
 void interconnect::go_to(place next, std::size_t message, nanoseconds first_byte) {
   under_way_[message].next = next;
   const auto arrive = [this, message] {
@@ -157,7 +159,7 @@ void interconnect::enter_rank(std::size_t message) {
 void interconnect::deliver(std::size_t message) {
   free_.push_back(message);
   const auto arrived = std::exchange(under_way_[message].arrived, {});
-  arrived(); // it may send others
+  arrived(); // the callback may send messages
 }
 
 void interconnect::clear() {

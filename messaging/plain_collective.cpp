@@ -9,7 +9,7 @@ namespace {
 
 using arrays_view = std::span<const float* const>;
 
-/// Chunk c of an array, behind what is there.
+/// Appends chunk c of an array to the values.
 void append(std::vector<float>& values, const float* array, const chunks& where,
             int c) {
   values.insert(values.end(), array + where.begin(c), array + where.begin(c + 1));
@@ -25,7 +25,7 @@ collective_outcome whole(const float* array, const chunks& where) {
   return {0, {array, array + where.values()}};
 }
 
-/// Chunk r of the r-th array for each r.
+/// Chunk r of the r-th array, for each r.
 collective_outcome gathered(arrays_view arrays, const chunks& where) {
   collective_outcome result;
   for (int r = 0; r < where.count(); ++r)

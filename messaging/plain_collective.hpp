@@ -6,19 +6,21 @@
 #include <span>
 #include <vector>
 
+// Collectives as plain loops: the reference for every implementation that runs one.
+
 namespace troupe {
 
-/// What a collective leaves in a rank's array, where its operation says anything: what
-/// stands elsewhere in an array that it worked in has no meaning.
+/// The result of a collective in a rank's array, where the operation defines any. Other
+/// values of an array that the rank worked in have no meaning.
 struct collective_outcome {
-  std::int64_t begin = 0; ///< Where the values stand.
+  std::int64_t begin = 0; ///< Index of the first value.
   std::vector<float> values;
 };
 
-/// The outcome of a collective on every rank, to the bit, by plain loops: what whoever
-/// runs it is compared with.
-/// \param arrays one a rank
-/// \param where how each is cut
+/// The result of a collective on every rank, to the bit, computed by plain loops. Every
+/// implementation is compared with this result.
+/// \param arrays one array per rank
+/// \param where the chunks of each array
 std::vector<collective_outcome> plain_collective(const collective_order& order,
                                                  std::span<const float* const> arrays,
                                                  const chunks& where, int root = 0);

@@ -5,21 +5,21 @@
 
 namespace troupe {
 
-/// A stage in the mesh of ranks: of which data replica, where in its pipeline, and
-/// which tensor shard. With four stages of two shards each:
+/// The position of a stage in the mesh of ranks: data replica, place in the pipeline,
+/// and tensor shard. With four stages of two shards each:
 ///
 ///              stage 0    1    2    3
 ///   data 0   rank 0 1  2 3  4 5  6 7
 ///   data 1   rank 8 9  ...
 ///
-/// Every data replica is a whole pipeline with ranks of its own, and runs the same
-/// programs on its share of a batch; the same stages of all keep one model. The shards
-/// of a stage are a rank group that runs one program.
+/// Every data replica is a whole pipeline on ranks of its own. All replicas run the
+/// same programs, each on a share of a batch. The same stages of all replicas keep one
+/// model. The shards of a stage are a rank group that runs one program.
 struct position {
-  int data;      ///< Which data replica.
-  int direction; ///< Of a schedule with two: 0 or 1; else 0.
+  int data;      ///< Index of the data replica.
+  int direction; ///< Of a schedule with two directions: 0 or 1; otherwise 0.
   int stage;
-  int tensor = 0; ///< Which shard of its layers.
+  int tensor = 0; ///< Index of the shard of the stage's layers.
 
   hosted_stage hosted() const { return {direction, stage}; }
 

@@ -32,7 +32,7 @@ void expert_loads::step::add(const step& other) {
   dropped += other.dropped;
 }
 
-/// Makes one entry of each two.
+/// Merges each two entries to one, and doubles the steps that an entry sums.
 void expert_loads::halve() {
   every *= 2;
   for (auto& [layer, steps] : of) {

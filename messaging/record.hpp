@@ -9,57 +9,61 @@
 #include <map>
 #include <vector>
 
+// The record of a run: the actions that each rank ran, and the measures of a run.
+
 namespace troupe {
 
-/// Meetings that begin when a part of an action has ended, as flags. The rank may have
-/// to wait for them.
+/// The meetings that begin when a part of an action has ended, as flags. The rank may
+/// have to wait for such a meeting.
 enum part_end : std::uint8_t {
   nothing = 0,
   shards_meet = 1,    ///< Tensor shards sum or gather.
-  layer_ends = 2,     ///< Data replicas share a layer out: the part was the last on it.
-  norm_measured = 4,  ///< It measured what the norm of an update is made of.
-  version_made = 8,   ///< It made this data replica's share of a version.
-  experts_asked = 16, ///< Rows have gone to the experts of a layer.
-  tie_given = 32,     ///< Gradients of a tied matrix have gone to its other end.
+  layer_ends = 2,     ///< The part was the last on a layer shared out.
+  norm_measured = 4,  ///< Squares for the norm of an update were computed.
+  version_made = 8,   ///< The part made this data replica's share of a version.
+  experts_asked = 16, ///< Rows have been sent to the experts of a layer.
+  tie_given = 32,     ///< Gradients of a tied matrix have been sent.
 };
 
-/// An action as it ran.
+/// An action that has run, with times on the run's clock.
 struct measured_action {
   action what;
   nanoseconds start = 0;
   nanoseconds end = 0;
-  int version = 0;        ///< That F, B, I or W read, or that U made.
-  int versions_alive = 1; ///< On its stage, when it had ended.
-  bool part = false;      ///< Of the action; others of it follow.
-  // Of an update: what it covers, and how many versions its gradients lag behind.
+  int version = 0;        ///< Version that F, B, I or W read, or that U made.
+  int versions_alive = 1; ///< Versions of the stage at the end of the action.
+  bool part = false;      ///< A part of the action; other parts follow.
+  // Of an update: the number of gradients it covers, and how many versions they lag
+  // behind.
   int gradients = 0;
   int stalest = 0;
-  std::int64_t staleness = 0; ///< Summed over gradients.
-  int expert = -1; ///< That ran this part, in the network's list; -1: the stage.
-  std::uint8_t ends_in = nothing; ///< Meetings.
+  std::int64_t staleness = 0; ///< Sum over the gradients.
+  /// Index of the expert that ran the part; -1: the stage.
+  int expert = -1;
+  std::uint8_t ends_in = nothing; ///< Flags of part_end.
 };
 
-/// An action as it ran, or a part of one, and the rank that ran it.
+/// An action that has run, or a part of one, and the rank that ran it.
 struct ranked_action {
   int rank;
   measured_action what;
 };
 
-/// What ranks have run since somebody asked last.
+/// The actions that ranks have run since the last request.
 struct recent_actions {
-  std::vector<ranked_action> ran; ///< In the order in which it was told.
-  nanoseconds dropped_to = 0;     ///< The last end of what was too much to keep; or 0.
+  std::vector<ranked_action> ran; ///< In the order of reports.
+  nanoseconds dropped_to = 0;     ///< Latest end of a dropped action; or 0.
 };
 
-/// What every rank ran, in its order.
+/// The actions of every rank, in the rank's order.
 using record = std::vector<std::vector<measured_action>>;
 
-/// How tokens fell to the experts of each layer: step by step, or in a long run over so
-/// many steps that there are no more than most_entries.
+/// The numbers of tokens for the experts of each layer, one entry per step. In a long
+/// run an entry covers several steps, so that there are no more than most_entries.
 struct expert_loads {
   struct step {
-    std::vector<std::int64_t> rows; ///< Of each expert, over all replicas.
-    std::int64_t dropped = 0;       ///< Choices that found their expert full.
+    std::vector<std::int64_t> rows; ///< Rows of each expert, over all replicas.
+    std::int64_t dropped = 0;       ///< Choices whose expert was full.
 
     void add(const step& other);
   };
@@ -72,28 +76,30 @@ struct expert_loads {
   int every = 1;                               ///< Steps that an entry sums.
 };
 
-/// The actions of a record and when they ran.
+/// The actions of a record, with times.
 timeline timeline_of(const record& ran);
 
-/// What a run says of itself; arrays a rank or a stage, as results.json has them.
+/// The measures of a run. Arrays have one entry a rank or a stage, as in results.json.
 struct measures {
   nanoseconds makespan = 0;           ///< From the start of the run to the last end.
-  std::vector<nanoseconds> busy;      ///< A rank.
-  std::vector<nanoseconds> span_idle; ///< A rank, between its first start and last end.
+  std::vector<nanoseconds> busy;      ///< Per rank.
+  std::vector<nanoseconds> span_idle; ///< Per rank: from first start to last end.
   std::vector<int>
-    peak_activations; ///< A rank: from the start of F to the end of B or W.
-  std::vector<int> weight_versions;   ///< A stage: most alive at once, over replicas.
-  std::vector<int> max_staleness;     ///< A stage.
-  std::vector<double> mean_staleness; ///< A stage: over gradients.
+    /// Per rank: from the start of F to the end of B or W.
+    peak_activations;
+  /// Per stage: most alive at once, over replicas.
+  std::vector<int> weight_versions;
+  std::vector<int> max_staleness;     ///< Per stage.
+  std::vector<double> mean_staleness; ///< Per stage: mean over gradients.
 
-  std::vector<nanoseconds> idle() const; ///< A rank: makespan - busy.
+  std::vector<nanoseconds> idle() const; ///< Per rank: makespan - busy.
   double bubble() const;                 ///< Mean of idle / makespan.
   double bubble_ideal() const;           ///< Mean of idle / busy.
 };
 
-/// The sums of one rank, added up sample by sample, in their order.
+/// The sums of one rank over measured actions, added in the rank's order.
 struct rank_sums {
-  /// What a rank knows of a stage it hosts.
+  /// The sums of one stage that the rank hosts.
   struct stage_sums {
     int stage;
     int versions = 1;
@@ -105,14 +111,14 @@ struct rank_sums {
   void add(const measured_action& s);
 
   nanoseconds busy = 0;
-  nanoseconds first_start = -1; ///< -1: nothing ran.
+  nanoseconds first_start = -1; ///< -1: nothing has run.
   nanoseconds last_end = 0;
-  int held = 0;      ///< By held_activations, not by add().
-  int peak_held = 0; ///< Likewise.
+  int held = 0;      ///< Set by held_activations, not by add().
+  int peak_held = 0; ///< Set by held_activations.
   std::vector<stage_sums> stages;
 };
 
-/// The measures of a run from the sums of its ranks.
+/// The measures of a run, from the sums of all ranks.
 measures measures_of(const std::vector<rank_sums>& ranks, int stages);
 
 } // namespace troupe

@@ -11,11 +11,14 @@
 #include <string>
 #include <string_view>
 
+// The ways in which data replicas keep one model: the catalog of exchanges, and the
+// options that name one.
+
 namespace troupe {
 
-/// What data replicas share out between them instead of each holding all of it: each
-/// level also shares out what those before it do (Rajbhandari et al., "ZeRO: Memory
-/// Optimizations Toward Training Trillion Parameter Models", 2020, section 5).
+/// The arrays that data replicas share out, so that each holds only a share. Each level
+/// includes the levels before it (Rajbhandari et al., "ZeRO: Memory Optimizations
+/// Toward Training Trillion Parameter Models", 2020, section 5).
 enum class shared_out : std::uint8_t {
   nothing,
   optimizer_state, ///< ZeRO 1
@@ -23,18 +26,20 @@ enum class shared_out : std::uint8_t {
   parameters,      ///< ZeRO 3
 };
 
-/// What a collective of an exchange is for: to sum gradients, or to gather parameters.
+/// The purpose of a collective in an exchange: summing gradients, or gathering
+/// parameters.
 enum class exchange_step : std::uint8_t { sum, gather };
 
-/// Whose gradients an update is of, and who makes it.
+/// The gradients that an update uses, and the actor that makes the update.
 enum class update_by : std::uint8_t {
-  all,     ///< All data replicas' gradients, summed: versions stay equal.
-  servers, ///< One replica's: parameter servers apply them as they come.
-  itself,  ///< One replica's: it applies them in memory that all write without locks.
+  all,     ///< Gradients of all data replicas, summed: versions stay equal.
+  servers, ///< Gradients of one replica: parameter servers apply each on arrival.
+  itself,  ///< Of one replica, which updates memory that all write without locks.
 };
 
-/// How data replicas keep one model: by which collectives they sum their gradients and
-/// what each of them holds, or who applies them one by one.
+/// The way in which data replicas keep one model: collectives that sum gradients, or
+/// actors that apply gradients one by one. It also says which arrays each replica
+/// holds.
 struct replica_exchange {
   std::string name;
   std::string_view idea;
@@ -43,11 +48,11 @@ struct replica_exchange {
   /// all_reduce, or a reduce_scatter.
   collective_order sum = {};
   /// The collective that gathers the parameters that each replica has updated. Absent
-  /// if each replica updates them all.
+  /// if each replica updates all parameters.
   std::optional<collective_order> gather = {};
   update_by updates = update_by::all;
-  /// How many updates a replica may be ahead of the slowest when servers answer it;
-  /// absent: any number.
+  /// The number of updates that a replica may be ahead of the slowest one when servers
+  /// answer the replica. Absent: any number.
   std::optional<int> staleness = {};
 
   const collective_order& order_of(exchange_step step) const {
@@ -55,17 +60,17 @@ struct replica_exchange {
   }
 };
 
-/// Every exchange there is.
+/// Every exchange that exists.
 std::span<const replica_exchange> exchange_catalog();
 
-/// The exchange that a text names, as "ring" or "server:staleness=2". On error says
-/// what was wrong and what is allowed.
+/// Parses the name of an exchange, as "ring" or "server:staleness=2". The error says
+/// which part is wrong and which values are allowed.
 tl::expected<replica_exchange, std::string> parse_exchange(const std::string& text);
 
-/// The same; absent if there is none.
+/// The same as parse_exchange(); absent if the exchange does not exist.
 std::optional<replica_exchange> find_exchange(const std::string& text);
 
-/// "naive, tree, ring, ..."
+/// The names of all exchanges: "naive, tree, ring, ..."
 std::string exchange_names();
 
 } // namespace troupe

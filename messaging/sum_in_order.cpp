@@ -28,7 +28,8 @@ sum one_by_one(std::span<const float* const> arrays, std::int64_t values) {
   return result;
 }
 
-/// The largest power of two of the first ones, plus the rest; each the same way.
+/// The sum of the first arrays plus the sum of the rest, each computed in the same way.
+/// The first ones are the largest power of two below the number of arrays.
 sum by_tree(std::span<const float* const> arrays, std::int64_t values) {
   if (arrays.size() == 1)
     return copy_of(arrays[0], values);
@@ -38,7 +39,7 @@ sum by_tree(std::span<const float* const> arrays, std::int64_t values) {
   return result;
 }
 
-/// Chunk c begins with the rank after c, and goes once around.
+/// The sum of chunk c begins with the rank after c, and continues once around the ring.
 sum around_ring(std::span<const float* const> arrays, const chunks& where) {
   sum result(static_cast<std::size_t>(where.values()));
   const auto ranks = arrays.size();
@@ -53,7 +54,8 @@ sum around_ring(std::span<const float* const> arrays, const chunks& where) {
   return result;
 }
 
-/// The even ones plus the odd ones; each the same way.
+/// The sum of the even arrays plus the sum of the odd ones; each computed in the same
+/// way.
 sum evens_and_odds(const std::vector<sum>& arrays, std::size_t first,
                    std::size_t stride) {
   if (stride == arrays.size())
@@ -63,7 +65,7 @@ sum evens_and_odds(const std::vector<sum>& arrays, std::size_t first,
   return result;
 }
 
-/// As many pairs first as leave a power of two.
+/// First adds as many pairs as leave a power of two.
 sum by_halving(std::span<const float* const> arrays, std::int64_t values) {
   const auto pairs = arrays.size() - std::bit_floor(arrays.size());
   std::vector<sum> folded;
@@ -86,7 +88,8 @@ std::vector<float> sum_in_order(std::string_view algorithm,
     return by_tree(arrays, where.values());
   if (algorithm == "ring")
     return around_ring(arrays, where);
-  if (algorithm == "halving" || algorithm == "doubling") // who meets whom is the same
+  // the pairs of ranks are the same
+  if (algorithm == "halving" || algorithm == "doubling")
     return by_halving(arrays, where.values());
   throw std::logic_error("nothing sums in the order of " + std::string{algorithm});
 }

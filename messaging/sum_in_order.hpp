@@ -10,12 +10,12 @@
 namespace troupe {
 
 /// Sums arrays as an all_reduce of this name does ("naive", "tree", "ring", "halving",
-/// "doubling"),
-/// to the bit, in a plain loop that knows no messages: the specification of the orders.
-/// A reduce sums as tree, counted from its root; a reduce_scatter as all_reduce.
-/// \param where the ring's chunks: each has an order of its own. What else sums ignores
-/// how the array is cut.
-/// \throws std::logic_error if nothing sums by this name
+/// "doubling"), to the bit. The plain loop without messages is the specification of the
+/// orders. A reduce sums as a tree does, counted from the root; a reduce_scatter sums
+/// as all_reduce.
+/// \param where the ring's chunks: each chunk is summed in a different order. Other
+/// algorithms ignore the chunks.
+/// \throws std::logic_error if no algorithm has this name
 std::vector<float> sum_in_order(std::string_view algorithm,
                                 std::span<const float* const> arrays,
                                 const chunks& where);

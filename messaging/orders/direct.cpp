@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One message, from the root to the rank after it: what every other order is made of.
+// Sends one message from the root to the next rank: the building block of all other
+// orders.
 //
 //   round 0   0 --array--> 1        2        3
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Recursive halving and doubling: ranks meet in pairs, at half the distance each round,
-// and each goes on with half of what it had; all_gather is the same backwards. As few
-// bytes as a ring in as few rounds as a tree.
+// Recursive halving and doubling. Ranks exchange in pairs, at half the distance each
+// round, and each rank continues with half of the chunks; all_gather is the same
+// backwards. The order sends as few bytes as a ring, in as few rounds as a tree.
 // Rabenseifner, "Optimization of collective reduction operations", 2004; Thakur,
 // Rabenseifner and Gropp, 2005.
 //
@@ -11,10 +11,11 @@
 //   round 1, distance 1         a    b    c    d        0 <-> 1, 2 <-> 3
 //
 // With whole arrays in place of halves every rank has the sum after the first half of
-// the rounds: more bytes, for arrays whose latency is what they cost.
+// the rounds. That order sends more bytes, and suits arrays whose cost is the latency.
 //
-// Where ranks are no power of two, the first ones meet in pairs before: an odd one
-// folds into its neighbour, which acts for both, and gets its part in the end.
+// Where the number of ranks is no power of two, the first ranks form pairs before. The
+// odd rank of a pair folds into the even one, which acts for both. The odd rank
+// receives a part of the result at the end.
 //
 //   5 ranks   0 and 1 act as one: (0 1) 2 3 4
 
@@ -27,7 +28,7 @@ namespace troupe {
 
 namespace {
 
-/// The ranks that act: a power of two of them.
+/// The ranks that act: a power of two.
 struct acting_ranks {
   explicit acting_ranks(int ranks)
     : count(static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks)))),
@@ -35,24 +36,25 @@ struct acting_ranks {
     // nop
   }
 
-  /// Rounds of pairs.
+  /// The number of rounds in which pairs exchange.
   int levels() const { return std::bit_width(static_cast<unsigned>(count)) - 1; }
 
-  /// Rounds in which ranks fold in, or out.
+  /// The number of rounds in which ranks fold in, or fold out: 0 or 1.
   int folds() const { return folded > 0 ? 1 : 0; }
 
   bool acts(int rank) const { return rank >= 2 * folded || rank % 2 == 0; }
   bool acts_for_two(int rank) const { return rank < 2 * folded && rank % 2 == 0; }
   int place(int rank) const { return rank < 2 * folded ? rank / 2 : rank - folded; }
 
-  /// Also the first of the chunks it cares for, where each rank has one.
+  /// The rank with this index among the acting ones. Where each rank has one chunk,
+  /// also the first of the rank's chunks.
   int rank(int place) const { return place < folded ? 2 * place : place + folded; }
 
   int count;
   int folded; ///< Ranks that do not act.
 };
 
-/// How many chunks there are: one for each that acts, or one a rank.
+/// The number of chunks: one for each acting rank, or one for each rank.
 enum class cut : std::uint8_t { by_acting, by_ranks };
 
 chunk_range chunks_of(const acting_ranks& all, cut how, int first, int count) {
@@ -61,14 +63,16 @@ chunk_range chunks_of(const acting_ranks& all, cut how, int first, int count) {
   return {all.rank(first), all.rank(first + count) - all.rank(first)};
 }
 
-/// Meets the one at a distance: sends it its block of as many, or one's own.
+/// Exchanges blocks with the acting rank at a distance; a block has the chunks of
+/// `distance` acting ranks. In a sum the rank sends the partner's block, otherwise the
+/// rank's own.
 collective_step meet(int rank, int ranks, int round, int distance, cut how,
                      reception use) {
   const acting_ranks all{ranks};
   if (!all.acts(rank))
     return {.round = round};
   const int place = all.place(rank);
-  const int mine = place / distance * distance; // the first of the block
+  const int mine = place / distance * distance; // the first index of the block
   const auto own = chunks_of(all, how, mine, distance);
   const auto other = chunks_of(all, how, mine ^ distance, distance);
   const bool sums = use == reception::add;
@@ -90,7 +94,7 @@ collective_step grow(int rank, int ranks, int round, int level, cut how) {
   return meet(rank, ranks, round, 1 << level, how, reception::copy);
 }
 
-/// An odd rank hands chunks to the one that acts for it.
+/// A rank that does not act sends chunks to the rank that acts for it.
 collective_step fold_in(int rank, int ranks, chunk_range what, reception use) {
   const acting_ranks all{ranks};
   if (!all.acts(rank))
@@ -100,7 +104,7 @@ collective_step fold_in(int rank, int ranks, chunk_range what, reception use) {
   return {};
 }
 
-/// The one that acts for another hands it chunks.
+/// A rank that acts for another sends chunks back to that rank.
 collective_step fold_out(int rank, int ranks, int round, chunk_range what) {
   const acting_ranks all{ranks};
   if (all.acts_for_two(rank))
@@ -110,7 +114,7 @@ collective_step fold_out(int rank, int ranks, int round, chunk_range what) {
   return {.round = round};
 }
 
-/// Of the two that fold, the chunk of the one that does not act.
+/// The chunk of the rank that does not act, in a folded pair.
 chunk_range folded_chunk(int rank) {
   return {rank / 2 * 2 + 1, 1};
 }
@@ -133,7 +137,8 @@ int steps_of_both(int ranks) {
   return 2 * all.levels() + 2 * all.folds();
 }
 
-/// The rounds of pairs, one way: blocks grow, or shrink, by the power of two.
+/// The cost of the rounds in which pairs exchange, one way: block sizes are the powers
+/// of two.
 collective_cost cost_of_levels(const acting_ranks& all, cut how, double n) {
   const int chunks = how == cut::by_ranks ? all.rank(all.count) : all.count;
   collective_cost result{.rounds = static_cast<double>(all.levels()),
@@ -147,7 +152,7 @@ collective_cost cost_of_levels(const acting_ranks& all, cut how, double n) {
   return result;
 }
 
-/// A round in which ranks fold in, or out.
+/// Adds the cost of a round in which ranks fold in, or fold out.
 void add_fold(collective_cost& cost, const acting_ranks& all, double bytes) {
   if (all.folded == 0)
     return;
@@ -158,7 +163,7 @@ void add_fold(collective_cost& cost, const acting_ranks& all, double bytes) {
   cost.serial_bytes += bytes;
 }
 
-/// What ranks add that fold in, and then what those that act do.
+/// The bytes that ranks add when others fold in, and then in the rounds of pairs.
 double summed(const acting_ranks& all, double bytes, double of_levels) {
   return (all.folded > 0 ? bytes : 0) + of_levels;
 }
@@ -187,8 +192,8 @@ collective_cost cost_of_both(int ranks, double n) {
   cost.bytes *= 2;
   cost.summed_bytes = summed(all, n, cost.serial_bytes);
   cost.serial_bytes *= 2;
-  // Pairs that nobody folds into are ahead in the last rounds of halving: their blocks
-  // of n/8, n/16, ... may come before the one of n/2 from a pair that was late.
+  // Pairs without a folded rank are ahead in the last rounds of halving. Such blocks of
+  // n/8, n/16, ... may arrive before the block of n/2 from a pair that was late.
   if (all.folded > 0)
     cost.ahead_bytes = std::max(all.count / 4 - 1, 0) * n / all.count;
   add_fold(cost, all, n);

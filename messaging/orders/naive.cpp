@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every rank sends its whole array to every other, and adds all in the order of ranks.
-// What the better algorithms are measured against.
+// Every rank sends a whole array to every other rank, and adds all arrays in the order
+// of ranks. The better algorithms are measured against this one.
 //
 //   round 0   0 --> 1 --> 2 --> 3 --> 0      to the rank after
 //   round 1   0 --> 2, 1 --> 3, 2 --> 0, 3 --> 1
 //   round 2   0 --> 3, 1 --> 0, 2 --> 1, 3 --> 2
 //   then      every rank: ((x0 + x1) + x2) + x3
 //
-// Arrays arrive in another order than they are added in, so all are held until the last
-// is there. A rank's own is among them, as a message to itself.
+// Arrays arrive in another order than the order of the sum, so a rank holds all arrays
+// until the last one has arrived. The rank's own array is one of these, as a message to
+// the rank itself.
 //
-// reduce_scatter does the same with chunk s in place of the array for each rank s, and
-// all_gather sends back what came of it: each rank is the server of a chunk.
+// reduce_scatter does the same with chunk s in place of the array for each rank s. The
+// all_gather sends the results back: each rank is the server of a chunk.
 
 #include "messaging/collective_catalog.hpp"
 
@@ -23,7 +24,7 @@ constexpr chunk_range whole{0, 1};
 
 collective_step naive_step(int rank, int ranks, int index) {
   if (index < ranks) {
-    const int distance = index; // 0: to itself
+    const int distance = index; // 0: to the rank itself
     return {.round = distance > 0 ? distance - 1 : 0,
             .to = (rank + distance) % ranks,
             .sent = whole,
@@ -53,7 +54,8 @@ collective_cost to_all_others(int ranks, double n) {
           others * n / ranks};
 }
 
-/// Everyone's chunk is added to the first, when all are there.
+/// The cost with sums: a rank adds all other chunks to the first one, after the last
+/// arrival.
 collective_cost of_sums(int ranks, double n) {
   auto result = to_all_others(ranks, n);
   result.summed_bytes = result.serial_bytes;

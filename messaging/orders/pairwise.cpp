@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Each rank exchanges chunks with each other one, at growing distances, so that no two
+// Each rank exchanges chunks with each other rank, at growing distances. No two ranks
 // ever send to the same rank in one round (Thakur, Rabenseifner and Gropp, 2005).
 //
 //   itself    chunk 0 of rank 0 ...
@@ -7,9 +7,9 @@
 //   round 1   0 --chunk 2--> 2, 1 --chunk 3--> 3, 2 --chunk 0--> 0, 3 --chunk 1--> 1
 //   round 2   0 --chunk 3--> 3, 1 --chunk 0--> 0, ...
 //
-// What rank r receives from rank s is chunk s of r's second array. Both may have chunks
-// of any sizes, as long as sender and receiver agree: tokens for experts take two such
-// exchanges, the first of one count a pair, the second of as many tokens.
+// Rank r receives from rank s the chunk s of r's second array. Both arrays may have
+// chunks of any sizes, as long as sender and receiver agree. Tokens for experts take
+// two such exchanges: the first of one count a pair, the second of as many tokens.
 
 #include "messaging/collective_catalog.hpp"
 

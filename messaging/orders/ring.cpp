@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Chunks go around a ring of ranks: once to be summed, once to be handed out. Each rank
-// sends no more bytes than any all_reduce must, one chunk a round.
-// Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of
-// workstations", 2009.
+// Chunks travel around a ring of ranks: once for the sums, once for the distribution.
+// Each rank sends no more bytes than any all_reduce must, one chunk a round. Patarasuk
+// and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations",
+// 2009.
 //
-//   reduce_scatter, 4 ranks: what each sends to the next, the sums of chunks a b c d
+//   reduce_scatter, 4 ranks: each sends the next one sums of chunks a b c d
 //   round 0   0: d0        1: a1        2: b2        3: c3
 //   round 1   0: c30       1: d01       2: a12       3: b23
 //   round 2   0: b230      1: c301      2: d012      3: a123
 //   then      0: a1230     1: b2301     2: c3012     3: d0123
 //
-//   all_gather goes on the same way: each sends first its own chunk, then what came.
+//   all_gather continues: each sends first its own chunk, then received ones
 
 #include "messaging/collective_catalog.hpp"
 
@@ -22,7 +22,8 @@ int modulo(int x, int ranks) {
   return (x % ranks + ranks) % ranks;
 }
 
-/// Sends a chunk to the next rank, and receives the one before it from the previous.
+/// Sends a chunk to the next rank, and receives the preceding chunk from the previous
+/// rank.
 collective_step around(int rank, int ranks, int round, int chunk, reception use) {
   return {.round = round,
           .to = modulo(rank + 1, ranks),
@@ -50,7 +51,8 @@ collective_cost once_around(int ranks, double n) {
   return around(ranks, n, 1);
 }
 
-/// Times around, in the first of which each rank adds a chunk a round.
+/// The cost of `times` rounds of the ring. In the first one each rank adds a chunk per
+/// step.
 collective_cost with_sums(int ranks, double n, int times) {
   auto result = around(ranks, n, times);
   result.summed_bytes = (ranks - 1) * n / ranks;

@@ -7,8 +7,8 @@
 //   round 1   0 <- 2, 4 <- 6        round 1   0 -> 2, 4 -> 6
 //   round 2   0 <- 4                round 2   0 -> 1, 2 -> 3, ...
 //
-// A rank and those below it are neighbours, so gather and scatter move ranges of
-// chunks: the subtree of rank r at distance d holds chunks [r, r + d).
+// The ranks of a subtree are neighbours, so gather and scatter send ranges of chunks.
+// The subtree of rank r at distance d, with r itself, holds chunks [r, r + d).
 
 #include "messaging/collective_catalog.hpp"
 
@@ -25,12 +25,12 @@ int rounds(int ranks) {
 
 constexpr chunk_range whole{0, 1};
 
-/// The chunks at and below a rank that is joined at this distance.
+/// The chunks of a rank and of all ranks below, if the rank is joined at this distance.
 chunk_range below(int rank, int distance, int ranks) {
   return {rank, std::min(distance, ranks - rank)};
 }
 
-/// The round in which ranks at a distance of 2^level meet, on the way to the root.
+/// The step to the root in the round of ranks at a distance of 2^level.
 collective_step upward(int rank, int ranks, int level, bool sums) {
   const int distance = 1 << level;
   const auto range = [&](int child) {
@@ -47,7 +47,7 @@ collective_step upward(int rank, int ranks, int level, bool sums) {
   return {.round = level};
 }
 
-/// The same the other way round.
+/// The same step in the other direction.
 collective_step downward(int rank, int ranks, int index, bool all) {
   const auto up = upward(rank, ranks, rounds(ranks) - 1 - index, all);
   return {.round = index,
@@ -58,13 +58,14 @@ collective_step downward(int rank, int ranks, int index, bool all) {
           .use = reception::copy};
 }
 
-/// A whole array each time.
+/// The cost of trees in which each message is a whole array.
 collective_cost cost_of_arrays(int ranks, double n, int times) {
   const double levels = times * rounds(ranks), messages = times * (ranks - 1);
   return {levels, messages, messages * n, ranks > 1 ? n : 0, levels * n};
 }
 
-/// Ranges of chunks: of all that meet in a round, the first is as long as any.
+/// The cost of trees with ranges of chunks. In each round the first range is as long as
+/// any.
 collective_cost cost_of_ranges(int ranks, double n) {
   collective_cost result{.rounds = static_cast<double>(rounds(ranks)),
                          .messages = static_cast<double>(ranks - 1)};
@@ -82,7 +83,7 @@ collective_cost once(int ranks, double n) {
   return cost_of_arrays(ranks, n, 1);
 }
 
-/// Times a tree, up the first of which the root adds an array a round.
+/// The cost of `times` trees. Up the first one the root adds an array a round.
 collective_cost with_sums(int ranks, double n, int times) {
   auto result = cost_of_arrays(ranks, n, times);
   result.summed_bytes = rounds(ranks) * n;
