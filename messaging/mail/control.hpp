@@ -10,117 +10,128 @@
 
 namespace troupe::mail {
 
-// What passes between the coordinator and everybody else.
+// Messages between the coordinator and all other actors: holding and stopping a run,
+// snapshots, checkpoints, and reports about stalls.
 
-/// Scheduler: its rank has done all it had to do.
+/// Scheduler to coordinator: the rank has run all of its actions.
 struct finished {
   int rank;
 };
 
-/// Coordinator to schedulers: grant nothing more, and answer `held` when nothing runs.
+/// Coordinator to schedulers: grant no more actions, and answer `held` when nothing
+/// runs.
 struct hold {
-  int round = 0; ///< Counts the times that a run is held, from 1.
+  int round = 0; ///< Counts the holds of a run, from 1.
 };
 
 struct held {
   int rank;
-  int round = 0; ///< Of the `hold` that this answers.
+  int round = 0; ///< Of the `hold` that this message answers.
 };
 
-/// Coordinator to schedulers: go on; so many batches have been evaluated.
+/// Coordinator to schedulers: resume after a hold; so many batches have been evaluated.
 struct proceed {
   int evaluated;
 };
 
-/// Scheduler: its rank has come to the next checkpoint, and waits for `go_on`.
+/// Scheduler to coordinator: the rank has reached the next checkpoint, and waits for
+/// `resume_from_checkpoint`.
 struct at_checkpoint {
   int rank;
   int batches; ///< Of the run.
 };
 
-/// Coordinator to schedulers: what the checkpoint needs has been copied.
+/// Coordinator to schedulers: resume; all stages have copied their part of the
+/// checkpoint.
 struct go_on {};
 
-/// Coordinator to schedulers: begin no further update, and answer `begun`. A local rule
-/// lets no further microbatch in.
+/// Coordinator to schedulers: start no more updates, and answer `started`. A local rule
+/// admits no more microbatches.
 struct stop {};
 
-/// Scheduler: updates that have begun, of its stage with most; under a local rule the
-/// first stage's microbatches.
+/// Scheduler to coordinator: the number of updates that the rank's most advanced stage
+/// has started. Under a local rule: the microbatches that the first stage has admitted.
 struct begun {
   int rank;
   int count;
 };
 
-/// Coordinator to schedulers: end after so many of them.
+/// Coordinator to schedulers: end after so many updates, or microbatches.
 struct stop_after {
   int count;
 };
 
-/// Stage: copies of its parameters after so many batches.
+/// Stage to coordinator: copies of the stage's parameters after so many batches.
 struct snapshot {
   int batches;
   position where;
   std::vector<buffer> parameters;
 };
 
-/// Coordinator to stages: hand over what you have, while all ranks rest.
+/// Coordinator to stages: send all parameters and gradients, while all ranks rest.
 struct collect {};
 
-/// Stage: its newest parameters, and the gradients it summed last.
+/// Stage to coordinator: the newest parameters, and the gradients that were summed
+/// last.
 struct collected {
   position where;
-  std::int64_t updates; ///< That made the parameters.
-  std::int64_t samples; ///< That those cover.
+  std::int64_t updates; ///< Updates that made the parameters.
+  std::int64_t samples; ///< Samples that the updates cover.
   std::vector<buffer> parameters;
   std::vector<buffer> gradients;
 };
 
-/// Coordinator to stages: copy what a run needs of you to go on, while all ranks rest.
+/// Coordinator to stages: copy the state that a resumed run needs, while all ranks
+/// rest.
 struct save {
   int batches;           ///< Of the run.
-  bool hand_over = true; ///< What you save of a checkpoint, as `saved`.
-  bool keep = false;     ///< All that you have, until you are told the next but one.
+  bool hand_over = true; ///< Send the stage's part of a checkpoint, as `saved`.
+  /// Keep a copy of the stage's whole state, until the next but one of such requests.
+  bool keep = false;
 };
 
-/// Stage: it has copied that. The copies follow.
+/// Stage to coordinator: the state has been copied. The copies follow.
 struct copied {
   int batches;
   position where;
 };
 
-/// Stage: of each version that is still read, and of each moment of its optimizer
-/// shard, one buffer with what the stage saves of it, piece behind piece
-/// (saved_piece.hpp). Copies that another stage saves are not among them.
+/// Stage to coordinator: the stage's part of a checkpoint. Each version that is still
+/// read is one buffer, and so is each moment of the optimizer shard. A buffer holds the
+/// pieces that the stage saves, one after another (saved_piece.hpp). Copies that
+/// another stage saves are left out.
 struct saved {
   int batches = 0;
   position where;
-  std::int64_t updates = 0; ///< That the optimizer shard has made.
+  std::int64_t updates = 0; ///< Updates that the optimizer shard has made.
   std::vector<int> ages;    ///< Of each version: 0 is the newest, 1 the last but one.
   std::vector<buffer> versions;
   std::vector<buffer> moments;
 };
 
-/// Coordinator to a stage: hand over what you have kept.
+/// Coordinator to a stage: send the state that was kept after so many batches.
 struct recall {
   int batches; ///< Of the run.
   position where;
 };
 
-/// Stage: that, with what other replicas have as well. Nothing: it has not kept it.
+/// Stage to coordinator: the kept state, including arrays that other replicas have,
+/// too. No versions and moments: the stage has kept no such state.
 struct recalled {
   saved copies;
 };
 
-/// Coordinator to everybody: what are you waiting for?
+/// Coordinator to all actors: report the input that you wait for.
 struct explain {};
 
-/// The answer. Empty `what`: nothing.
+/// The answer to a request for explanation. An empty second text: the actor waits for
+/// nothing.
 struct waiting_for {
   std::string who;
   std::string what;
-  std::string on; ///< Another actor's name, if there is one to blame.
-  /// A sentence on what of the user's own has to go on first; empty: nothing has.
+  std::string on; ///< Another actor's name, if one causes the wait.
+  /// A sentence about the user's code that has to proceed first; empty if the user's
+  /// code does not block the actor.
   std::string own = {};
 };
 

@@ -8,30 +8,33 @@
 #include <cstdint>
 #include <optional>
 
+// Messages between a stage and the experts of the stage's layers.
+
 namespace troupe::mail {
 
-/// What an expert computes an action with; the stage that it stands with lends it.
+/// The arrays with which an expert computes an action. Lent by the stage on the
+/// expert's rank for the time of the action.
 struct expert_loan {
   weight_place<float> parameters;
   buffer gradients; ///< Of backwards and weight gradients.
   int version;
-  bool begins_sum; ///< Its gradients are the first of an update.
+  bool begins_sum; ///< The gradients are the first of an update.
 };
 
-/// Stage to expert: rows that its gate chose for the expert. A backward's are
-/// gradients; a weight gradient only says how many there were.
+/// Stage to expert: rows that the stage's gate chose for the expert. A backward sends
+/// gradients. A weight gradient sends only the number of rows.
 struct rows_to_expert {
-  action what; ///< That waits for them: F, R, B, I or W.
-  int source;  ///< The data replica among those that share the experts out.
+  action what; ///< The stage's action that waits for the rows: F, R, B, I or W.
+  int source;  ///< Index of the data replica, among all that share experts out.
   std::int64_t rows;
-  buffer payload;                  ///< Empty if there are none.
+  buffer payload;                  ///< Empty if there are no rows.
   std::optional<expert_loan> loan; ///< From the stage on the expert's own rank.
 };
 
-/// Expert to stage: its outputs, or the gradients of its inputs, in the rows' order;
-/// nothing of a weight gradient.
+/// Expert to stage: outputs, or gradients of inputs, in the order of the rows. The
+/// answer to a weight gradient has no payload.
 struct rows_from_expert {
-  int expert; ///< Among those of the stage.
+  int expert; ///< Index among the stage's experts.
   buffer payload;
 };
 

@@ -13,32 +13,36 @@
 #include <variant>
 #include <vector>
 
+// Messages of performers for a meeting, with the kind of the meeting and the receiver.
+
 namespace troupe {
 
-/// What performers meet others for (actors/meetings).
+/// The kinds of meetings (actors/meetings).
 enum class meeting_kind : std::uint8_t {
-  shards,     ///< Tensor shards of a stage sum, gather or scatter.
-  layers,     ///< Data replicas gather a layer's parameters, or sum its gradients.
-  experts,    ///< Experts of a layer take rows, and answer.
-  directions, ///< Directions give their gradients to one update, and get its version.
-  sums,       ///< Data replicas sum the gradients of an update.
-  gathers,    ///< Data replicas gather the version that each made a share of.
-  tie,        ///< Both ends of a tied matrix add their gradients.
-  norm,       ///< The norm of gradients is found.
-  servers,    ///< Parameter servers update, and answer.
-  own,        ///< Data replicas exchange gradients in a way of the user's own.
+  shards,  ///< Tensor shards of a stage sum, gather or scatter.
+  layers,  ///< Data replicas gather a layer's parameters, or sum its gradients.
+  experts, ///< Experts of a layer receive rows, and answer.
+  /// All directions give gradients to one update, and get the new version.
+  directions,
+  sums,    ///< Data replicas sum the gradients of an update.
+  gathers, ///< Data replicas gather the version of which each made a share.
+  tie,     ///< Both ends of a tied matrix add each other's gradients.
+  norm,    ///< Optimizer shards compute the norm of gradients.
+  servers, ///< Parameter servers update, and answer.
+  own,     ///< Data replicas exchange gradients by the user's own code.
 };
 
 inline constexpr int meeting_kinds = 10;
 
 namespace mail {
 
-/// Whoever does a performer's sums to that performer: one of a meeting's is over.
+/// Device to performer: a sum that was requested by one of the performer's meetings has
+/// ended.
 struct sum_over {
-  int number; ///< As the meeting asked for it.
+  int number; ///< Number that the meeting gave with the request.
   std::exception_ptr failure = {};
 
-  /// The number. \throws the failure
+  /// The number of the sum. \throws the failure, if there is one
   int over() const {
     if (failure)
       std::rethrow_exception(failure);
@@ -46,7 +50,7 @@ struct sum_over {
   }
 };
 
-/// What performers write each other for a meeting.
+/// A message of one performer to another for a meeting.
 struct letter {
   using content =
     std::variant<collective_message, rows_to_expert, rows_from_expert, bucket_ready,
@@ -56,8 +60,8 @@ struct letter {
   performer to;
   meeting_kind about;
   content what;
-  /// What its bytes are counted as on the way to another rank; absent: it carries no
-  /// tensor, or stays on its rank, and takes no time.
+  /// The traffic class of the message's bytes on the way to another rank. Absent: the
+  /// message carries no tensor, or stays on one rank, and takes no time.
   std::optional<traffic> kind = {};
   std::int64_t bytes = 0;
 };

@@ -12,14 +12,14 @@
 
 namespace troupe::mail {
 
-// What the process that leads a run and the nodes that play it say to each other,
-// besides the mail of their actors. Nodes of a run are counted from 1; 0 leads.
+// Messages between the process that leads a run and the nodes that each run a part,
+// besides the messages of actors. Nodes of a run are counted from 1; 0 is the leader.
 //
 //   lead   ask        prepare            connect            build        begin     ..
 //   end node     identity          prepared           connected       ready beat ..
 //   ended
 
-/// What a run keeps for its caller; these belong to the lead's command.
+/// The results that a run keeps for the caller. The leader's command sets the fields.
 struct kept_things {
   bool record = false;
   std::int64_t first = 0;
@@ -33,135 +33,138 @@ struct kept_things {
   bool steps = false;
 };
 
-/// Lead: which node are you?
+/// Leader: requests the node's identity.
 struct ask_identity {};
 
-/// Node: random bits that its process has for itself, whatever its address is.
+/// Node: random bits of the process, the same at every address of the node.
 struct identity {
   std::array<std::uint64_t, 2> bits{};
 };
 
-/// Lead: this is the run, and your part of it.
+/// Leader: the run, and the part that the receiver runs.
 struct prepare {
-  std::string version;                  ///< Of troupe.
-  std::array<std::uint64_t, 2> session; ///< Of this run; nobody else knows it.
+  std::string version; ///< Of troupe.
+  /// Secret of this run, known to no other process.
+  std::array<std::uint64_t, 2> session;
   std::uint32_t generation = 0;
   int node = 0;                   ///< The receiver's number.
   std::vector<std::string> nodes; ///< Addresses; the first is of node 1.
   std::vector<int> places;        ///< The node of each rank.
-  std::string options;            ///< As text.
+  std::string options;            ///< The run's options as text.
   kept_things keep;
-  // Where the run goes on: batches before it, older versions, moments, updates of
-  // layers.
+  // The point at which the run resumes: batches before that point, older versions,
+  // moments, and updates of the layers.
   int before = 0;
   int older = 0;
   int moments = 0;
   std::vector<std::int64_t> updates;
-  std::vector<int> layers;          ///< Whose values will come before `build`.
-  std::int64_t failure_timeout = 0; ///< nanoseconds
+  std::vector<int> layers;          ///< Layers whose values arrive before `build`.
+  std::int64_t failure_timeout = 0; ///< In nanoseconds.
 };
 
-/// A property of a process that decides the bits of a run, for people too.
+/// A property of a process that decides the bits of a run, as text for users, too.
 struct deciding_fact {
   std::string name;  ///< "data"
   std::string value; ///< "text, 1000 bytes, XXH3 78af5f94892f3950"
 };
 
-/// Node: it can play that.
+/// Node: the node can run that part.
 struct prepared {
-  std::string machine; ///< Since it was started: who shares it shares a clock.
-  // Of each rank that it plays, in their order; empty: it is on the CPU.
+  std::string machine; ///< Boot id: nodes with the same one share a clock.
+  // Of each rank of the node, in order; empty: the rank is on the CPU.
   std::vector<std::string> gpus;  ///< Names that no other GPU has.
-  std::vector<std::string> kinds; ///< What bits they make.
-  std::string ungrouped; ///< Why its GPUs cannot be in groups; empty: they can.
-  std::vector<deciding_fact> facts; ///< All nodes of a run need the same.
+  std::vector<std::string> kinds; ///< The kind of GPU, which decides the bits.
+  /// Why the node's GPUs cannot be in groups; empty: they can.
+  std::string ungrouped;
+  std::vector<deciding_fact> facts; ///< The same on all nodes of a run.
 };
 
-/// Node: it cannot, or not any more.
+/// Node: the node cannot run that part, or cannot any more.
 struct refused {
   std::string why;
-  bool leaves = false; ///< The node is told to end: another may play its part.
-  bool lasts = false;  ///< Options, files or versions have to change first.
+  bool leaves = false; ///< The node ends by request: another node may take over.
+  bool lasts = false;  ///< Until options, files or versions change.
 };
 
-/// Lead: join the nodes of higher numbers. GPUs of these groups exchange arrays
-/// themselves, by their place among all that the plan has.
+/// Leader: connect to the nodes of higher numbers. The GPUs of these groups exchange
+/// arrays themselves. A group's number is the index among all groups of the plan.
 struct connect {
   std::vector<int> groups;
 };
 
-/// Node: it is joined to all. Of those groups whose first member it plays, the ids.
+/// Node: connected to all nodes. The ids are of the groups whose first member is on
+/// this node.
 struct connected {
   std::vector<group_id> ids;
 };
 
-/// Lead: all values have been sent; make your part.
+/// Leader: all values have been sent; spawn the actors of your part.
 struct build {
-  std::vector<group_id> ids; ///< Of all those groups.
+  std::vector<group_id> ids; ///< Ids of all groups in `connect`.
 };
 
-/// Node: its actors are there, and know everybody.
+/// Node: all actors of the node exist, and have the handles of all other actors.
 struct ready {};
 
-/// Lead to node: its clock now. Node: the answer, with its own.
+/// Leader to node: the leader's clock now. Node: the answer, with the node's clock.
 struct clock_probe {
   nanoseconds lead;
   nanoseconds node;
 };
 
-/// Lead: the run begins.
+/// Leader: the run starts.
 struct begin_run {
   nanoseconds start; ///< On the node's steady clock.
 };
 
-/// Lead to node: the run's clock stands still; goes on.
+/// Leader to node: the run's clock stops; the run's clock resumes.
 struct pause_clock {};
 struct resume_clock {};
 
-/// Either: it is there. A node: how its devices are.
+/// Leader or node: the process is alive. A node also reports the state of the devices.
 struct beat {
   int verdict = 0;     ///< 0 fine, 1 slow, 2 stalled.
-  std::string at_work; ///< Lines about them.
+  std::string at_work; ///< Lines about the devices.
 };
 
-/// Node: another one does not answer it, or has closed the link.
+/// Node: another node does not answer, or has closed the link.
 struct lost_node {
   int node;
   std::string why;
 };
 
-/// Lead: the run is over.
+/// Leader: the run has ended.
 struct end_run {};
 
-/// Node, at the end: what its ranks held and sent.
+/// Node, at the end: the bytes that the node's ranks held and sent.
 struct node_report {
   struct rank_bytes {
     int rank;
     std::int64_t peak;
-    std::vector<std::int64_t> parts; ///< By memory_use.
+    std::vector<std::int64_t> parts; ///< Bytes by memory_use.
     std::int64_t reserved;
   };
   std::vector<rank_bytes> ranks;
-  std::vector<std::int64_t> moved; ///< By traffic.
+  std::vector<std::int64_t> moved; ///< Bytes by traffic.
   std::int64_t envelopes = 0;
   std::int64_t most_envelopes = 0;
   std::int64_t late_allocations = 0;
   std::int64_t sums = 0;
   std::int64_t sums_at_work = 0;
-  std::int64_t stale_frames = 0; ///< Of older generations, dropped.
+  std::int64_t stale_frames = 0; ///< Frames of older generations, dropped.
 };
 
-/// Anybody: what do you do?
+/// Any process: requests the state of a node.
 struct ask_status {};
 
-/// Node: that.
+/// Node: the answer to that request.
 struct node_status {
   std::string version;
   std::string doing; ///< "idle", or the run.
-  int waiting = 0;   ///< Runs in line.
+  int waiting = 0;   ///< Runs in the queue.
 };
 
-/// An actor of a node has failed, to the coordinator.
+/// To the coordinator: an actor of a node has failed.
 struct failed {
   std::string why;
 };

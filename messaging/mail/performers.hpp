@@ -5,19 +5,22 @@
 
 #include <cstdint>
 
+// The performers of a run: actors that compute on a device, by role and position.
+
 namespace troupe {
 
-/// What those who compute do. Each has a core that knows its work, and one conversation
-/// with the scheduler of its device (turns.hpp).
+/// The role of an actor that computes. Each role has a core for the work. All roles
+/// have one protocol with the scheduler of the device (turns.hpp).
 enum class role : std::uint8_t { stage, optimizer_shard, expert, parameter_server };
 
-/// One who computes: a stage; its optimizer shard, of which all directions of a
-/// schedule have one; an expert; a parameter server with a share of a stage's
-/// parameters.
+/// An actor that computes: a stage, an optimizer shard, an expert or a parameter
+/// server. All directions of a schedule share a stage's optimizer shard. A parameter
+/// server has a share of a stage's parameters.
 struct performer {
   role what;
-  position where; ///< The stage, the optimizer's or the server's, or the expert's host.
-  int expert = -1; ///< In the network's list; -1: not an expert.
+  /// Of the stage, the shard's stage, the server, or the expert's host.
+  position where;
+  int expert = -1; ///< Index in the network's list; -1: not an expert.
 
   bool operator==(const performer&) const = default;
 };

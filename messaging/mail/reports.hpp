@@ -11,30 +11,32 @@
 
 namespace troupe::mail {
 
-// What the recorder hears.
+// Messages to the recorder: measured actions, sums, losses, versions and expert loads.
 
-/// Scheduler: its rank's next measured actions, in order, if they are kept.
+/// Scheduler to recorder: the rank's next measured actions, in order, if the run keeps
+/// measured actions.
 struct samples {
   int rank;
   std::vector<measured_action> what;
 };
 
-/// Scheduler: its rank's sums so far.
+/// Scheduler to recorder: the rank's sums so far.
 struct sums {
   int rank;
   rank_sums what;
 };
 
-/// Last stage, at the update that covers a microbatch: the microbatch's loss.
+/// Last stage to recorder, at the update that covers a microbatch: the microbatch's
+/// loss.
 struct microbatch_loss {
   int microbatch;
   std::int64_t samples;
   loss_sum sum;
-  nanoseconds ended = 0; ///< Its forward there, on the run's clock.
+  nanoseconds ended = 0; ///< End of the forward on that stage, on the run's clock.
 };
 
-/// Stage, if versions are kept: copies of what an update made, and of the gradients
-/// that it was of.
+/// Stage to recorder, if the run keeps versions: copies of the parameters that an
+/// update made, and of the gradients that the update used.
 struct version_made {
   position where;
   int version;
@@ -42,12 +44,13 @@ struct version_made {
   std::vector<std::vector<float>> gradients;
 };
 
-/// Stage, likewise: how a microbatch's tokens fell to the experts of a layer.
+/// Stage to recorder, if the network has experts: the numbers of a microbatch's tokens
+/// for each expert of a layer.
 struct expert_load {
   int microbatch;
   std::size_t of_layer;
   std::vector<std::int64_t> rows; ///< Of each expert.
-  std::int64_t dropped;           ///< Choices that found their expert full.
+  std::int64_t dropped;           ///< Choices whose expert was full.
 };
 
 } // namespace troupe::mail

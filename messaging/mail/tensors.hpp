@@ -6,22 +6,27 @@
 #include <cstdint>
 #include <memory>
 
+// Tensor messages between stages: activations, gradients and labels, each a header and
+// a payload.
+
 namespace troupe {
 
 class launched_end;
 
-/// What every tensor message says of its payload.
+/// The header of every tensor message: identifies and describes the payload.
 struct tensor_header {
-  int step;             ///< The batch it belongs to.
+  int step;             ///< The batch of the microbatch.
   int microbatch;       ///< Counted over the run.
   int pipeline;         ///< Data replica times directions, plus direction.
-  int stage;            ///< That receives it.
-  std::int64_t samples; ///< In the microbatch.
-  std::int64_t values;  ///< Of 4 bytes a sample (of bf16 two make one); 0 where nothing
-                        ///< is computed.
-  int version;          ///< Of the weights that made it.
-  /// GPUs move the payload themselves (stage_edges.hpp): how many the sender gave the
-  /// receiver before, and the message is a call for it to take this one.
+  int stage;            ///< The receiving stage.
+  std::int64_t samples; ///< Of the microbatch.
+  /// 4-byte values per sample; two bf16 values count as one. 0 where nothing is
+  /// computed.
+  std::int64_t values;
+  int version; ///< Of the weights that made the payload.
+  /// In a call: the number of earlier calls from the sender to the receiver. GPUs move
+  /// the payload themselves (stage_edges.hpp), and the message requests the receiving
+  /// transfer.
   int call = no_call;
 
   static constexpr int no_call = -1; ///< The payload is in the message.
@@ -34,13 +39,13 @@ struct tensor_header {
 /// The input of a stage's forward; for the first stage tokens or pixels.
 struct activation {
   tensor_header header;
-  buffer payload; ///< (samples, values); empty of a call, or if nothing is computed.
-  /// The work that writes the payload, or gives what a call is for, if a GPU may still
-  /// be at it. Within a process alone.
+  buffer payload; ///< (samples, values); empty in a call, or if nothing is computed.
+  /// The work that writes the payload, or that sends a call's payload, if a GPU may
+  /// still run the work. Only within a process; null between processes.
   std::shared_ptr<launched_end> made = {};
 };
 
-/// What the last stage compares its logits with.
+/// The labels with which the last stage compares its logits.
 struct labels {
   tensor_header header;
   buffer payload; ///< (samples, values) integers
@@ -50,7 +55,7 @@ struct labels {
 struct gradient {
   tensor_header header;
   buffer payload;
-  std::shared_ptr<launched_end> made = {}; ///< As of an activation.
+  std::shared_ptr<launched_end> made = {}; ///< As in an activation.
 };
 
 } // namespace troupe

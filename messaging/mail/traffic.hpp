@@ -5,14 +5,14 @@
 
 namespace troupe {
 
-/// What tensors between actors are for.
+/// The class of a tensor message between actors, for the count of bytes per class.
 enum class traffic : std::uint8_t {
-  pipeline,   ///< Activations and their gradients, from stage to stage.
-  gradients,  ///< Of parameters, summed among data replicas or directions.
+  pipeline,   ///< Activations and gradients, from stage to stage.
+  gradients,  ///< Gradients of parameters, summed among data replicas or directions.
   parameters, ///< Gathered among data replicas, or copied to the other direction.
-  tensor,     ///< What tensor shards of a stage sum and gather.
-  experts,    ///< Rows to experts of other ranks, and back.
-  tied,       ///< Gradients of a tied matrix, between its two ends.
+  tensor,     ///< Arrays that tensor shards of a stage sum and gather.
+  experts,    ///< Rows to experts of other ranks, and answers.
+  tied,       ///< Gradients of a tied matrix, between the matrix's two ends.
 };
 
 inline constexpr int traffic_kinds = 6;

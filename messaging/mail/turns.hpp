@@ -12,30 +12,31 @@
 
 namespace troupe::mail {
 
-// The conversation between a scheduler and those who compute on its device:
+// The protocol between a scheduler and the performers that compute on its device:
 //
 //   performer   arrived        paused   arrived        done
 //   scheduler            run                     run
 
-/// Performer to scheduler: all that an action needs to begin, or to go on, is here.
+/// Performer to scheduler: all inputs are here that an action needs to start or to
+/// resume.
 struct arrived {
   action what;
   performer who;
 };
 
-/// Scheduler to performer: do it now, or in its turn.
+/// Scheduler to performer: run the action now, or in the order of turns.
 struct run {
   action what;
-  /// The rank-wide number of a pass that may be granted while another is under way: the
-  /// device starts them in this order, whoever of its stages hears first.
+  /// The rank-wide number of a pass that may be granted while another pass runs. The
+  /// device starts passes in this order, whichever stage receives its message first.
   std::int64_t turn = no_turn;
-  /// Of the first of a pair: the second.
+  /// In the first action of a pair: the second one.
   std::optional<action> pair = {};
 };
 
-/// Performer to scheduler: an action waits at a meeting; it will arrive again.
+/// Performer to scheduler: an action waits at a meeting, and will send `arrived` again.
 struct paused {
-  measured_action what; ///< What it took so far; of no length if nothing ran.
+  measured_action what; ///< The part that has run; of length 0 if nothing ran.
   performer who;
 };
 
@@ -45,7 +46,7 @@ struct done {
   performer who;
 };
 
-/// Device to stage: a GPU has all of a pass to do, and has not said that it has ended.
+/// Device to stage: all work of a pass has been launched on the GPU, and has not ended.
 struct launched {
   action what;
   std::shared_ptr<launched_end> end;
@@ -56,13 +57,14 @@ struct ended {
   action what;
   nanoseconds start;
   nanoseconds end;
-  std::exception_ptr failure = nullptr; ///< What the work threw, if it did.
+  /// The exception that the work threw; null if none.
+  std::exception_ptr failure = nullptr;
 };
 
-/// Virtual clock to scheduler: all messages of this instant have been heard.
+/// Virtual clock to scheduler: all messages of this instant have been handled.
 struct decide {};
 
-/// First stage to data source: one more microbatch.
+/// First stage to data source: requests one more microbatch.
 struct demand {};
 
 } // namespace troupe::mail

@@ -12,28 +12,29 @@
 
 namespace troupe::mail {
 
-// What letters about updates say. Buffers are empty where nothing is computed.
+// Contents of the messages about updates. Buffers are empty where nothing is computed.
 
-/// Stage to optimizer shard: a bucket's gradients of this update are complete.
+/// Stage to optimizer shard: the gradients of a bucket are complete for this update.
 struct bucket_ready {
   int direction;
   int bucket;
   buffer gradients;
 };
 
-/// Stage to optimizer shard: its gradients, and where the next version belongs. The
-/// handles keep the buffers.
+/// Stage to optimizer shard: the stage's gradients, and the buffers of the next
+/// version. The handles keep the buffers alive.
 struct update_request {
-  measured_action what; ///< The update, without its times.
+  measured_action what; ///< The update, without times.
   std::int64_t samples; ///< Summed in the gradients.
   std::vector<buffer> gradients;
   std::vector<buffer> from;
-  std::vector<buffer> to; ///< May be `from`.
-  /// Runs on the stage's device before anything is written to `to`; may be empty.
+  std::vector<buffer> to; ///< May be equal to `from`.
+  /// Runs on the stage's device before any write to `to`; may be empty.
   std::function<void()> put_aside = {};
 };
 
-/// Optimizer shard to stage: the next version is written; when its last work ran.
+/// Optimizer shard to stage: the next version is written. The times are of the last
+/// work.
 struct updated {
   nanoseconds start;
   nanoseconds end;
@@ -44,8 +45,8 @@ struct version_there {
   int direction;
 };
 
-/// Optimizer shard to the first of those whose gradients one norm covers: sums of
-/// squares of the summed gradients, one per parameter, in the model's order.
+/// Optimizer shard to the first shard of a norm's group: sums of squares of the summed
+/// gradients, one per parameter, in the model's order.
 struct norm_part {
   position of;
   std::int64_t samples;
@@ -53,25 +54,26 @@ struct norm_part {
   int update = 0; ///< Counted from 1.
 };
 
-/// That first one to all of them: what multiplies the gradients of this update.
+/// First shard of the group to all shards: the factor for the gradients of this update.
 struct clip_by {
   double factor;
   int update; ///< Counted from 1.
 };
 
-/// Optimizer shard to the one at the other end of a tied matrix: summed gradients of
+/// Optimizer shard to the shard at the other end of a tied matrix: summed gradients of
 /// some of the matrix's values.
 struct tied_part {
   int update;   ///< Of the sender, counted from 1.
   position of;  ///< The sender.
-  bool to_head; ///< Else to the embedding.
+  bool to_head; ///< True: to the head; false: to the embedding.
   std::int64_t first;
   std::int64_t values;
   buffer payload;
 };
 
 /// Optimizer shard to parameter server: the gradients of one data replica's update. The
-/// server applies its share, and writes its share of the next version.
+/// server applies a share of the gradients, and writes the same share of the next
+/// version.
 struct push {
   int data;             ///< The data replica.
   std::int64_t samples; ///< Summed in the gradients.
@@ -80,16 +82,17 @@ struct push {
   std::vector<buffer> to;
 };
 
-/// Parameter server to optimizer shard: its share of the next version is written.
+/// Parameter server to optimizer shard: the server's share of the next version is
+/// written.
 struct pulled {
   int server;
 };
 
-/// Optimizer shard to that of another data replica, where these exchange gradients in a
-/// way of the user's own.
+/// Optimizer shard to the shard of another data replica, where replicas exchange
+/// gradients by the user's own code.
 struct own_letter {
   int update; ///< Counted from 0.
-  int from;   ///< The data replica.
+  int from;   ///< The sending data replica.
   std::vector<std::byte> what;
 };
 
