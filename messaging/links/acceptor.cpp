@@ -41,7 +41,7 @@ void acceptor::take_new() {
   for (int i = 0; i < at_once; ++i) {
     auto socket = at_.accept();
     const bool needs_descriptor = !socket && (errno == EMFILE || errno == ENFILE);
-    if (needs_descriptor && waiting_.empty()) // others of this process have them
+    if (needs_descriptor && waiting_.empty()) // this process has other open ones
       std::this_thread::sleep_for(milliseconds{50});
     if (!socket && (!needs_descriptor || waiting_.empty()))
       return;
@@ -77,8 +77,8 @@ acceptor::end acceptor::go_on(waiting& one) {
   }
 }
 
-/// Drops the oldest of the connections whose handshakes hold memory if they are too
-/// many.
+/// Closes the oldest of the connections whose handshakes hold memory, if the number of
+/// such connections exceeds the limit.
 void acceptor::bound_handshakes() {
   const auto has_handshake = [](const waiting& one) {
     return one.stream->has_handshake();
@@ -90,7 +90,7 @@ void acceptor::bound_handshakes() {
   ++strangers_;
 }
 
-/// Gives the system the memory back that a crowd of strangers has left.
+/// Returns freed memory to the system after a crowd of rejected connections.
 void acceptor::return_memory() {
   constexpr std::int64_t crowd = 64;
   if (!waiting_.empty() || strangers_ - trimmed_at_ < crowd)
@@ -106,7 +106,7 @@ void acceptor::work() {
              {.fd = at_.descriptor(), .events = POLLIN, .revents = 0}};
     for (const auto& one : waiting_)
       waits.push_back({.fd = one.stream->socket(), .events = one.events, .revents = 0});
-    constexpr int look_again = 100; // ms: somebody's time may be over
+    constexpr int look_again = 100; // in ms: a connection's time may be over
     (void)poll(waits.data(), waits.size(), waiting_.empty() ? -1 : look_again);
     if (waits[0].revents != 0)
       return;
@@ -121,19 +121,19 @@ void acceptor::work() {
       if (how == end::welcome)
         try {
           welcome_(one->first, std::move(one->stream));
-        } catch (const std::exception&) { // memory or a thread that is not there
+        } catch (const std::exception&) { // no memory or no thread for the connection
           ++strangers_;
         }
       const bool begins =
         how == end::none && !had_handshake && one->stream->has_handshake();
       one = how == end::none ? std::next(one) : waiting_.erase(one);
       if (begins)
-        bound_handshakes(); // erases this one or an older one
+        bound_handshakes(); // erases this connection or an older one
     }
     if (waits[1].revents != 0)
       try {
         take_new();
-      } catch (const std::exception&) { // likewise
+      } catch (const std::exception&) { // no memory for a connection
         ++strangers_;
       }
     return_memory();
@@ -142,7 +142,7 @@ void acceptor::work() {
 
 namespace {
 
-/// Waits until a stream may go on. False if the time is over.
+/// Waits until a stream can make progress. Returns false if the time is over.
 bool wait_for(const byte_stream& stream, stream_progress::state what,
               steady_clock::time_point until) {
   const auto left =
@@ -152,7 +152,7 @@ bool wait_for(const byte_stream& stream, stream_progress::state what,
   return left > 0 && poll(&waits, 1, static_cast<int>(left)) > 0;
 }
 
-/// Does a step of a stream until it is done. Returns what is wrong, if anything.
+/// Repeats a step of a stream until its end. Returns the error; empty if there is none.
 template <class Step>
 std::string insist(byte_stream& stream, steady_clock::time_point until,
                    const Step& step) {
@@ -176,7 +176,8 @@ greet(const node_address& a, const acceptor::stream_maker& make, const greeting&
   auto socket = connect_to(a, patience);
   if (!socket)
     return tl::unexpected{socket.error()};
-  const auto until = steady_clock::now() + patience; // addresses may have taken as long
+  // all addresses may have taken as long
+  const auto until = steady_clock::now() + patience;
   auto stream = make(std::move(*socket));
   auto wrong = insist(*stream, until, [&] { return stream->shake_hands(); });
   for (std::size_t sent = 0; wrong.empty() && sent < sizeof first;)

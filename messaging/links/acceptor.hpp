@@ -17,20 +17,23 @@
 
 namespace troupe {
 
-/// Takes connections of anybody, and gives away those that have greeted as they should.
-/// Until then nobody gets more than a place in a list of bounded length, a few KiB and
-/// some seconds. One thread.
+/// Accepts connections from any process, and hands over the connections that have sent
+/// a valid greeting. Until then a connection costs a place in a list of bounded length,
+/// a few KiB and some seconds. Owns one thread.
 class acceptor {
 public:
-  /// Makes a stream of a socket that has connected.
+  /// Makes a stream of a connected socket.
   using stream_maker = std::function<std::unique_ptr<byte_stream>(socket_descriptor)>;
-  /// Gets those who have greeted, on the acceptor's thread.
+  /// Receives a connection with a valid greeting, on the acceptor's thread.
   using guest = std::function<void(const greeting&, std::unique_ptr<byte_stream>)>;
 
   struct limits {
-    std::size_t most_waiting = 256; ///< The one who has waited longest goes first.
-    std::chrono::milliseconds patience{5000}; ///< With hands and greeting.
-    std::size_t most_handshakes = 64; ///< That hold memory; the oldest goes first.
+    /// Waiting connections; the oldest is closed first.
+    std::size_t most_waiting = 256;
+    /// For handshake and greeting, each connection.
+    std::chrono::milliseconds patience{5000};
+    /// Handshakes that hold memory; the oldest is closed first.
+    std::size_t most_handshakes = 64;
   };
 
   acceptor(listening_sockets at, stream_maker make, guest welcome, limits most);
@@ -39,18 +42,18 @@ public:
     // nop
   }
 
-  /// Takes no more connections.
+  /// Accepts no more connections; waits for the thread.
   ~acceptor();
   acceptor(const acceptor&) = delete;
   acceptor& operator=(const acceptor&) = delete;
 
   std::uint16_t port() const { return at_.port(); }
 
-  /// Raises the limits of waiting connections and of handshakes by a number of guests,
-  /// as the nodes of a run may connect at the same time. Thread: any.
+  /// Raises the limits of waiting connections and of handshakes by so many connections.
+  /// The nodes of a run may connect at the same time. Thread: any.
   void expect(std::size_t guests) { expected_ = guests; }
 
-  /// Connections that have not greeted as they should.
+  /// The number of connections that were closed without a valid greeting.
   std::int64_t strangers() const { return strangers_; }
 
 private:
@@ -60,7 +63,7 @@ private:
     bool shaken = false;
     short events = 0;
     greeting first = {};
-    std::size_t there = 0; // bytes of that
+    std::size_t there = 0; // received bytes of the greeting
   };
 
   enum class end : std::uint8_t { none, welcome, stranger };
@@ -80,13 +83,13 @@ private:
   waker stops_;
   std::list<waiting> waiting_; // the oldest first
   std::atomic<std::int64_t> strangers_ = 0;
-  std::int64_t trimmed_at_ = 0; // strangers
+  std::int64_t trimmed_at_ = 0; // number of strangers at the last malloc_trim
   std::thread thread_;
 };
 
-/// Connects, shakes hands and greets. Blocks for as long as `patience` at most with
-/// each of the host's addresses, and with the hands. On error says who refused, and
-/// why.
+/// Connects, shakes hands and sends the greeting. Blocks for at most `timeout` with
+/// each of the host's addresses, and as long again for handshake and greeting. The
+/// error says which node refused, and why.
 tl::expected<std::unique_ptr<byte_stream>, std::string>
 greet(const node_address& a, const acceptor::stream_maker& make, const greeting& first,
       std::chrono::milliseconds patience);

@@ -35,7 +35,7 @@ public:
 
   stream_progress write(std::span<const iovec> parts) override {
     msghdr all{};
-    all.msg_iov = const_cast<iovec*>(parts.data()); // sendmsg only reads them
+    all.msg_iov = const_cast<iovec*>(parts.data()); // sendmsg only reads the parts
     all.msg_iovlen = std::min(parts.size(), std::size_t{IOV_MAX});
     return progress_of(
       retried([&] { return ::sendmsg(socket_.get(), &all, MSG_NOSIGNAL); }),
@@ -49,7 +49,7 @@ public:
   socket_descriptor take_socket() override { return std::move(socket_); }
 
 private:
-  /// Calls again what a signal has interrupted.
+  /// Repeats a call that a signal has interrupted.
   template <class Call>
   static ssize_t retried(Call call) {
     for (;;)

@@ -10,9 +10,12 @@
 #include <string>
 #include <utility>
 
+// A non-blocking connection to another process, and the interface that plain and TLS
+// connections share.
+
 namespace troupe {
 
-/// A socket, closed with its owner.
+/// A socket, closed by the destructor. Owns the descriptor.
 class socket_descriptor {
 public:
   socket_descriptor() = default;
@@ -32,63 +35,67 @@ public:
   int get() const { return fd_; }
   explicit operator bool() const { return fd_ >= 0; }
 
-  /// Leaves it to the caller.
+  /// Releases ownership to the caller, without closing the socket.
   int release() { return std::exchange(fd_, -1); }
 
 private:
   int fd_ = -1;
 };
 
-/// How a read, a write or a handshake went on.
+/// The progress of a read, a write or a handshake.
 struct stream_progress {
   enum class state : std::uint8_t {
-    moved,       ///< Some bytes; of a handshake: it is over.
-    needs_read,  ///< Nothing until the socket is readable,
+    moved,       ///< Some bytes were moved; a handshake is complete.
+    needs_read,  ///< No progress until the socket is readable,
     needs_write, ///< or writable.
     closed,      ///< The other side has ended the stream.
     failed,
   };
 
   state how;
-  std::size_t bytes = 0; ///< Moved.
+  std::size_t bytes = 0; ///< Number of bytes moved.
 };
 
-/// A connection to another process, in plain or by TLS. Never blocks. For one thread.
+/// A connection to another process, in plain or by TLS. Calls never block. For one
+/// thread.
 class byte_stream {
 public:
   virtual ~byte_stream() = default;
 
-  /// Goes on with what comes before the first byte; `moved` when that is over, and
-  /// both sides accept each other.
+  /// Continues the handshake; `moved` when the handshake is complete, and both sides
+  /// accept each other.
   virtual stream_progress shake_hands() = 0;
 
-  /// Reads what is there, at most so much; of no room says `moved`.
-  /// \pre shake_hands() is over
+  /// Reads available bytes, at most `to.size()`. With an empty span returns `moved`.
+  /// \pre shake_hands() has returned `moved`
   virtual stream_progress read(std::span<std::byte> to) = 0;
 
-  /// Writes some of these, in order. Bytes that it does not take begin the next write:
-  /// all of them, and perhaps more behind, however they are cut into parts.
-  /// \pre shake_hands() is over
+  /// Writes some of the bytes, in order. Bytes that are not written begin the next
+  /// write. The next write has all of these bytes, and perhaps more after them, cut
+  /// into parts in any way.
+  /// \pre shake_hands() has returned `moved`
   virtual stream_progress write(std::span<const iovec> parts) = 0;
 
-  /// Whether bytes can be read that the socket does not show any more.
+  /// True if bytes can be read that poll() does not report on the socket.
   virtual bool has_more() const { return false; }
 
-  /// Whether it holds memory for a handshake that is under way.
+  /// True while the stream holds memory for an incomplete handshake.
   virtual bool has_handshake() const { return false; }
 
-  /// Why it failed, in words about the other side: "its certificate has expired". Also
-  /// of one closed: that it was cut off, where TLS tells. Else empty.
+  /// The reason of a failure, as a sentence about the other side: "its certificate has
+  /// expired". After `closed`: that the connection was cut off, where TLS can detect
+  /// that. Otherwise empty.
   virtual const std::string& failure() const = 0;
 
-  /// To wait for. Non-blocking.
+  /// The non-blocking socket, for poll(). The stream keeps ownership.
   virtual int socket() const = 0;
 
-  /// Gives the socket away, if nothing but the socket makes the stream; else none.
+  /// Hands over the socket, if the stream has no state besides the socket; otherwise
+  /// returns no socket.
   virtual socket_descriptor take_socket() { return {}; }
 };
 
-/// A stream of the socket's own bytes. \param socket non-blocking
+/// A stream of the socket's plain bytes. \param socket non-blocking
 std::unique_ptr<byte_stream> plain_stream(socket_descriptor socket);
 
 } // namespace troupe

@@ -22,7 +22,7 @@ std::string text_of(const ASN1_TIME* time) {
   return text;
 }
 
-/// The host of an entry; empty if the entry is of another kind.
+/// The host that an entry names; empty if the entry is of another kind.
 std::string host_of(const GENERAL_NAME& name) {
   if (name.type != GEN_DNS && name.type != GEN_IPADD)
     return {};

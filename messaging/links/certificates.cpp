@@ -32,7 +32,8 @@ bool is_label(const std::string& label) {
             });
 }
 
-/// OpenSSL's answer, which has to be a success.
+/// Checks the result of an OpenSSL call.
+/// \throws std::runtime_error unless the call has succeeded
 void check(int result, const char* what) {
   if (result > 0)
     return;
@@ -42,7 +43,7 @@ void check(int result, const char* what) {
                            + (why != nullptr ? std::string{": "} + why : ""));
 }
 
-/// OpenSSL's object, which has to be there.
+/// Checks that OpenSSL has made an object, and returns the object.
 template <class Pointer>
 Pointer made(Pointer what, const char* name) {
   check(what ? 1 : 0, name);
@@ -70,7 +71,8 @@ certificate_pair pem_of(X509* certificate, EVP_PKEY* key) {
   return {content_of(first.get()), content_of(second.get())};
 }
 
-/// What is behind every OpenSSL certificate here: its number, times, subject and key.
+/// A certificate with the fields that every certificate here has: number, times,
+/// subject and key.
 certificate_pointer blank(EVP_PKEY* key, const std::string& subject,
                           const validity& when) {
   auto result = made(certificate_pointer{X509_new()}, "make a certificate");
@@ -93,7 +95,7 @@ certificate_pointer blank(EVP_PKEY* key, const std::string& subject,
   return result;
 }
 
-/// Adds an extension in the words of OpenSSL's configuration files.
+/// Adds an extension, with a value in the syntax of OpenSSL's configuration files.
 void add(X509* certificate, X509* issuer, int what, const std::string& value) {
   X509V3_CTX context;
   X509V3_set_ctx(&context, issuer, certificate, nullptr, nullptr, 0);

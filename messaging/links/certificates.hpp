@@ -8,8 +8,8 @@
 
 namespace troupe {
 
-// Certificates for a cluster that trusts one authority of its own, and nobody else:
-// keys on the curve P-256, signatures by ECDSA with SHA-256.
+// Certificates for a cluster that trusts a single, private authority: keys on the curve
+// P-256, signatures by ECDSA with SHA-256.
 
 /// A certificate and its private key, in PEM.
 struct certificate_pair {
@@ -17,29 +17,29 @@ struct certificate_pair {
   std::string key;
 };
 
-/// From when until when a certificate is good; in seconds since 1970.
+/// The period in which a certificate is valid; in seconds since 1970.
 struct validity {
   std::time_t from;
   std::time_t until;
 
-  /// From an hour ago, as clocks differ, so many days from now on.
+  /// From an hour ago, because clocks differ, until so many days from now.
   static validity of_days(int days);
 };
 
-/// What the other side of a connection may be by a certificate.
+/// The side of a connection for which a certificate is valid.
 enum class certificate_use { both, server_only };
 
-/// Whether a certificate can be for that: an IP address, or a host's name of letters,
-/// digits and hyphens between dots. Such a name is also a file's name.
+/// True if a certificate can have this name: an IP address, or a host's name of
+/// letters, digits and hyphens between dots. Such a name is also a valid file name.
 bool is_host_name(const std::string& name);
 
-/// A new authority, which signs nothing but certificates of hosts.
-/// \throws std::runtime_error if OpenSSL cannot
+/// A new authority, whose certificate may sign only certificates of hosts.
+/// \throws std::runtime_error if OpenSSL fails
 certificate_pair make_authority(const validity& when);
 
-/// A new key, and the authority's certificate of it for one name. On error says why the
-/// authority's PEM cannot sign. \pre is_host_name(name)
-/// \throws std::runtime_error if OpenSSL cannot
+/// A new key, and a certificate for that key and one name, signed by the authority. The
+/// error says why the authority's PEM cannot sign. \pre is_host_name(name)
+/// \throws std::runtime_error if OpenSSL fails
 tl::expected<certificate_pair, std::string>
 make_certificate(const certificate_pair& authority, const std::string& name,
                  const validity& when, certificate_use use = certificate_use::both);

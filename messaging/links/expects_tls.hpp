@@ -3,8 +3,8 @@
 
 namespace troupe {
 
-/// The cause of a failure where a side without TLS meets one with TLS, which answers by
-/// an alert of TLS.
+/// The error text for a side without TLS whose peer uses TLS: the peer answers with an
+/// alert of TLS.
 inline constexpr const char* expects_tls =
   "it expects TLS: say --tls CERTIFICATE,KEY,AUTHORITY";
 

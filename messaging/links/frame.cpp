@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* no_language_of_ours = "it does not speak troupe's language";
 
-/// Whether a connection's first bytes are a record of TLS.
+/// True if a connection's first bytes are a record of TLS.
 bool is_tls(std::uint64_t first, unsigned char type) {
   return (first & 0xff) == type && (first >> 8U & 0xff) == 3;
 }

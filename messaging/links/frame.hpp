@@ -7,9 +7,12 @@
 #include <string>
 #include <type_traits>
 
+// The bytes that processes of a run send each other: greetings, frames on tensor links,
+// and frames on control lines, with checks of their headers.
+
 namespace troupe {
 
-/// A run as its processes know it, and nobody else; which attempt at it.
+/// Identifies a run, by a secret of the run's processes; and the attempt at the run.
 struct session_id {
   std::array<std::uint64_t, 2> session{};
   std::uint32_t generation = 0;
@@ -17,14 +20,14 @@ struct session_id {
   bool operator==(const session_id&) const = default;
 };
 
-/// What a frame is.
+/// The content of a frame on a tensor link.
 enum class frame_kind : std::uint32_t {
-  mail = 1,  ///< Text: a mail between actors. Payload: its tensors.
-  layer = 2, ///< Text: which layer. Payload: its values, before a run.
+  mail = 1,  ///< Text: a message between actors. Payload: its tensors.
+  layer = 2, ///< Text: the layer's key. Payload: its values, before a run.
 };
 
-/// What stands before each frame on a tensor link: then follow its text, and its
-/// payload. 64 bytes, numbers as the processor has them (little-endian; no other is
+/// The header of a frame on a tensor link. The frame's text and payload follow. 64
+/// bytes; numbers in the processor's order (little-endian; no other order is
 /// supported).
 struct frame_header {
   std::uint32_t magic = right_magic;
@@ -34,8 +37,8 @@ struct frame_header {
   std::uint32_t generation = 0;
   std::uint32_t text_bytes = 0;
   std::uint64_t payload_bytes = 0;
-  std::uint64_t checksum = 0;     ///< XXH3 of text and payload, one behind the other.
-  std::uint64_t own_checksum = 0; ///< Of the header up to here.
+  std::uint64_t checksum = 0;     ///< XXH3 of the text, followed by the payload.
+  std::uint64_t own_checksum = 0; ///< Of the header's bytes before this field.
 
   static constexpr std::uint32_t right_magic = 0x31505254; // "TRP1"
 };
@@ -43,13 +46,14 @@ static_assert(sizeof(frame_header) == 64 && std::is_trivially_copyable_v<frame_h
 
 inline constexpr std::uint32_t most_text_bytes = 4 << 20;
 
-/// What the text of a frame on a control line is: Cap'n Proto bytes (messaging/wire).
+/// The content of the text of a frame on a control line: Cap'n Proto bytes
+/// (messaging/wire).
 enum class control_kind : std::uint32_t {
-  node = 1,  ///< wire::node_mail.
-  actors = 2 ///< wire::addressed_mail, of a run's generation.
+  node = 1,  ///< wire::node_message.
+  actors = 2 ///< wire::addressed_message, of a run's generation.
 };
 
-/// What stands before the text of each frame on a control line: 40 bytes.
+/// The header before the text of each frame on a control line: 40 bytes.
 struct control_header {
   std::uint32_t magic = right_magic;
   control_kind what = control_kind::node;
@@ -57,7 +61,7 @@ struct control_header {
   std::uint32_t text_bytes = 0;
   std::uint64_t sequence = 0;     ///< Of the line, in one direction: 0, 1, ..
   std::uint64_t checksum = 0;     ///< XXH3 of the text.
-  std::uint64_t own_checksum = 0; ///< Of the header up to here.
+  std::uint64_t own_checksum = 0; ///< Of the header's bytes before this field.
 
   static constexpr std::uint32_t right_magic = 0x32435254; // "TRC2"
 };
@@ -66,17 +70,17 @@ static_assert(sizeof(control_header) == 40
 
 inline constexpr std::uint32_t most_control_bytes = 512 << 10;
 
-/// What a process says first on a connection, 64 bytes too.
+/// The first 64 bytes that a process sends on a connection.
 struct greeting {
   enum class purpose : std::uint32_t {
-    lead = 1,    ///< A control line of who leads a run, or asks for the node's state.
+    lead = 1,    ///< Control line of a leader, or of a status request.
     control = 2, ///< A control line of another node of a run.
     tensors = 3, ///< A tensor link of a run.
   };
 
   std::uint64_t magic = right_magic;
   purpose what = purpose::lead;
-  std::uint32_t version = 2; ///< Of all that follows.
+  std::uint32_t version = 2; ///< Of all bytes that follow.
   std::array<std::uint64_t, 2> session{};
   std::uint32_t generation = 0;
   std::uint32_t from = 0; ///< Number of a node of the run.
@@ -86,29 +90,33 @@ struct greeting {
 };
 static_assert(sizeof(greeting) == 64 && std::is_trivially_copyable_v<greeting>);
 
-/// Why a header cannot be taken; empty if it can. Frames of older generations can: they
-/// are dropped.
+/// The reason to reject a header; empty if the header is valid. Frames of older
+/// generations are valid: the receiver drops such frames.
 std::string fault_of(const frame_header& header, const session_id& of,
                      std::uint64_t sequence, std::uint64_t most_payload_bytes);
 
-/// The sealed header of a frame with this text.
+/// The header of a frame with this text, with checksums.
 control_header header_of(control_kind what, std::uint32_t generation,
                          std::uint64_t sequence, std::span<const unsigned char> text);
 
-/// Why a header on a control line cannot be taken; empty if it can. A repeated frame,
-/// whose sequence is below the expected one, can: its text is read and dropped.
+/// The reason to reject a header on a control line; empty if the header is valid. A
+/// repeated frame, whose sequence is below the expected one, is valid: its text is read
+/// and dropped.
 std::string fault_of(const control_header& header, std::uint64_t sequence);
 
-/// Why the text behind such a header cannot be taken; empty if it can.
+/// The reason to reject the text that follows such a header; empty if the text is
+/// valid.
 std::string fault_of(const control_header& header, std::span<const unsigned char> text);
 
-/// Why the first bytes of a line are not those of a control frame; empty if they are.
+/// The reason to reject the first bytes of a line: no control frame begins with such
+/// bytes. Empty if the bytes are valid.
 std::string fault_of_magic(std::uint32_t first);
 
-/// The same of a greeting, whoever sent it.
+/// The reason to reject a greeting; empty if the greeting is valid. The sender may be
+/// any process.
 std::string fault_of(const greeting& first);
 
-/// What seals a header.
+/// The checksum of a header's bytes, which `header_checksum` must equal.
 std::uint64_t checksum_of(const frame_header& header);
 
 } // namespace troupe

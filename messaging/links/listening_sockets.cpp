@@ -14,8 +14,9 @@ namespace troupe {
 
 namespace {
 
-/// A socket that listens at an address; none on failure, and errno says why.
-/// \param has_v4 whether other sockets have the port for IPv4
+/// A socket that listens at an address. Returns no socket on failure; errno then has
+/// the reason.
+/// \param has_v4 true if other sockets have the port for IPv4
 socket_descriptor listening_socket(const socket_address& a, bool has_v4) {
   constexpr int waiting = 1024;
   const int on = 1;
@@ -29,7 +30,7 @@ socket_descriptor listening_socket(const socket_address& a, bool has_v4) {
   return listens ? std::move(result) : socket_descriptor{};
 }
 
-/// The port that the system has given to a socket; 0 on failure.
+/// The port that the system has assigned to a socket; 0 on failure.
 std::uint16_t port_given(const socket_descriptor& socket) {
   socket_address result{.size = sizeof result.bytes};
   if (getsockname(socket.get(), reinterpret_cast<sockaddr*>(&result.bytes),
@@ -85,7 +86,8 @@ listening_sockets::open(const std::vector<socket_address>& all, std::uint16_t po
 tl::expected<listening_sockets, std::string>
 listening_sockets::at(const node_address& name,
                       const std::vector<socket_address>& all) {
-  constexpr int most_tries = 16; // a port that one address has free another may not
+  // a port that is free at one address may be in use at another
+  constexpr int most_tries = 16;
   for (int i = 1;; ++i) {
     auto result = open(all, name.port);
     if (result)

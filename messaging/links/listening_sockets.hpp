@@ -14,12 +14,12 @@
 
 namespace troupe {
 
-/// Sockets that listen at all addresses of a host, at the same port. Never blocks. For
-/// one thread.
+/// Sockets that listen at all addresses of a host, at the same port. Calls never block.
+/// For one thread.
 class listening_sockets {
 public:
-  /// Listens at each address that this machine has. On error says which address failed,
-  /// and why. \param name the host and the port; port 0: any that is free
+  /// Listens at each address that this machine has. The error says which address
+  /// failed, and why. \param name the host and the port; port 0: any free port
   static tl::expected<listening_sockets, std::string>
   at(const node_address& name, const std::vector<socket_address>& all);
 
@@ -28,11 +28,12 @@ public:
   /// A descriptor for poll(): readable while a connection waits at any address.
   int descriptor() const { return readiness_.get(); }
 
-  /// The next connection that waits, non-blocking; none if none does, or it is gone
-  /// again, and errno says why. The addresses take turns.
+  /// The next waiting connection, as a non-blocking socket. Returns no socket if no
+  /// connection waits, or the connection has ended; errno then has the reason. The
+  /// addresses take turns.
   socket_descriptor accept();
 
-  /// The IP addresses that it listens at.
+  /// The IP addresses at which the sockets listen.
   const std::vector<std::string>& addresses() const { return addresses_; }
 
   /// IP addresses of the host that this machine does not have, each with the system's
@@ -49,12 +50,13 @@ private:
 
   std::uint16_t port_ = 0;
   std::vector<socket_descriptor> sockets_;
-  std::size_t next_ = 0;        // of sockets_, to accept from
-  socket_descriptor readiness_; // an epoll of all
+  std::size_t next_ = 0;        // index of sockets_, for the next accept
+  socket_descriptor readiness_; // an epoll descriptor of all sockets
   std::vector<std::string> addresses_, absent_;
 };
 
-/// Listens at all addresses of a host's name. On error says what is wrong.
+/// Listens at all addresses of a host's name. The error says which address failed, and
+/// why.
 tl::expected<listening_sockets, std::string> listen_at(const node_address& a);
 
 } // namespace troupe

@@ -14,7 +14,7 @@ namespace troupe {
 namespace {
 
 using problem = tl::unexpected<std::string>;
-/// 0, or why it is not connected.
+/// Waits for the end of a connection attempt. Returns 0, or the errno of the failure.
 int finish_connecting(const socket_descriptor& socket,
                       std::chrono::milliseconds patience) {
   pollfd waits{.fd = socket.get(), .events = POLLOUT, .revents = 0};

@@ -13,29 +13,32 @@
 
 namespace troupe {
 
-/// Where a node listens: a host's name or IP address, and a port.
+/// The address at which a node listens: a host's name or IP address, and a port.
 struct node_address {
   std::string host;
-  std::uint16_t port = 0; ///< 0: any that is free, where one listens.
+  std::uint16_t port = 0; ///< 0: any free port, in an address to listen at.
 
   bool operator==(const node_address&) const = default;
 };
 
-/// "host:4242", or "[::1]:4242". On error says what is wrong with the text.
+/// Text of the form "host:4242", or "[::1]:4242". The error of parse_address() says
+/// which part of the text is wrong.
 tl::expected<node_address, std::string> parse_address(const std::string& text);
 
 std::string to_string(const node_address& a);
 
-/// Whether only this machine reaches the address.
+/// True if only this machine can reach the address. The error says why the host is
+/// unknown.
 tl::expected<bool, std::string> is_loopback(const node_address& a);
 
-/// A connected socket, non-blocking, that sends small messages at once: by the first of
-/// the host's addresses that answers. On error says why each of them failed.
-/// \param patience with each address
+/// A connected, non-blocking socket that sends small messages without delay. The socket
+/// uses the first of the host's addresses that answers. The error says why each of them
+/// failed.
+/// \param timeout with each address; blocks as long
 tl::expected<socket_descriptor, std::string>
 connect_to(const node_address& a, std::chrono::milliseconds patience);
 
-/// The same by addresses that the host is known to have.
+/// The same with addresses that the host is known to have.
 tl::expected<socket_descriptor, std::string>
 connect_to(const node_address& name, const std::vector<socket_address>& all,
            std::chrono::milliseconds patience);

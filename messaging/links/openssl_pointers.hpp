@@ -11,9 +11,9 @@
 
 namespace troupe {
 
-// OpenSSL's objects with their owners. Null: OpenSSL could not make it.
+// Owning pointers to OpenSSL's objects. Null: OpenSSL could not make the object.
 
-/// Frees by a function of OpenSSL.
+/// Deletes an object by a function of OpenSSL.
 template <auto Free>
 struct freed_by {
   template <class T>

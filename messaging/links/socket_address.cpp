@@ -15,7 +15,7 @@ namespace troupe {
 
 namespace {
 
-// Both kinds of address have the port at the same place.
+// Both kinds of address have the port at the same offset.
 constexpr std::size_t port_offset = offsetof(sockaddr_in, sin_port);
 static_assert(port_offset == offsetof(sockaddr_in6, sin6_port));
 

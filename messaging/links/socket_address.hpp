@@ -12,7 +12,7 @@
 
 namespace troupe {
 
-/// An IP address and a port, as calls of the system read them. A host's name may have
+/// An IP address and a port, in the form that system calls read. A host's name may have
 /// several.
 struct socket_address {
   sockaddr_storage bytes{};
@@ -22,12 +22,12 @@ struct socket_address {
   const sockaddr* data() const { return reinterpret_cast<const sockaddr*>(&bytes); }
 };
 
-/// All addresses of a host in getaddrinfo's order, each once. On error says why there
-/// are none. \param listens whether a server binds to them
+/// All addresses of a host in getaddrinfo's order, each once. The error says why there
+/// are none. \param listens whether a server binds to the addresses
 tl::expected<std::vector<socket_address>, std::string>
 addresses_of(const std::string& host, std::uint16_t port, bool listens);
 
-/// "127.0.0.1" or "::1".
+/// The text of an IP address: "127.0.0.1" or "::1".
 std::string ip_of(const socket_address& a);
 
 std::uint16_t port_of(const socket_address& a);
@@ -38,8 +38,8 @@ socket_address with_port(socket_address a, std::uint16_t port);
 /// Returns whether only this machine reaches the address.
 bool is_loopback(const socket_address& a);
 
-/// A non-blocking TCP socket of the address' family; none on failure, and errno says
-/// why.
+/// A non-blocking TCP socket of the address' family. Returns no socket on failure;
+/// errno then has the reason.
 socket_descriptor open_socket(const socket_address& a);
 
 /// Makes the system send small messages without delay.

@@ -11,8 +11,8 @@ namespace troupe {
 
 namespace {
 
-/// Calls, and calls again what a signal has interrupted. Returns bytes; 0 if there are
-/// none, and then `error` says why, or nothing can be moved now.
+/// Makes a system call, and repeats the call after a signal. Returns the number of
+/// bytes. After 0, `error` has the reason, or no bytes can be moved now.
 template <class Call>
 std::size_t moved(bio_socket& socket, bool& later, Call call) {
   ssize_t result = 0;

@@ -73,7 +73,7 @@ void switchboard::take_orders() {
     const auto [link, is_new] = links_.try_emplace(
       peer, peer, std::move(stream), session_, most_payload_bytes_, receiver_);
     if (!is_new)
-      continue; // nobody comes twice
+      continue; // a second link of a peer is ignored
     if (const auto why = move(link->second, true); !why.empty())
       lose(peer, why);
   }
@@ -89,7 +89,8 @@ void switchboard::lose(int peer, const std::string& why) {
   receiver_.lost(peer, why);
 }
 
-/// Why a link has ended; empty if it has not.
+/// Reads and writes a link. Returns the reason why the link has ended; empty if the
+/// link has not ended.
 std::string switchboard::move(tensor_link& link, bool readable) {
   const std::lock_guard guard{at_work_};
   try {

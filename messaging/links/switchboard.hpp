@@ -15,39 +15,42 @@
 
 namespace troupe {
 
-/// The tensor links of a process to the others of a run, and the one thread that reads
-/// and writes all of them. As it is one, a buffer that has been written is free again
-/// before any answer to it is delivered: so pools need no more room than in one
-/// process.
+/// The tensor links of a process to the other processes of a run, and the one thread
+/// that reads and writes all links. Because one thread does both, a written buffer is
+/// free again before any answer to the buffer's message is delivered. Pools therefore
+/// need no more buffers than within one process.
 class switchboard {
 public:
-  /// \param receiver outlives it \throws std::system_error if there is no thread
+  /// \param receiver outlives the switchboard
+  /// \throws std::system_error if no thread can be started
   switchboard(session_id of, std::uint64_t most_payload_bytes,
               frame_receiver& receiver);
 
-  /// As close().
+  /// Calls close().
   ~switchboard();
   switchboard(const switchboard&) = delete;
   switchboard& operator=(const switchboard&) = delete;
 
-  /// A link to another process. \param stream whose hands have been shaken
+  /// Adds a link to another process. Thread: any. \param stream with a complete
+  /// handshake
   void add(int peer, std::unique_ptr<byte_stream> stream);
 
-  /// Sends a frame, or forgets it if there is no such link any more. From any thread.
+  /// Sends a frame, or drops the frame if the link has ended. Thread: any.
   void send(int peer, outgoing_frame what);
 
-  /// Waits until a frame that its receiver has in whole is free here: for who hears of
-  /// that by another way than a link.
+  /// Waits until the buffers of a completely received frame are free here. For a caller
+  /// that has the news of the receipt from another source than a link.
   void settle() { const std::lock_guard guard{at_work_}; }
 
-  /// Ends all links and the thread. Frames that have not been sent are forgotten. The
-  /// receiver is not called any more.
+  /// Ends all links and the thread. Unsent frames are dropped. The receiver gets no
+  /// more calls.
   void close();
 
   /// Bytes that all links have read and written.
   std::int64_t moved() const { return moved_; }
 
-  /// Frames of older generations that came, and were dropped, on links that have ended.
+  /// Received frames of older generations, which were dropped, on links that have
+  /// ended.
   std::int64_t stale() const { return stale_; }
 
 private:
@@ -64,11 +67,11 @@ private:
   std::vector<std::pair<int, std::unique_ptr<byte_stream>>> added_;
   std::vector<std::pair<int, outgoing_frame>> orders_;
   bool stopping_ = false;
-  bool awake_ = false; // it has been told to look
+  bool awake_ = false; // the thread has been woken
   std::mutex at_work_; // while links read and write
   std::atomic<std::int64_t> stale_ = 0;
   std::atomic<std::int64_t> moved_ = 0;
-  std::map<int, tensor_link> links_; // of the thread
+  std::map<int, tensor_link> links_; // used by the thread only
   std::thread thread_;
 };
 

@@ -12,13 +12,13 @@ namespace {
 
 constexpr std::size_t ahead_bytes = 64 << 10;
 constexpr std::size_t most_parts = 64;        // of one write
-constexpr std::size_t most_at_once = 8 << 20; // bytes that one peer reads in its turn
+constexpr std::size_t most_at_once = 8 << 20; // bytes read before the next peer's turn
 
 iovec part_of(const void* from, std::size_t bytes) {
-  return {const_cast<void*>(from), bytes}; // a write only reads
+  return {const_cast<void*>(from), bytes}; // a write only reads the bytes
 }
 
-/// Why a stream has no more; empty if it only has nothing now.
+/// The reason why a stream has ended; empty if the stream only has no bytes now.
 std::string end_of(const stream_progress& p, const byte_stream& of) {
   using state = stream_progress::state;
   if (p.how == state::closed)
@@ -82,20 +82,20 @@ std::string tensor_link::write() {
       left_.front().iov_len -= bytes;
       continue;
     }
-    queue_.pop_front(); // with it go the buffers
+    queue_.pop_front(); // releases the frame's buffers
     writing_ = false;
   }
   return {};
 }
 
-/// The place that payload is read to next.
+/// The rest of the memory area that payload is read to next.
 std::span<std::byte> tensor_link::rest_of_place() {
   while (place_ < places_.size() && places_[place_].empty())
     ++place_;
   return place_ < places_.size() ? places_[place_] : std::span<std::byte>{};
 }
 
-/// So many more bytes of the payload are at their place.
+/// Notes that so many more bytes of the payload are in memory.
 void tensor_link::fill(std::size_t bytes) {
   auto& place = places_[place_];
   sum_in_.add(place.first(bytes));
@@ -129,7 +129,7 @@ std::string tensor_link::read() {
   return {};
 }
 
-/// Takes some of the bytes that were read ahead to where they belong.
+/// Moves some of the bytes that were read ahead to header, text or payload.
 std::string tensor_link::take(std::span<const std::byte>& bytes) {
   const auto next = [&](std::byte* to, std::size_t most) {
     const auto count = std::min(most, bytes.size());

@@ -16,11 +16,12 @@
 
 namespace troupe {
 
-/// A frame to be sent. Its payload is gathered from where it is.
+/// A frame to be sent. The payload is gathered from parts anywhere in memory.
 struct outgoing_frame {
   struct part {
     std::span<const std::byte> bytes;
-    std::shared_ptr<const void> keeps; ///< Them, until they are written.
+    /// Keeps the bytes alive until the link has written them.
+    std::shared_ptr<const void> keeps;
   };
 
   frame_kind what = frame_kind::mail;
@@ -28,7 +29,7 @@ struct outgoing_frame {
   std::vector<part> payload;
 };
 
-/// Who takes frames that come in. Peers have numbers. All calls come from the thread of
+/// Receives the frames of links. Peers have numbers. All calls come from the thread of
 /// the link.
 class frame_receiver {
 public:
@@ -36,24 +37,26 @@ public:
 
   using places = std::vector<std::span<std::byte>>;
 
-  /// A frame's text is here. Returns where its payload belongs: as many bytes.
-  /// On error the link ends.
+  /// Handles a frame's text. Returns the memory for the payload: as many bytes as the
+  /// payload has. On error the link ends.
   virtual tl::expected<places, std::string> place(int peer, frame_kind what,
                                                   std::span<const unsigned char> text,
                                                   std::uint64_t payload_bytes) = 0;
 
-  /// The payload is there. Returns what is wrong, if anything; then the link ends.
+  /// Handles the frame, whose payload has arrived. Returns an error, or an empty text.
+  /// On error the link ends.
   virtual std::string deliver(int peer) = 0;
 
-  /// No frame comes any more, and none can be sent.
+  /// The link has ended: no more frames arrive, and none can be sent.
   virtual void lost(int peer, const std::string& why) = 0;
 };
 
-/// One end of a connection that frames travel on, both ways: the bytes of each are read
-/// to where they belong, and written from where they are. For one thread.
+/// One end of a connection for frames in both directions. The link reads the bytes of
+/// each frame into the memory of the receiver, and writes from the memory of the
+/// sender, without copies. For one thread.
 class tensor_link {
 public:
-  /// \param stream whose hands have been shaken \param receiver outlives it
+  /// \param stream with a complete handshake \param receiver outlives the link
   tensor_link(int peer, std::unique_ptr<byte_stream> stream, session_id of,
               std::uint64_t most_payload_bytes, frame_receiver& receiver);
 
@@ -61,12 +64,12 @@ public:
 
   void add(outgoing_frame one) { queue_.push_back(std::move(one)); }
 
-  /// Reads or writes what can be without waiting. Returns why the link has ended; empty
-  /// if it has not.
+  /// Reads or writes all bytes that need no wait. Returns the reason why the link has
+  /// ended; empty if the link has not ended.
   std::string read();
   std::string write();
 
-  /// Whether there is something to write that the socket may take now.
+  /// True if there are bytes to write.
   bool wants_to_write() const { return writing_ || !queue_.empty(); }
 
   std::int64_t stale() const { return stale_; }
@@ -91,25 +94,25 @@ private:
   std::uint64_t most_payload_bytes_;
   frame_receiver* receiver_;
 
-  // What is written.
+  // The frames to write.
   std::deque<outgoing_frame> queue_;
-  bool writing_ = false; // the first of them
+  bool writing_ = false; // a part of the first frame has been written
   frame_header header_out_;
   std::vector<iovec> left_;
-  std::uint64_t sent_ = 0; // frames
+  std::uint64_t sent_ = 0; // number of frames
 
-  // What is read.
+  // The frame being read.
   phase phase_ = phase::header;
-  std::vector<std::byte> ahead_; // of what is known to belong somewhere
+  std::vector<std::byte> ahead_; // bytes read before the place is known
   frame_header header_in_;
-  std::size_t there_ = 0; // bytes of header or text
+  std::size_t there_ = 0; // bytes of header or text that have arrived
   std::vector<unsigned char> text_;
   frame_receiver::places places_;
-  std::size_t place_ = 0;          // that is filled next
-  bool drops_ = false;             // the frame: it is of an older generation
-  std::uint64_t left_to_drop_ = 0; // bytes of its payload
+  std::size_t place_ = 0;          // index of the place to fill next
+  bool drops_ = false;             // drops the frame: of an older generation
+  std::uint64_t left_to_drop_ = 0; // bytes of the dropped payload
   running_checksum sum_in_, sum_out_;
-  std::uint64_t received_ = 0; // frames
+  std::uint64_t received_ = 0; // number of frames
   std::int64_t stale_ = 0;
   std::int64_t moved_ = 0;
 };

@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 using state = stream_progress::state;
 
-/// A sentence about files.
+/// An error about a file, as a sentence.
 struct unusable : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -28,10 +28,10 @@ struct unusable : std::runtime_error {
 constexpr const char* ciphers =
   "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256";
 
-/// Certificates between ours and the authority's, at most.
+/// The most certificates between ours and the authority's.
 constexpr int most_between = 1;
 
-/// A file for OpenSSL to read. \param secret refuses one that others may read
+/// Opens a file for OpenSSL to read. \param secret refuses a file that others may read
 bio_pointer opened(const char* what, const fs::path& file, bool secret = false) {
   const auto fail = [&] {
     const auto why = std::system_category().message(errno);
@@ -54,7 +54,7 @@ bio_pointer opened(const char* what, const fs::path& file, bool secret = false) 
   throw unusable(file.string() + " " + what);
 }
 
-/// Answers the question for a passphrase: OpenSSL itself would ask at the terminal.
+/// Refuses the request for a passphrase: OpenSSL itself would ask at the terminal.
 int no_passphrase(char*, int, int, void*) {
   return -1;
 }
@@ -111,7 +111,8 @@ ssl_context_pointer context_for(const tls_files& files) {
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_mode(context,
                    SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-  constexpr std::size_t read_at_once = std::size_t{1} << 18; // not a record alone
+  // bytes; more than a single record
+  constexpr std::size_t read_at_once = std::size_t{1} << 18;
   SSL_CTX_set_read_ahead(context, 1);
   SSL_CTX_set_default_read_buffer_len(context, read_at_once);
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT,
@@ -123,10 +124,12 @@ ssl_context_pointer context_for(const tls_files& files) {
   return result;
 }
 
-/// Has the other's certificate checked for a name or an address. \returns success
+/// Requires that the other side's certificate is for this name or address. \returns
+/// success
 bool expect(SSL* tls, const std::string& host) {
   if (host.empty()
-      || host.find('\0') != std::string::npos) // would check none, or another
+      // OpenSSL would check no name, or another one
+      || host.find('\0') != std::string::npos)
     return false;
   auto* const rules = SSL_get0_param(tls);
   X509_VERIFY_PARAM_set_hostflags(rules, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT
@@ -139,7 +142,7 @@ bool expect(SSL* tls, const std::string& host) {
          && SSL_set_tlsext_host_name(tls, host.c_str()) == 1;
 }
 
-/// A stream whose handshake fails with a sentence.
+/// A stream whose handshake fails with a given sentence.
 class never_a_stream : public byte_stream {
 public:
   never_a_stream(socket_descriptor socket, const std::string& why)
@@ -201,7 +204,7 @@ tls_identity::from(const tls_files& files) {
   try {
     ERR_clear_error();
     auto result = std::make_shared<openssl_identity>(files);
-    ERR_clear_error(); // the end of a file is an error to it
+    ERR_clear_error(); // OpenSSL reports the end of a file as an error
     return result;
   } catch (const unusable& why) {
     ERR_clear_error();

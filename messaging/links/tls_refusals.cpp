@@ -25,8 +25,8 @@ std::string refused_dates(const X509* ours) {
          + " to " + last_date(ours) + "; do the clocks agree?";
 }
 
-/// The cause of an alert that our certificate is bad: OpenSSL sends it for a name, and
-/// for a certificate that is not valid yet.
+/// The cause of an alert that our certificate is bad. OpenSSL sends this alert for a
+/// wrong name, and for a certificate that is not valid yet.
 std::string refused_as_bad(const SSL* tls, const X509* ours) {
   if (is_early(ours) || is_expired(ours))
     return refused_dates(ours);
@@ -49,8 +49,8 @@ std::string refused_purpose(const SSL* tls, X509* ours) {
                + ": a node needs one for servers and clients";
 }
 
-/// An alert of the other side as a sentence about our certificate; empty if it is about
-/// something else.
+/// An alert of the other side as a sentence about our certificate; empty if the alert
+/// has another subject.
 std::string refusal_of_ours(const SSL* tls, int reason) {
   auto* const ours = SSL_get_certificate(tls);
   switch (reason) {
@@ -72,7 +72,7 @@ std::string refusal_of_ours(const SSL* tls, int reason) {
   }
 }
 
-/// Why the other side's bytes are none of TLS 1.3; empty if they are.
+/// The reason why the other side's bytes are not TLS 1.3; empty if the bytes are.
 const char* refusal_of_bytes(int reason) {
   switch (reason) {
   case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
@@ -96,7 +96,8 @@ const char* refusal_of_bytes(int reason) {
 
 std::string certificate_refusal(const SSL* tls, const std::string& host) {
   const auto result = SSL_get_verify_result(tls);
-  const auto* const chain = SSL_get0_verified_chain(tls); // from theirs upwards
+  // begins with the other side's certificate
+  const auto* const chain = SSL_get0_verified_chain(tls);
   const auto* const theirs =
     chain != nullptr && sk_X509_num(chain) > 0 ? sk_X509_value(chain, 0) : nullptr;
   switch (result) {

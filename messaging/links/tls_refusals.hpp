@@ -7,8 +7,8 @@
 
 namespace troupe {
 
-// The cause of a failed TLS handshake, in words about the other side: "its certificate
-// expired on 2026-01-31 12:00 UTC".
+// The cause of a failed TLS handshake, as a sentence about the other side: "its
+// certificate expired on 2026-01-31 12:00 UTC".
 
 /// The cause of a refused certificate of the other side.
 /// \param tls whose verification failed \param host that the certificate had to name
@@ -18,10 +18,10 @@ std::string certificate_refusal(const SSL* tls, const std::string& host);
 /// explained by that certificate. \param error of OpenSSL's queue
 std::string handshake_refusal(const SSL* tls, unsigned long error);
 
-/// Whether certificate_refusal() knows the cause.
+/// True if certificate_refusal() knows the cause.
 bool is_about_certificate(unsigned long error);
 
-/// Whether the stream ended without the goodbye of TLS.
+/// True if the stream ended without TLS's closing alert.
 bool is_cut_off(unsigned long error);
 
 } // namespace troupe

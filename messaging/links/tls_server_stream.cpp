@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The side of TLS that waits for strangers: a connection costs a socket and the bytes
-// that came, until a whole record of a handshake has come.
+// The side of TLS that waits for unknown clients. Until a whole record of a handshake
+// has arrived, a connection costs only a socket and the received bytes.
 
 #include "messaging/links/tls_stream.hpp"
 
@@ -21,8 +21,9 @@ constexpr std::size_t most_content = 16384;
 /// A record of TLS 1.2 and later: a fatal alert about the protocol's version.
 constexpr std::array<unsigned char, 7> tls_alert{21, 3, 3, 0, 2, 2, 70};
 
-/// Bytes that a connection's first record has, as far as `received` says. What is no
-/// record of a handshake ends with its header: OpenSSL says what is wrong with it.
+/// The number of bytes in a connection's first record, as far as `received` shows.
+/// Bytes that are no record of a handshake end with the header: OpenSSL then reports
+/// the error.
 std::size_t bytes_of_record(const std::vector<char>& received) {
   const auto byte = [&](std::size_t i) {
     return static_cast<unsigned char>(received[i]);
@@ -63,7 +64,7 @@ public:
   int socket() const override { return stream_->socket(); }
 
 private:
-  /// Receives the rest of the first record; `moved` when it is complete.
+  /// Receives the rest of the first record; `moved` when the record is complete.
   stream_progress receive_record() {
     std::array<std::byte, 1024> block;
     for (;;) {
@@ -83,9 +84,9 @@ private:
     }
   }
 
-  /// Answers bytes that are no handshake by an alert, so that a client without TLS can
-  /// report that this side expects TLS. The rest of its greeting is read: a socket that
-  /// is closed with unread bytes may lose the alert.
+  /// Answers bytes that are no handshake with an alert, so that a client without TLS
+  /// can report that this side expects TLS. Also reads the rest of the client's
+  /// greeting: a socket that is closed with unread bytes may lose the alert.
   void refuse_plain() {
     if (static_cast<unsigned char>(received_[0]) == handshake_type)
       return;
@@ -96,7 +97,7 @@ private:
     (void)stream_->read(rest);
   }
 
-  tls_maker make_;                      // empty: the TLS state is there
+  tls_maker make_;                      // empty: the TLS state exists
   std::unique_ptr<byte_stream> stream_; // plain until then
   std::vector<char> received_;
   std::string failure_;

@@ -22,14 +22,14 @@ using state = stream_progress::state;
 
 constexpr const char* cut_off = "the connection was cut off";
 
-/// TLS allows no more.
+/// The most content bytes of a TLS record.
 constexpr std::size_t record_bytes = 16384;
 
-/// A key of AES-GCM is good for 2^24.5 records (RFC 8446, 5.5): 380 GB, which a long
-/// training sends. A new key costs next to nothing.
+/// A key of AES-GCM is good for 2^24.5 records (RFC 8446, 5.5), which is 380 GB; a long
+/// training sends more. A new key costs almost no time.
 constexpr std::size_t bytes_of_a_key = std::size_t{1} << 28;
 
-/// Bytes that are encrypted before they are given to the system.
+/// The most encrypted bytes that wait for a system call.
 constexpr std::size_t most_waiting = std::size_t{1} << 18;
 
 class tls_byte_stream : public byte_stream {
@@ -43,17 +43,18 @@ public:
     auto bio = socket_bio(system_);
     if (!bio)
       throw std::runtime_error("OpenSSL made no BIO");
-    auto* const both = bio.release(); // the one owner is tls_
+    auto* const both = bio.release(); // tls_ is the only owner
     SSL_set_bio(tls_.get(), both, both);
   }
 
-  tls_byte_stream(const tls_byte_stream&) = delete; // system_'s address is known
+  // system_'s address must not change
+  tls_byte_stream(const tls_byte_stream&) = delete;
   tls_byte_stream& operator=(const tls_byte_stream&) = delete;
 
   ~tls_byte_stream() override {
     ERR_clear_error();
     if (accepted_ && failure_.empty())
-      SSL_shutdown(tls_.get()); // says goodbye if the socket takes it
+      SSL_shutdown(tls_.get()); // sends the closing alert, as far as possible
     ERR_clear_error();
   }
 
@@ -93,7 +94,7 @@ public:
       if (result == 1)
         continue;
       const auto progress = progress_of(result, end_);
-      has_more_ = all > 0 && end_; // the socket might not show the end once more
+      has_more_ = all > 0 && end_; // poll() may not report the end again
       return all > 0 ? stream_progress{state::moved, all} : progress;
     }
     if (end_ && all == 0) {
@@ -104,8 +105,8 @@ public:
     return {state::moved, all};
   }
 
-  // What is encrypted and has not gone is not told as moved: its bytes come again, and
-  // are passed over.
+  // Reports only bytes that the socket has taken as moved. Bytes that are encrypted but
+  // not sent come again with the next write, which skips these bytes.
   stream_progress write(std::span<const iovec> parts) override {
     if (end_ || write_end_)
       return end_ ? *end_ : *write_end_;
@@ -133,10 +134,10 @@ public:
   int socket() const override { return socket_.get(); }
 
 private:
-  /// A byte of parts.
+  /// A position in a list of parts, in bytes.
   struct place {
     std::span<const iovec> parts;
-    std::size_t offset = 0; ///< In the first of them.
+    std::size_t offset = 0; ///< Within the first part.
 
     bool is_end() {
       skip(0);
@@ -155,8 +156,8 @@ private:
     }
   };
 
-  /// Encrypts as much from a place on as there is room for. Returns why OpenSSL took no
-  /// more, if it did not.
+  /// Encrypts bytes from the cursor on, as many as there is space for. Returns the
+  /// reason if OpenSSL took no more bytes.
   std::optional<stream_progress> encrypt(place& at) {
     while (system_.waiting.size() < most_waiting) {
       const auto record = next_record(at);
@@ -178,8 +179,8 @@ private:
     return {};
   }
 
-  /// The bytes from a place on that make a record: small parts are put together, and
-  /// what OpenSSL has begun to write must come once more as it was. Empty at the end.
+  /// The bytes from the cursor on that make a record; empty at the end. Small parts are
+  /// joined. A record that OpenSSL has begun to write is repeated unchanged.
   std::span<const char> next_record(place at) {
     const auto size = begun_ > 0 ? begun_ : record_bytes;
     at.skip(0);
@@ -210,12 +211,14 @@ private:
     if (with_this_key_ < bytes_of_a_key)
       return;
     with_this_key_ = 0;
-    SSL_key_update(tls_.get(), SSL_KEY_UPDATE_NOT_REQUESTED); // the next write does it
+    // the next write changes the key
+    SSL_key_update(tls_.get(), SSL_KEY_UPDATE_NOT_REQUESTED);
   }
 
   using ending = std::optional<stream_progress>;
 
-  /// Why a call of OpenSSL did not go through. \param end kept there, if it is one
+  /// The reason why a call of OpenSSL has failed. \param end receives the reason, if
+  /// the stream has ended
   stream_progress progress_of(int result, ending& end) {
     switch (SSL_get_error(tls_.get(), result)) {
     case SSL_ERROR_WANT_READ:
@@ -226,8 +229,8 @@ private:
       end = closed("");
       break;
     case SSL_ERROR_SYSCALL:
-      // OpenSSL before 3.2 forgets to say that a flush of its own, as of a new key, is
-      // to be tried again.
+      // OpenSSL before 3.2 does not report that a flush of its own, as for a new key,
+      // must be repeated.
       if (system_.error == 0 && SSL_want_write(tls_.get()))
         return {state::needs_write};
       end = system_.error != 0 && (accepted_ || system_.error != ECONNRESET)
@@ -274,15 +277,15 @@ private:
   bio_socket system_;
   std::string host_;
   ssl_pointer tls_;         // uses system_
-  std::vector<char> block_; // a record of small parts
-  std::size_t waiting_ = 0; // bytes that are encrypted and have not all gone
-  std::size_t begun_ = 0;   // of a record that OpenSSL could not write to its end
+  std::vector<char> block_; // a record joined from small parts
+  std::size_t waiting_ = 0; // bytes that are encrypted but not all sent
+  std::size_t begun_ = 0;   // of a record that OpenSSL could not write completely
   std::size_t with_this_key_ = 0;
   bool has_greeted_ = false;
-  bool accepted_ = false; // by both
+  bool accepted_ = false; // by both sides
   bool has_more_ = false;
   ending end_;
-  ending write_end_; // what the other side wrote before can still be read
+  ending write_end_; // bytes that the other side sent before can still be read
   std::string failure_;
 };
 

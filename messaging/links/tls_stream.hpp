@@ -11,12 +11,12 @@
 
 namespace troupe {
 
-/// A stream of TLS. A handshake is over when both sides have accepted the other's
-/// certificate: with TLS 1.3 alone the side that connects would not know, so that the
-/// other one sends a byte first.
-/// \param tls knows its side and what it asks of the other's certificate
-/// \param host for sentences: the name that the other's certificate is to have
-/// \param received bytes that the socket has given already
+/// A stream of TLS. A handshake is complete when both sides have accepted the other's
+/// certificate. With TLS 1.3 alone the connecting side would not know that the other
+/// side has accepted, so the other side sends a byte first.
+/// \param tls configured for one side, with the rules for the other's certificate
+/// \param host for error messages: the required name in the other's certificate
+/// \param received bytes that were read from the socket before
 std::unique_ptr<byte_stream> tls_stream(ssl_pointer tls, socket_descriptor socket,
                                         const std::string& host,
                                         std::vector<char> received = {});
@@ -24,8 +24,9 @@ std::unique_ptr<byte_stream> tls_stream(ssl_pointer tls, socket_descriptor socke
 /// Makes the TLS state of a connection. \throws std::runtime_error
 using tls_maker = std::function<ssl_pointer()>;
 
-/// A stream of TLS that waits for a client. It makes TLS state when the client's first
-/// record is complete; before that it holds the bytes received.
+/// A stream of TLS that waits for a client. The stream makes the TLS state when the
+/// client's first record is complete. Before that, the stream holds only the received
+/// bytes.
 std::unique_ptr<byte_stream> tls_server_stream(tls_maker make,
                                                socket_descriptor socket);
 

@@ -53,7 +53,7 @@ socket_descriptor tunnels::open(std::unique_ptr<byte_stream> stream) {
   return result;
 }
 
-/// Passes on what can be without waiting. False if either side has ended.
+/// Passes on all bytes that need no wait. Returns false if either side has ended.
 bool tunnels::pass(byte_stream& from, byte_stream& to, lane& by) try {
   using state = stream_progress::state;
   for (;;) {
@@ -71,7 +71,7 @@ bool tunnels::pass(byte_stream& from, byte_stream& to, lane& by) try {
     if (moved.how != state::moved)
       return !has_ended(moved);
   }
-} catch (const std::exception&) { // memory
+} catch (const std::exception&) { // out of memory
   return false;
 }
 

@@ -14,8 +14,9 @@
 
 namespace troupe {
 
-/// Passes bytes both ways between streams and sockets of this process, for whoever only
-/// knows sockets: what it is handed is what TLS has let through. One thread.
+/// Passes bytes in both directions between streams and sockets of this process. Code
+/// that needs a plain socket can so use a TLS stream: only bytes that TLS has accepted
+/// reach the socket. Owns one thread.
 class tunnels {
 public:
   /// \throws no_thread
@@ -24,12 +25,13 @@ public:
   tunnels(const tunnels&) = delete;
   tunnels& operator=(const tunnels&) = delete;
 
-  /// The socket that stands for a stream whose hands have been shaken. It ends with the
-  /// stream, and the stream with it. \throws std::runtime_error if there is no socket
+  /// Returns a socket whose other end is the stream. If one of the two ends, so does
+  /// the other one. \throws std::runtime_error if no socket can be opened
+  /// \pre the stream's handshake is complete
   socket_descriptor open(std::unique_ptr<byte_stream> stream);
 
 private:
-  /// Bytes on their way in one direction: no more are read while some wait.
+  /// Bytes under way in one direction. No more bytes are read while some wait.
   struct lane {
     std::vector<std::byte> bytes;
     std::size_t sent = 0;
@@ -49,7 +51,7 @@ private:
   std::mutex lock_;
   std::vector<tunnel> added_;
   bool stopping_ = false;
-  std::list<tunnel> open_; // of the thread
+  std::list<tunnel> open_; // used by the thread only
   std::thread thread_;
 };
 

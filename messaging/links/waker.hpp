@@ -7,18 +7,18 @@
 
 namespace troupe {
 
-/// Wakes a thread that polls. Any thread may call.
+/// Wakes a thread that waits in poll(). Thread: any.
 class waker {
 public:
   void wake() const { eventfd_write(event_.get(), 1); }
 
-  /// For the thread that was woken, before it looks what for.
+  /// Resets the waker. Called by the woken thread, before the thread looks for work.
   void hear() const {
     eventfd_t count = 0;
     (void)eventfd_read(event_.get(), &count);
   }
 
-  /// To wait for: readable once somebody has woken.
+  /// A descriptor for poll(): readable after wake().
   int descriptor() const { return event_.get(); }
 
 private:
