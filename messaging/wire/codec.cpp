@@ -25,7 +25,8 @@ address read(schema::Address::Reader from) {
           .number = natural(from.getNumber(), "the number of an address")};
 }
 
-/// A tensor that a GPU may still be at does not leave its process.
+/// Throws for a tensor that a GPU may still write: the tensor must not leave the
+/// process.
 template <class Message>
 void refuse_what_is_not_made(const Message& m) {
   if (m.made && !m.header.is_call())

@@ -18,12 +18,13 @@
 
 namespace troupe::wire {
 
-// Mail between processes as bytes: Cap'n Proto messages (mail.capnp). The values of
-// tensors are not among them: they travel behind, as they are in memory.
+// Encodes and decodes messages between processes as Cap'n Proto bytes (mail.capnp). The
+// bytes do not include the values of tensors. The values follow, in the form they have
+// in memory.
 
 using bytes = std::vector<unsigned char>;
 
-/// An actor, wherever it stands.
+/// The address of an actor on any node.
 struct address {
   enum class kind : std::uint8_t {
     coordinator,
@@ -31,7 +32,7 @@ struct address {
     scheduler,       ///< Of rank `number`.
     stage,           ///< At `where`.
     optimizer_shard, ///< At `where`.
-    expert,          ///< `number` in the network's list, with its host `where`.
+    expert,          ///< `number` in the network's list, with the host `where`.
     data_source,     ///< Of the pipeline whose first stage is at `where`.
   };
 
@@ -42,7 +43,7 @@ struct address {
   bool operator==(const address&) const = default;
 };
 
-/// What actors on different nodes write each other.
+/// A message between actors on different nodes.
 using actor_mail =
   std::variant<activation, labels, gradient, mail::letter, mail::explain, mail::hold,
                mail::proceed, mail::go_on, mail::stop, mail::stop_after, mail::collect,
@@ -52,25 +53,26 @@ using actor_mail =
                mail::recalled, mail::waiting_for, mail::begun, mail::at_checkpoint,
                mail::failed>;
 
-/// A mail, and the sizes in bytes of the tensors that travel behind it, in order: one
-/// for each of buffers_of() and then of arrays_of(); 0 for an empty buffer.
+/// A message with a receiver, and the sizes in bytes of the tensors that follow the
+/// message. The order is that of buffers_of() and then of arrays_of(); 0 for an empty
+/// buffer.
 struct addressed_mail {
   address to;
   actor_mail what;
   std::vector<std::int64_t> tensors;
 };
 
-/// Where the buffers of a mail are that travel behind it, in order: of a decoded mail
-/// there are as many as it had, all of them empty. Loans to experts never travel.
+/// The buffers that follow a message, in order. A decoded message has as many as the
+/// sent one, all empty. Loans to experts never leave the process.
 std::vector<buffer*> buffers_of(actor_mail& what);
 
-/// The same of arrays: those of mail::version_made, parameters first.
+/// The arrays that follow a message: the ones of mail::version_made, parameters first.
 std::vector<std::vector<float>*> arrays_of(actor_mail& what);
 
-/// How many buffers and arrays of a mail travel behind it.
+/// The number of buffers and arrays that follow a message.
 std::size_t tensors_of(const actor_mail& what);
 
-/// What lead and nodes say to each other.
+/// A message between the leader and a node.
 using node_mail =
   std::variant<mail::prepare, mail::prepared, mail::refused, mail::connect,
                mail::connected, mail::build, mail::ready, mail::clock_probe,
@@ -78,13 +80,13 @@ using node_mail =
                mail::lost_node, mail::end_run, mail::node_report, mail::ask_status,
                mail::node_status, mail::ask_identity, mail::identity>;
 
-/// Buffers are left out, and so are arrays that travel behind.
-/// \throws std::logic_error for a letter that never leaves its rank, and for other
-/// sizes than of its tensors
+/// Encodes a message, without buffers and arrays.
+/// \throws std::logic_error for a message that never leaves a rank, and for sizes that
+/// do not match the message's tensors
 bytes encode(const addressed_mail& all);
 bytes encode(const node_mail& what);
 
-// These take bytes of anybody. On error say what is wrong with them.
+// Decodes bytes from any process. The error says which part of the bytes is invalid.
 tl::expected<addressed_mail, std::string>
 decode_mail(std::span<const unsigned char> from);
 tl::expected<node_mail, std::string>

@@ -17,18 +17,19 @@
 
 namespace troupe::wire {
 
-// What many mails have: a pair of functions for each, to write it into a message, and
-// to read it from one. Readers throw bad_bytes for what no sender of ours writes.
+// Encoding of fields that many messages have. Each type has a function that writes a
+// value into a message, and one that reads a value. Readers throw bad_bytes for values
+// that our senders never write.
 
-/// Tensors have no more; products with the size of a value are far from overflow.
+/// Tensors have no more bytes. Products with the size of a value are far from overflow.
 inline constexpr std::int64_t most_bytes = std::int64_t{1} << 40;
 inline constexpr std::int64_t most_values = most_bytes / 4;
 
-/// \throws bad_bytes that names the number and its bounds
+/// \throws bad_bytes that names the number, and the least and the largest allowed one
 [[noreturn]] void refuse_number(std::int64_t n, std::int64_t least, std::int64_t most,
                                 const char* name);
 
-/// The number, if it is in [least, most].
+/// Returns the number, if [least, most] contains it. \throws bad_bytes
 inline std::int64_t within(std::int64_t n, std::int64_t least, std::int64_t most,
                            const char* name) {
   if (n < least || n > most)
@@ -36,29 +37,29 @@ inline std::int64_t within(std::int64_t n, std::int64_t least, std::int64_t most
   return n;
 }
 
-/// What a number is at most: no sum or difference of two overflows. Runs of
-/// more microbatches are refused (schedules/schedule.cpp).
+/// The largest allowed number: no sum or difference of two overflows. Runs of more
+/// microbatches are refused (schedules/schedule.cpp).
 template <class Number>
 inline constexpr std::int64_t most_of = (std::int64_t{1} << (8 * sizeof(Number) - 2))
                                         - 1;
 
-/// The number, if it is not negative.
+/// Returns the number, if not negative. \throws bad_bytes
 template <class Number>
 Number natural(Number n, const char* name) {
   return static_cast<Number>(within(n, 0, most_of<Number>, name));
 }
 
-/// A place in a list of experts; -1: none.
+/// An index in a list of experts; -1: none.
 inline int expert_or_none(int n) {
   return static_cast<int>(within(n, -1, most_of<int>, "an expert"));
 }
 
-/// A version; those before a run that goes on have negative numbers.
+/// A version. Versions from before a resumed run have negative numbers.
 inline int read_version(std::int64_t n) {
   return static_cast<int>(within(n, -most_of<int>, most_of<int>, "a version"));
 }
 
-/// The number of what GPUs move themselves; -1: they do not.
+/// The number of a call, for values that GPUs exchange themselves; -1: no call.
 inline int read_call(std::int64_t n) {
   return static_cast<int>(within(n, tensor_header::no_call, most_of<int>, "a call"));
 }
@@ -69,7 +70,7 @@ inline std::int64_t moment(std::int64_t n) {
   return within(n, -most, most, "a time");
 }
 
-/// An enum's value; those of the schema have the program's order.
+/// An enum's value. The schema's values have the order of the program's.
 template <class Enum, class OfSchema>
 Enum known(OfSchema value, Enum last, const char* name) {
   return static_cast<Enum>(
@@ -92,7 +93,7 @@ void write_numbers(List to, const Vector& from) {
     to.set(i, from[i]);
 }
 
-/// A vector of what `read` makes of each element.
+/// A vector of the results of `read` for each element.
 template <class List, class Read>
 auto read_list(List from, allowance& left, Read read) {
   std::vector<decltype(read(from[0]))> result;
@@ -113,7 +114,7 @@ std::vector<Number> read_naturals(List from, allowance& left, const char* name) 
   return read_list(from, left, [name](Number n) { return natural(n, name); });
 }
 
-/// As many empty ones: buffers or arrays of values.
+/// As many empty buffers, or empty arrays of values.
 template <class Empty>
 std::vector<Empty> read_count(std::uint32_t count, allowance& left) {
   left.take(count, sizeof(Empty));
@@ -126,7 +127,7 @@ capnp::Text::Reader as_text(const std::string& from);
 std::string read(capnp::Text::Reader from, allowance& left);
 std::string read_lines(capnp::Text::Reader from, allowance& left);
 
-/// A text as it was sent. It is parsed here, never printed.
+/// A text exactly as sent: for parsing, never for printing.
 std::string read_exactly(capnp::Text::Reader from, allowance& left);
 
 void write(schema::Position::Builder to, const position& from);

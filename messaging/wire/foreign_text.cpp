@@ -7,7 +7,8 @@ namespace troupe::wire {
 
 namespace {
 
-/// A character of UTF-8 (RFC 3629): its number and its bytes; 0 bytes: none is there.
+/// A character of UTF-8 (RFC 3629): number, and length in bytes. Length 0: no valid
+/// character.
 struct character {
   char32_t number = 0;
   std::size_t bytes = 0;
@@ -38,8 +39,8 @@ bool is_within(char32_t number, char32_t first, char32_t last) {
   return number >= first && number <= last;
 }
 
-/// Control characters (C0, C1, line and paragraph ends) and those that turn the
-/// direction of writing.
+/// True for control characters (C0, C1, line and paragraph ends) and for characters
+/// that change the direction of writing.
 bool is_command(char32_t number) {
   return number < 0x20 || is_within(number, 0x7f, 0x9f) || number == 0x61c
          || number == 0x200e || number == 0x200f || is_within(number, 0x2028, 0x202e)
@@ -52,7 +53,7 @@ std::string foreign_text(std::string_view text, line_breaks breaks) {
   std::string result;
   const auto size = text.size();
   const auto suffix = ".. (" + std::to_string(size) + " bytes)";
-  std::size_t cut = 0; // the most that leaves room for the suffix
+  std::size_t cut = 0; // the longest prefix that leaves space for the suffix
   while (!text.empty()) {
     if (result.size() + suffix.size() <= most_foreign_bytes)
       cut = result.size();

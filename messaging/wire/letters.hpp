@@ -6,10 +6,11 @@
 
 namespace troupe::wire {
 
-/// \throws std::logic_error for a letter that never leaves its rank
+/// Writes a meeting message, without buffers.
+/// \throws std::logic_error for a message that never leaves a rank
 void write(schema::Letter::Builder to, const mail::letter& from);
 
-/// Its buffers are empty.
+/// Reads a meeting message, with empty buffers.
 mail::letter read(schema::Letter::Reader from, allowance& left);
 
 } // namespace troupe::wire

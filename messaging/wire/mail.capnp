@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
 @0xbb8dd55cfb47f150;
-# What processes of one run write each other, by wire/codec.hpp; what it means stands with
-# the structs of the same names in messaging/mail.
+# The messages between processes of one run; wire/codec.hpp encodes and decodes them. The
+# structs of the same names in messaging/mail explain the fields.
 #
 # A message is a whole Cap'n Proto stream message, unpacked: a table of segments, and then
-# the segments, in words of 8 bytes. Its root is an ActorMail or a NodeMail; the frame
-# around it says which. The values of tensors are not in it: they travel behind it, as they
-# are in memory.
+# the segments, in words of 8 bytes. The root is an ActorMail or a NodeMail; the header of
+# the frame says which. The message does not include the values of tensors. The values
+# follow the message, in the form they have in memory.
 #
-# Numbers are never negative where nothing else is said, an Int32 is below 2^30 and an
-# Int64 below 2^62, so that no sum of two overflows; times are nanoseconds, of either
-# sign. Readers refuse what breaks that.
+# Numbers are never negative unless a comment says so. An Int32 is below 2^30 and an Int64
+# below 2^62, so that no sum of two overflows. Times are nanoseconds, of either sign.
+# Readers refuse messages that break these rules.
 
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("troupe::wire::schema");
 
-# -- who, where, what ------------------------------------------------------------------
+# -- addresses, positions, actions -----------------------------------------------------
 
 struct Position {
   data @0 :Int32;
@@ -57,14 +57,14 @@ struct Action {
   pair @4 :UInt8;  # 0 none, 1 the first of one, 2 the second
 }
 
-# -- mail of actors --------------------------------------------------------------------
+# -- messages of actors ----------------------------------------------------------------
 
 struct ActorMail {
   to @0 :Address;
 
   tensors @1 :List(Int64);
-  # The bytes of each tensor that travels behind, a multiple of 4; 0: an empty buffer.
-  # In the order of the mail's fields, and of lists of lists one list after another.
+  # The bytes of each tensor that follows the message, a multiple of 4; 0: an empty buffer.
+  # In the order of the message's fields; lists of lists one list after another.
 
   union {
     activation @2 :TensorHeader;
@@ -108,7 +108,7 @@ struct TensorHeader {
   samples @4 :Int64;
   values @5 :Int64;
   version @6 :Int32;
-  call @7 :Int32 = -1;  # By which GPUs move the payload: its number. -1: it is here.
+  call @7 :Int32 = -1;  # Number of the call, if GPUs move the payload. -1: no call.
 }
 
 struct Snapshot {
@@ -122,7 +122,7 @@ struct Collected {
   updates @1 :Int64;
   samples @2 :Int64;
   parameters @3 :UInt32;  # Tensors,
-  gradients @4 :UInt32;   # and these behind them.
+  gradients @4 :UInt32;   # followed by these.
 }
 
 struct Copied {
@@ -134,8 +134,8 @@ struct Saved {
   batches @0 :Int32;
   where @1 :Position;
   updates @2 :Int64;
-  ages @3 :List(Int32);  # Of versions: a tensor each,
-  moments @4 :UInt32;    # and these behind them.
+  ages @3 :List(Int32);  # Of versions: one tensor each,
+  moments @4 :UInt32;    # followed by these.
 }
 
 struct WaitingFor {
@@ -145,7 +145,7 @@ struct WaitingFor {
   own @3 :Text;
 }
 
-# -- letters ---------------------------------------------------------------------------
+# -- messages of meetings --------------------------------------------------------------
 
 struct Letter {
   to @0 :Performer;
@@ -204,10 +204,10 @@ struct Collective {
   round @1 :Int32;
   from @2 :Int32;
   to @3 :Int32;
-  first @4 :Int32;  # Chunk,
-  count @5 :Int32;  # and how many.
+  first @4 :Int32;  # Index of the first chunk,
+  count @5 :Int32;  # and number of chunks.
   values @6 :Int64;
-  call @7 :Int32 = -1;  # A call, without a tensor: its number. -1: none.
+  call @7 :Int32 = -1;  # Number of a call, without a tensor. -1: no call.
 }
 
 struct RowsToExpert {
@@ -241,7 +241,7 @@ struct Samples {
 }
 
 struct MeasuredAction {
-  # 64 bytes; the action's own fields come first.
+  # 64 bytes; the fields of the action come first.
   op @0 :Op;
   part @1 :Bool;
   endsIn @2 :UInt8;     # Flags: 1 shards, 2 layer, 4 norm, 8 version, 16 experts, 32 tie.
@@ -263,7 +263,7 @@ struct MeasuredAction {
 struct Sums {
   rank @0 :Int32;
   busy @1 :Int64;
-  firstStart @2 :Int64;  # -1: nothing ran.
+  firstStart @2 :Int64;  # -1: nothing has run.
   lastEnd @3 :Int64;
   held @4 :Int32;        # May be negative.
   peakHeld @5 :Int32;
@@ -290,7 +290,7 @@ struct VersionMade {
   where @0 :Position;
   version @1 :Int32;
   parameters @2 :UInt32;  # Tensors,
-  gradients @3 :UInt32;   # and these behind them.
+  gradients @3 :UInt32;   # followed by these.
 }
 
 struct ExpertLoad {
@@ -300,7 +300,7 @@ struct ExpertLoad {
   dropped @3 :Int64;
 }
 
-# -- mail between lead and nodes -------------------------------------------------------
+# -- messages between leader and nodes -------------------------------------------------
 
 struct NodeMail {
   union {
@@ -356,8 +356,8 @@ struct KeptThings {
   gradients @3 :Bool;
   versions @4 :Bool;
   modelTimes @5 :Bool;
-  evaluateEvery @6 :Int32;    # To the largest.
-  checkpointEvery @7 :Int32;  # To the largest.
+  evaluateEvery @6 :Int32;    # Up to the largest Int32.
+  checkpointEvery @7 :Int32;  # Up to the largest Int32.
   steps @8 :Bool;
   watched @9 :Bool;
 }

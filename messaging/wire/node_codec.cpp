@@ -10,7 +10,8 @@ namespace troupe::wire {
 
 namespace {
 
-/// Of older versions, and of moments: the reader makes room for them.
+/// The largest number of older versions, and of moments: the reader allocates memory
+/// for each.
 constexpr int most_kinds = 1 << 16;
 
 void write(schema::KeptThings::Builder to, const mail::kept_things& from) {
@@ -26,7 +27,7 @@ void write(schema::KeptThings::Builder to, const mail::kept_things& from) {
   to.setSteps(from.steps);
 }
 
-/// Of batches: a caller may say any number, and 0 is never.
+/// A number of batches: a caller may choose any number, and 0 means never.
 int every(int n) {
   return static_cast<int>(
     within(n, 0, std::numeric_limits<int>::max(), "batches between two"));

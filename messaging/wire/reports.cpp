@@ -142,7 +142,7 @@ void write(schema::ExpertLoad::Builder to, const mail::expert_load& from) {
 }
 
 mail::expert_load read(schema::ExpertLoad::Reader from, allowance& left) {
-  // Layers are few; the recorder keeps them by number.
+  // Bounds the layer's number: layers are few, and the recorder stores loads by number.
   if (from.getOfLayer() > std::numeric_limits<std::uint32_t>::max())
     throw bad_bytes{"a layer is " + std::to_string(from.getOfLayer())};
   return {.microbatch = natural(from.getMicrobatch(), "a microbatch"),

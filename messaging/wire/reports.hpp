@@ -7,8 +7,8 @@
 
 namespace troupe::wire {
 
-// What the recorder and the coordinator hear of measures and of parameters. Buffers and
-// arrays are counted, and read as empty ones.
+// Encoding of messages to the recorder and the coordinator: measures, snapshots and
+// parameters. Buffers and arrays are counted, and read as empty ones.
 
 void write(schema::Samples::Builder to, const mail::samples& from);
 mail::samples read(schema::Samples::Reader from, allowance& left);

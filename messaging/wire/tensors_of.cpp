@@ -7,7 +7,8 @@ namespace troupe::wire {
 
 namespace {
 
-/// Calls `see` with each buffer of a mail that travels, and then with each array.
+/// Calls `see` with each buffer of a message that leaves the process, and then with
+/// each array.
 template <class See>
 struct tensor_visitor {
   See see;
@@ -45,7 +46,7 @@ struct tensor_visitor {
 template <class See>
 tensor_visitor(See) -> tensor_visitor<See>;
 
-/// Those of one type, of a mail that may change them.
+/// Pointers to the tensors of one type, in a message that the caller may change.
 template <class Wanted>
 std::vector<Wanted*> pointers(actor_mail& what) {
   std::vector<Wanted*> result;

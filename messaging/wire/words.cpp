@@ -10,10 +10,11 @@ namespace troupe::wire {
 
 namespace {
 
-/// Lists, structs and what they point to, one in another; no mail has more than 5.
+/// The depth of lists, structs and pointers inside each other; no message has more than
+/// 5.
 constexpr int most_nesting = 16;
 
-/// Messages have one segment, or a few if they outgrow it.
+/// Messages have one segment, or a few if one is too small.
 constexpr std::uint32_t most_segments = 64;
 
 class bytes_written : public kj::OutputStream {
@@ -36,7 +37,7 @@ std::vector<std::uint64_t> copied(std::span<const unsigned char> from) {
   if (from.empty() || from.size() % sizeof(capnp::word) != 0)
     throw bad_bytes{"a message has whole words of 8 bytes, not "
                     + std::to_string(from.size()) + " bytes"};
-  std::uint32_t segments = 0; // less one; little-endian, as are we
+  std::uint32_t segments = 0; // less one; little-endian, like this processor
   std::memcpy(&segments, from.data(), sizeof segments);
   if (segments >= most_segments)
     throw bad_bytes{"a message has no more than " + std::to_string(most_segments)

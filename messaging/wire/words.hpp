@@ -18,20 +18,21 @@ namespace troupe::wire {
 
 // Cap'n Proto messages from and to bytes, for the codec's sources.
 
-/// What is wrong with received bytes, in a sentence. Never leaves the decoders.
+/// The error in received bytes, as a sentence. Decoders catch all such errors.
 struct bad_bytes : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The memory that a message may still make its reader take: a few times its own bytes.
-/// One that claims more is refused before anything is allocated.
+/// The budget of memory that the reader of a message may still allocate: 16 times the
+/// message's own bytes. A message that needs more is refused before any allocation.
 class allowance {
 public:
   explicit allowance(std::size_t message) : left_(16 * message) {
     // nop
   }
 
-  /// \throws bad_bytes if there is not so much left
+  /// Takes `count` times `bytes_each` bytes from the budget.
+  /// \throws bad_bytes if the rest is smaller
   void take(std::size_t count, std::size_t bytes_each);
 
 private:
@@ -51,33 +52,35 @@ public:
   std::vector<unsigned char> to_bytes();
 
 private:
-  // 64 measured actions, and all but the longest of other mails, find room here.
+  // 64 measured actions, and all but the longest of other messages, fit into this
+  // memory.
   alignas(8) std::array<unsigned char, 5120> scratch_;
   capnp::MallocMessageBuilder message_;
 };
 
-/// A received message; the bytes must stay. Everything it says may be a lie.
+/// A received message. The bytes must outlive the object. Every value may be invalid.
 class incoming {
 public:
-  /// \throws bad_bytes
+  /// \throws bad_bytes if the bytes are no whole message, or have too many segments
   explicit incoming(std::span<const unsigned char> from);
 
-  /// \throws kj::Exception, as do all accesses to it
+  /// \throws kj::Exception, as do all accesses to the message
   template <class Root>
   typename Root::Reader root() {
     return message_.getRoot<Root>();
   }
 
 private:
-  std::vector<std::uint64_t> copy_; // Of bytes that are not aligned.
+  std::vector<std::uint64_t> copy_; // of bytes that are not aligned
   kj::ArrayPtr<const capnp::word> words_;
   capnp::FlatArrayMessageReader message_;
 };
 
-/// The sentence for what the library says of a message.
+/// The sentence for an error that Cap'n Proto reports about a message.
 std::string sentence_of(const kj::Exception& e);
 
-/// What `read`, which may throw bad_bytes, makes of a message and its allowance.
+/// The result of `read` for a message with a budget. `read` may throw bad_bytes; the
+/// error is the sentence of that exception.
 template <class Root, class Read>
 auto read_message(std::span<const unsigned char> from, Read read)
   -> tl::expected<std::invoke_result_t<Read, typename Root::Reader, allowance&>,
