@@ -10,10 +10,12 @@
 #include <utility>
 #include <vector>
 
+// Finds the handle of every actor of a run, by position or performer.
+
 namespace troupe {
 
-/// Who plays in a run: one list that everybody shares, and finds others in by position.
-/// It is complete before anybody gets it.
+/// All actors of a run, in one list that all actors share. The list is complete before
+/// the first actor receives the list, and never changes after that. Thread-safe.
 class directory : public places {
 public:
   explicit directory(std::shared_ptr<const run_plan> plan)
@@ -22,16 +24,17 @@ public:
   }
 
   std::vector<data_source_actor> data;     ///< By pipeline().
-  std::vector<scheduler_actor> schedulers; ///< A rank each.
+  std::vector<scheduler_actor> schedulers; ///< By rank.
   std::vector<stage_actor> stages;         ///< By index().
   std::vector<performer_actor> optimizers; ///< By shard_index().
-  std::vector<performer_actor> servers;    ///< By shard_index(), if there are any,
-  std::vector<scheduler_actor> server_schedulers; ///< and those of their devices.
+  std::vector<performer_actor> servers;    ///< By shard_index(); empty: none.
+  /// Of server devices, by shard_index().
+  std::vector<scheduler_actor> server_schedulers;
   std::map<std::pair<std::size_t, int>, performer_actor>
     experts; ///< By the host's index() and the number in the network's list.
-  /// Of the user's own, between stages: by index() of the lower one. Empty: none.
+  /// The user's actors between stages: by index() of the lower stage. Empty: none.
   std::vector<neighbour_actor> relays;
-  std::vector<std::unique_ptr<relay_ledger>> ledgers; ///< Of each of these.
+  std::vector<std::unique_ptr<relay_ledger>> ledgers; ///< One for each relay.
   recorder_actor recorder;
   coordinator_actor coordinator;
 
@@ -41,8 +44,8 @@ public:
 
   const stage_actor& stage(position where) const { return stages[index(where)]; }
 
-  /// Calls each(handle) with whom a stage sends a tensor for a neighbour of its
-  /// pipeline.
+  /// Calls each(handle) with the receiver of a stage's tensors for a neighbour: the
+  /// neighbour, or the relay between both.
   template <class Each>
   void to_neighbour(position from, position to, const Each& each) const {
     if (relays.empty())
@@ -50,7 +53,8 @@ public:
     each(relays[index(from.stage < to.stage ? from : to)]);
   }
 
-  /// What the user's own actor has that stands between two neighbours; null: none does.
+  /// The ledger of the relay between two neighbours; null: there is no relay. Owned by
+  /// the directory.
   relay_ledger* ledger_between(position a, position b) const {
     const auto lower = a.stage < b.stage ? a : b;
     return ledgers.empty() || lower.stage < 0 ? nullptr : ledgers[index(lower)].get();
@@ -60,7 +64,7 @@ public:
     return optimizers[shard_index(where)];
   }
 
-  /// Calls each(handle) with the performer's handle.
+  /// Calls each(handle) with the handle of a performer.
   template <class Each>
   void to(const performer& whom, const Each& each) const {
     switch (whom.what) {
@@ -75,14 +79,14 @@ public:
     }
   }
 
-  /// Who grants a performer its device.
+  /// The scheduler that grants a performer the device.
   const scheduler_actor& scheduler_of(const performer& whom) const {
     return whom.what == role::parameter_server
              ? server_schedulers[shard_index(whom.where)]
              : schedulers[static_cast<std::size_t>(plan_->rank_of(whom.where))];
   }
 
-  /// Calls each(handle) for all who can say what they wait for.
+  /// Calls each(handle) for all actors that can report the missing input.
   template <class Each>
   void for_each_asked(const Each& each) const {
     for_each_of(data, each);
@@ -94,7 +98,7 @@ public:
     for_each_of(servers, each);
   }
 
-  /// And for everybody but the coordinator.
+  /// Calls each(handle) for all actors except the coordinator.
   template <class Each>
   void for_each(const Each& each) const {
     for_each_asked(each);

@@ -5,9 +5,11 @@
 #include <string_view>
 #include <variant>
 
+// The text of a message for traces.
+
 namespace troupe {
 
-/// The name of a message's type, without its namespaces: "arrived".
+/// The name of a message's type, without namespaces: "arrived".
 template <class Message>
 constexpr std::string_view name_of_message() {
   std::string_view all =
@@ -18,8 +20,8 @@ constexpr std::string_view name_of_message() {
   return scope == all.npos ? all : all.substr(scope + 1);
 }
 
-/// An envelope in words, for golden traces: what it is, and of which action,
-/// microbatch, bucket or member it tells, if of any. Of a letter: what it says.
+/// A message as text, for golden traces: the type, and the action, microbatch, bucket
+/// or member, if the message names any. Of a meeting message: the text of the content.
 template <class Message>
 std::string envelope_text(const Message& m) {
   if constexpr (requires { m.what.valueless_by_exception(); }) {

@@ -9,21 +9,24 @@
 #include <exception>
 #include <string>
 
+// The exit reasons of actors that fail, and the texts of such reasons.
+
 namespace troupe {
 
-/// The reason with which an actor ends, in words.
+/// The exit reason of a failed actor, from a text.
 inline caf::error failure_of(const std::string& why) {
   return caf::make_error(caf::sec::runtime_error, why);
 }
 
-/// That reason when a handler throws: the actor's name and what was said.
+/// The exit reason after a handler has thrown: the actor's name and the exception's
+/// text.
 inline caf::error failure_of(const std::string& name,
                              const std::exception_ptr& thrown) {
   return failure_of(name + ": " + text_of(thrown));
 }
 
-/// Makes an actor end with failure_of when a handler throws. CAF's own handler would
-/// lose the text on its way to the monitors.
+/// Lets an actor end with failure_of() when a handler throws. CAF's own handler would
+/// lose the text on the way to the monitors.
 template <class Self>
 void report_failures(Self* self) {
   self->set_exception_handler([self](std::exception_ptr& thrown) {
@@ -31,7 +34,7 @@ void report_failures(Self* self) {
   });
 }
 
-/// The text of such a reason; empty if an actor ended because it was told to.
+/// The text of such an exit reason; empty if the actor ended on request.
 std::string text_of(const caf::error& reason);
 
 } // namespace troupe

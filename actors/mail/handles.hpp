@@ -14,13 +14,15 @@
 
 #include <memory>
 
+// The types of the actors of a run: the messages that each kind of actor receives.
+
 namespace troupe {
 
 class directory;
 
 namespace mail {
 
-/// Whom everybody may send to; heard once, before anything else.
+/// The handles of all actors; received once, before any other message.
 struct wiring {
   std::shared_ptr<const directory> everybody;
 };
@@ -39,7 +41,8 @@ using scheduler_actor =
                    caf::reacts_to<mail::stop_after>, caf::reacts_to<mail::explain>,
                    caf::reacts_to<mail::wiring>>;
 
-/// Whoever computes: optimizer shards, experts, parameter servers.
+/// An actor that computes: optimizer shards, experts, parameter servers. Stages extend
+/// this type.
 using performer_actor =
   caf::typed_actor<caf::reacts_to<mail::run>, caf::reacts_to<mail::ended>,
                    caf::reacts_to<mail::letter>, caf::reacts_to<mail::explain>,

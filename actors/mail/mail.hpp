@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// How actors send and hear: the one place that knows about counting envelopes and about
-// what ThreadSanitizer cannot see of CAF. Everything that crosses between actors goes
-// through tell, post and hear.
+// Sends and receives the messages of actors. This is the one place that counts
+// messages, and that declares the order of messages to ThreadSanitizer, which cannot
+// see the order inside CAF. All messages between actors go through the functions below.
 
 #include "actors/mail/envelope_text.hpp"
 #include "messaging/mail/traffic.hpp"
@@ -28,8 +28,8 @@ void __tsan_release(void* address);
 
 namespace troupe {
 
-/// Counts the envelopes of a run: all that were sent, how many were under way at once,
-/// and the bytes of tensors in them.
+/// Counts the messages of a run: all sent ones, the most that were under way at once,
+/// and the bytes of tensors by traffic. Thread-safe.
 class mail_meter {
 public:
   void sent() {
@@ -51,8 +51,8 @@ public:
     return bytes_[static_cast<std::size_t>(what)];
   }
 
-  /// A message of a sum among data replicas was handled. \param at_work while the
-  /// rank's own device computed
+  /// Counts a handled message of a sum among data replicas. \param at_work true while
+  /// the rank's own device computed
   void summed(bool at_work) {
     sums_.fetch_add(1, std::memory_order_relaxed);
     if (at_work)
@@ -64,8 +64,9 @@ public:
   std::int64_t total() const { return sent_; }
   std::int64_t most_at_once() const { return most_; }
 
-  /// Told of each envelope when its receiver opens it, on that actor's thread; for
-  /// virtual time, where there is one.
+  /// Called with the receiver's name and the message's text when an actor handles a
+  /// message, on that actor's thread. Only for virtual time, where all actors share one
+  /// thread.
   using listener = std::function<void(const char* receiver, const std::string& what)>;
   void listen(listener told) { told_ = std::move(told); }
   const listener& told() const { return told_; }
@@ -84,10 +85,11 @@ namespace detail {
 
 #ifdef TROUPE_TSAN
 
-// CAF's mailboxes hand messages over by atomics inside its library, which is not built
-// for ThreadSanitizer: to it every message looks like a race. Here is said what a
-// mailbox guarantees: a message is complete before it is enqueued, it is handled after
-// that, and the handlers of one actor follow one another.
+// CAF's mailboxes pass messages by atomics inside CAF's library, which is not built for
+// ThreadSanitizer. ThreadSanitizer would report a race for every message. The functions
+// below state the guarantees of a mailbox. A message is complete before the mailbox
+// enqueues the message, and is handled after that. The handlers of one actor follow one
+// another.
 inline void happens_before(caf::abstract_actor* actor) {
   __tsan_release(actor);
 }
@@ -128,7 +130,7 @@ struct argument_of<void (F::*)(const Message&) const> {
 
 } // namespace detail
 
-/// Sends from inside an actor.
+/// Sends a message from inside an actor.
 template <class Self, class Handle, class Message>
 void tell(Self* self, mail_meter& meter, const Handle& to, Message&& what) {
   meter.sent();
@@ -139,7 +141,8 @@ void tell(Self* self, mail_meter& meter, const Handle& to, Message&& what) {
 #endif
 }
 
-/// Sends from outside: a device's callback, a clock, the thread that waits for a run.
+/// Sends a message from outside: from a device's callback, a clock, or the thread that
+/// waits for a run.
 template <class Handle, class Message>
 void post(mail_meter& meter, const Handle& to, Message&& what) {
   meter.sent();
@@ -154,7 +157,7 @@ namespace detail {
 
 template <class Self, class F, class Message>
 struct heard {
-  // CAF makes the handler itself where nothing can be said of the order.
+  // CAF copies the handler in places where no order can be declared.
   __attribute__((no_sanitize("thread"))) void operator()(const Message& what) const {
     auto* const me = self;
     happens_after(me);
@@ -193,8 +196,8 @@ struct taken {
 
 } // namespace detail
 
-/// A message handler that takes all that the message holds, from a lambda
-/// `[self](Message)`: of a buffer no handle stays behind in the mailbox.
+/// A message handler from a lambda `[self](Message)`, which receives the message's
+/// content by move: no handle of a buffer stays behind in the mailbox.
 template <class Message, class Self, class F>
 auto take(Self* self, mail_meter& meter, F handler) {
   detail::happens_before(self);
@@ -204,7 +207,7 @@ auto take(Self* self, mail_meter& meter, F handler) {
 /// A message handler from a lambda `[self](const Message&)`.
 template <class Self, class F>
 auto hear(Self* self, mail_meter& meter, F handler) {
-  detail::happens_before(self); // what the actor has done to begin with
+  detail::happens_before(self); // orders the actor's initialisation before handlers
   return detail::heard<Self, F, typename detail::argument_of<F>::type>{self, &meter,
                                                                        handler};
 }

@@ -11,7 +11,8 @@
 
 namespace troupe {
 
-/// What the actors of a run share besides their mail; it outlives them.
+/// The context that the actors of a run share besides messages. The referenced objects
+/// outlive all actors.
 struct props {
   std::shared_ptr<const run_plan> plan;
   mail_meter* meter;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// For whoever brings actors of their own: the one public header that knows CAF. Compile
-// with the CAF that troupe was built with.
+// For users with actors of their own: the one public header that includes CAF. Compile
+// with the version of CAF that troupe was built with.
 
 #include "messaging/mail/tensors.hpp"
 
@@ -15,45 +15,48 @@
 
 namespace troupe {
 
-/// Whoever takes what stages send each other: the next stage activations, the previous
-/// one gradients.
+/// Receives the tensors that stages send each other: the next stage receives
+/// activations, and the previous one gradients.
 using neighbour_actor =
   caf::typed_actor<caf::reacts_to<activation>, caf::reacts_to<gradient>>;
 
-/// Where an actor of one's own stands: between two neighbouring stages of a pipeline.
+/// The place of a user's actor: between two neighbouring stages of a pipeline.
 struct relay_place {
-  int replica; ///< The pipeline: data replica times directions, plus direction.
-  int stage;   ///< The lower one. Activations come from there, gradients go there.
-  neighbour_actor below; ///< That stage,
+  /// The pipeline: data replica times directions, plus direction.
+  int replica;
+  int stage;             ///< The lower stage: sends activations, receives gradients.
+  neighbour_actor below; ///< The lower stage,
   neighbour_actor above; ///< and the next one.
 };
 
-/// What an actor of one's own should be, or a stateful_actor<.., relay>: whatever its
-/// handlers throw fails the run with its text. Of CAF's other actors that text is
-/// printed on the standard error stream alone.
+/// The base class of a user's actor, or of a stateful_actor<.., relay>. If a handler
+/// throws, the run fails with the exception's text. For other actors CAF prints that
+/// text only on the standard error stream.
 class relay : public neighbour_actor::base {
 public:
   explicit relay(caf::actor_config& config);
 };
 
-/// Actors of one's own between the stages of a run.
+/// User's actors between the stages of a run.
 struct own_relays {
-  /// Spawns the actor that stands in a place. It gets each activation and each gradient
-  /// that one of the two stages sends the other, and sends on, by CAF's means, what the
-  /// other one is to have: every message once, with its header as it was, those of one
-  /// kind in their order, and with as many values. The payload is the actor's own
-  /// meanwhile: it may write to it, from any thread. It belongs to a pool of the run,
-  /// so no handle of it may be kept. What is sent on otherwise fails the run, with the
-  /// relay's place and what it was given.
+  /// Spawns the actor for a place. The actor receives each activation and each gradient
+  /// that one of the two stages sends to the other. The actor must send every message
+  /// on, once, to the other stage, by CAF's means. Headers stay unchanged, messages of
+  /// a kind stay in order, and payloads keep the number of values. Meanwhile the actor
+  /// owns the payload: the actor may write the values, from any thread. The payload
+  /// belongs to a pool of the run, so the actor must not keep a handle. A message that
+  /// breaks a rule fails the run, with the relay's place and the message that the relay
+  /// had received.
   ///
-  /// The actor ends when the run does: one that quits before fails the run. So does one
-  /// whose handler throws, with its place and text (see relay). It is no rank, and its
-  /// time is nobody's: in virtual time it takes none. In a system that is the run's own
-  /// it cannot set timeouts. Where a model stores bf16, a value of a payload is two of
-  /// them.
+  /// The actor ends with the run: an actor that quits before the end fails the run. A
+  /// handler that throws also fails the run, with the actor's place and the exception's
+  /// text (see relay). The actor is not part of any rank, and no device is charged for
+  /// the actor's time: in virtual time handlers take none. In the run's own actor
+  /// system the actor cannot set timeouts. Where a model stores bf16, one value of a
+  /// payload holds two bf16 values.
   ///
-  /// Called on the thread that waits for the run, before the first message. What it
-  /// throws, or makes nothing, fails the run with its text and place.
+  /// Called on the thread that waits for the run, before the first message. An
+  /// exception, or an invalid handle, fails the run with the text and the place.
   std::function<neighbour_actor(caf::actor_system& system, const relay_place& where)>
     make;
 };

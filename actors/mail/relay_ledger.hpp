@@ -8,14 +8,17 @@
 #include <string>
 #include <utility>
 
+// Checks that a user's relay sends on every message, once and in order.
+
 namespace troupe {
 
-/// Where a relay stands: "the relay between stage 0 and stage 1".
-/// \param pipeline as relay_place::replica says it \param stage the lower one
+/// The name of a relay by place: "the relay between stage 0 and stage 1".
+/// \param pipeline as in relay_place::replica \param stage the lower one
 std::string name_of_relay(int pipeline, int stage);
 
-/// What a relay has been given and has not sent on yet. The stage that sends notes each
-/// message here first, and the one that gets it crosses it out. Thread-safe.
+/// The messages that a relay has received and has not sent on yet. The sending stage
+/// enters each message before sending, and the receiving stage removes the message.
+/// Thread-safe.
 class relay_ledger {
 public:
   explicit relay_ledger(std::string name) : name_(std::move(name)) {
@@ -24,12 +27,13 @@ public:
 
   const std::string& name() const { return name_; }
 
-  /// A stage gives it to the relay.
+  /// Enters a message that a stage sends to the relay.
   void given(const activation& what) { note(forward_, entry_of(what)); }
   void given(const gradient& what) { note(backward_, entry_of(what)); }
 
-  /// The relay has sent it on. \throws std::runtime_error if it was not next, or is not
-  /// as it was: says what the relay was given
+  /// Removes a message that the relay has sent on.
+  /// \throws std::runtime_error if another message was next, or the message has
+  /// changed. The text says which message the relay had received.
   void sent_on(const activation& what) {
     cross_out(forward_, "activation", entry_of(what));
   }
@@ -37,14 +41,14 @@ public:
     cross_out(backward_, "gradient", entry_of(what));
   }
 
-  /// A sentence on what the relay should send on next, an activation first; empty if it
-  /// has nothing.
+  /// A sentence about the next message that the relay should send on, an activation
+  /// first; empty if there is none.
   std::string holds() const;
 
 private:
   struct entry {
     tensor_header header;
-    const float* values; // where they are
+    const float* values; // address of the payload's values
     bool operator==(const entry&) const = default;
   };
 
@@ -57,7 +61,7 @@ private:
 
   std::string name_;
   mutable std::mutex lock_;
-  std::deque<entry> forward_, backward_; // in the order in which they were given
+  std::deque<entry> forward_, backward_; // in the order of receipt
 };
 
 } // namespace troupe

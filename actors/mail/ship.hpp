@@ -7,10 +7,12 @@
 #include <cstdint>
 #include <utility>
 
+// Sends tensor messages between ranks, and charges the network for the bytes.
+
 namespace troupe {
 
-/// A tensor message on its way between ranks: what its bytes are for, and whose ports
-/// they take in virtual time.
+/// A tensor message between ranks: the traffic class of the bytes, and the two ranks
+/// whose ports carry the bytes in virtual time.
 struct shipment {
   traffic kind;
   std::int64_t bytes;
@@ -36,7 +38,8 @@ inline bool takes_time(const props& shared) {
 
 } // namespace detail
 
-/// Sends a tensor from inside an actor.
+/// Sends a tensor message from inside an actor, and counts the bytes. In virtual time
+/// the message arrives when the network has carried the bytes.
 template <class Self, class Handle, class Message>
 void ship(Self* self, const props& shared, const shipment& how, const Handle& to,
           Message what) {
@@ -47,7 +50,7 @@ void ship(Self* self, const props& shared, const shipment& how, const Handle& to
     tell(self, *shared.meter, to, std::move(what));
 }
 
-/// The same from outside: from a device's callback.
+/// The same from outside an actor: from a device's callback.
 template <class Handle, class Message>
 void ship(const props& shared, const shipment& how, const Handle& to, Message what) {
   shared.meter->moved(how.kind, how.bytes);

@@ -6,9 +6,11 @@
 #include <stdexcept>
 #include <string>
 
+// Texts of exceptions, and of user's functions that fail to make an object.
+
 namespace troupe {
 
-/// What was thrown, in words.
+/// The text of an exception.
 inline std::string text_of(const std::exception_ptr& thrown) {
   try {
     std::rethrow_exception(thrown);
@@ -21,15 +23,16 @@ inline std::string text_of(const std::exception_ptr& thrown) {
   }
 }
 
-/// What something of the user's own could not be made for: its place, and what its
-/// maker has thrown.
+/// The error of a user's function that has thrown, or has returned no object: the place
+/// of the object, and the exception's text.
 class not_made : public std::runtime_error {
 public:
   using std::runtime_error::runtime_error;
 };
 
-/// What a maker makes. \param place "own_exchange, for stage 1" \throws not_made if the
-/// maker throws, or makes nothing
+/// The object that a user's function makes.
+/// \param place "own_exchange, for stage 1"
+/// \throws not_made if the function throws, or returns no object
 template <class Make>
 auto made_by(const std::string& place, const Make& make) {
   try {
