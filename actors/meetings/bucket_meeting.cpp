@@ -7,8 +7,9 @@ namespace troupe {
 
 namespace {
 
-/// What a bucket's copies take. An update's messages may still be under way when the
-/// next one begins, but no longer: it cannot end before everyone has begun it.
+/// The buffers for the messages of a bucket. Messages of an update may still be under
+/// way in the next update, but no longer. The next update cannot end before all
+/// replicas have begun that update.
 payload_bound copies_of(const run_plan& plan, exchange_step step,
                         const bucket_group& group, std::int64_t values) {
   return troupe::copies_of(
@@ -114,7 +115,7 @@ letters bucket_meeting::take(mail::letter what) {
   auto message = std::get<collective_message>(std::move(what.what));
   const int instance = message.instance;
   if (!under_way_.is_under_way(instance))
-    return sent(instance, under_way_.take(std::move(message))); // it comes early
+    return sent(instance, under_way_.take(std::move(message))); // the message is early
   auto out = under_way_.take(std::move(message));
   done_ += !under_way_.is_under_way(instance);
   return sent(instance, std::move(out));
@@ -136,8 +137,8 @@ letters bucket_meeting::sent(int instance, std::vector<collective_message> out) 
   return result;
 }
 
-/// The data replica of a group's member. Replicas that spread experts sum each expert
-/// in a group of their own.
+/// The data replica of a member of the bucket's group. If replicas share out experts,
+/// the members of an expert's group are `stride` replicas apart.
 int bucket_meeting::replica_of(int instance, int member) const {
   const auto& group = groups_[static_cast<std::size_t>(instance % buckets())];
   return member * group.stride + where_.data % group.stride;

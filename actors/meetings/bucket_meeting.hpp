@@ -11,9 +11,13 @@
 #include <set>
 #include <vector>
 
+// The meeting of data replicas that sums gradients, or gathers parameters, bucket by
+// bucket.
+
 namespace troupe {
 
-/// Where copies of a stage's buckets travel between data replicas: a pool a bucket.
+/// The memory for messages with copies of a stage's buckets between data replicas: one
+/// pool per bucket.
 class exchange_pools {
 public:
   exchange_pools(const run_plan& plan, position where, exchange_step step,
@@ -21,28 +25,29 @@ public:
 
   pool* of(int bucket) const { return pools_[static_cast<std::size_t>(bucket)].get(); }
 
-  /// Values that they take in all.
+  /// The number of values in all pools.
   static std::int64_t values(const run_plan& plan, position where, exchange_step step);
 
 private:
   std::vector<std::unique_ptr<pool>> pools_;
 };
 
-/// Data replicas of a stage, update by update: they sum the gradients of each bucket,
-/// so that those of the last layers are on their way while the first are still made; or
-/// they gather a version that each has made its share of. An occasion of the sum is a
-/// bucket; the gathering of all buckets is one. Both are over when all buckets of the
-/// update are.
+/// Data replicas of a stage exchange buckets, update by update. Either the replicas sum
+/// the gradients of each bucket; messages of the last layers are then under way while
+/// the first layers still compute. Or the replicas gather a version of which each has
+/// made a share. In a sum, the index of a step is the bucket. The gathering of all
+/// buckets is one step. A step is over when all buckets of the update have been
+/// exchanged.
 class bucket_meeting : public meeting {
 public:
-  static constexpr int all = 0; ///< The occasion at which all buckets are gathered.
+  static constexpr int all = 0; ///< Index of the step that gathers all buckets.
 
-  /// \param plan outlives it \param pools null where nothing is computed
+  /// \param plan outlives the meeting \param pools null where nothing is computed
   bucket_meeting(const run_plan& plan, position where, exchange_step step,
                  std::shared_ptr<exchange_pools> pools);
 
-  /// Where this data replica's values of a bucket stand. They belong to the meeting
-  /// until it is over.
+  /// The array of this data replica's values of a bucket. The array belongs to the
+  /// meeting until the step is over.
   void expect(int bucket, float* values) {
     arrays_[static_cast<std::size_t>(bucket)] = values;
   }
@@ -50,12 +55,14 @@ public:
   letters begin(int occasion) override;
   letters take(mail::letter what) override;
 
-  /// Whether all buckets of this update are exchanged. What has not begun is not over.
+  /// True if all buckets of this update have been exchanged. Before the first begin()
+  /// of an update the result is false.
   bool over(int) const override { return done_ == buckets(); }
 
   int buckets() const { return static_cast<int>(values_.size()); }
 
-  /// The next begin() belongs to the next update. \pre over()
+  /// The next begin() belongs to the next update.
+  /// \pre is_done()
   void next_update();
 
   std::optional<absence> waits_for() const override;
@@ -77,13 +84,13 @@ private:
   std::vector<std::int64_t> values_; // of each bucket
   std::vector<float*> arrays_;       // of each bucket
   std::shared_ptr<exchange_pools> pools_;
-  bool odd_update_ = false; // no more than two can be under way
+  bool odd_update_ = false; // at most two updates are under way
   int done_ = 0;
-  // GPUs come to sums in one order everywhere, from the last bucket to the first. Those
-  // that are complete before their turn wait for it.
+  // GPUs launch the sums in the same order on all ranks, from the last bucket to the
+  // first. A bucket that is complete before its turn waits.
   bool in_turn_ = false;
   int begun_ = 0;      // of this update
-  std::set<int> come_; // buckets
+  std::set<int> come_; // complete buckets that wait for their turn
   collectives_under_way under_way_;
 };
 

@@ -10,22 +10,26 @@
 
 namespace troupe {
 
-/// The directions of a schedule at one optimizer shard: all give it their gradients for
-/// an update, and it makes one version for all. It stands on the rank of the first
-/// direction; to the others the version travels. A schedule of one direction meets
-/// nobody else here, but its stage gives its gradients in the same way.
+/// The meeting of all directions of a schedule at one optimizer shard. All directions
+/// send gradients for an update, and the shard makes one version for all. The shard is
+/// on the rank of the first direction, and sends the version to the other ranks. In a
+/// schedule of one direction the only member is the stage, which sends gradients in the
+/// same way.
 class direction_meeting : public meeting {
 public:
-  static constexpr int all_gradients = 0; ///< Of all directions.
-  static constexpr int version = -1;      ///< To begin: the version goes to the others.
-  /// Direction `d` has the version.
+  /// Index of the step that waits for all directions.
+  static constexpr int all_gradients = 0;
+  /// Index of the step that sends the version.
+  static constexpr int version = -1;
+  /// Index of the step that waits until direction `d` has the version.
   static int version_at(int d) { return d; }
 
-  /// Hears of a bucket that all directions have completed: their gradients, in order.
+  /// Called for a bucket that all directions have completed, with the gradients of each
+  /// direction, in order. Returns messages to send.
   using bucket_complete =
     std::function<letters(int bucket, const std::vector<buffer>& of_directions)>;
 
-  /// \param plan outlives it \param told may be empty
+  /// \param plan outlives the meeting \param on_complete may be empty
   direction_meeting(const run_plan& plan, position where, bucket_complete told);
 
   letters begin(int occasion) override;
@@ -35,7 +39,8 @@ public:
 
   int count() const { return static_cast<int>(parts_.size()); }
 
-  /// A direction's part of the update. \pre over(all_gradients), or it has come
+  /// A direction's part of the update. \pre is_done(all_gradients), or the part has
+  /// arrived
   const mail::update_request& of(int direction) const {
     return *parts_[static_cast<std::size_t>(direction)];
   }
@@ -43,23 +48,23 @@ public:
     return *parts_[static_cast<std::size_t>(direction)];
   }
 
-  /// All directions have the version.
+  /// Starts the next update, when all directions have the version.
   void next_update();
 
 private:
   letters take(const mail::bucket_ready& part);
 
-  /// The gradients of a bucket that directions have completed.
+  /// The gradients of a bucket that some directions have completed.
   struct ready_bucket {
     int count = 0;
-    std::vector<buffer> of; // a direction each
+    std::vector<buffer> of; // one per direction
   };
 
   const run_plan* plan_;
   position where_;
   bucket_complete told_;
-  std::vector<std::optional<mail::update_request>> parts_; // a direction each
-  std::vector<bool> has_version_;                          // likewise
+  std::vector<std::optional<mail::update_request>> parts_; // one per direction
+  std::vector<bool> has_version_;                          // one per direction
   std::vector<ready_bucket> ready_;
   std::size_t complete_buckets_ = 0;
   std::int64_t version_bytes_ = 0;

@@ -46,7 +46,7 @@ std::int64_t expert_meeting::rows_for(int expert,
     .counts[plan_->work->whole.experts[static_cast<std::size_t>(expert)].index];
 }
 
-/// What the stage lends one of its experts; absent if it stands on another rank.
+/// The arrays that the stage lends an expert; absent if the expert is on another rank.
 std::optional<mail::expert_loan> expert_meeting::loan_for(int number, op what) const {
   const int expert = experts_[static_cast<std::size_t>(number)];
   if (plan_->host_of(expert, where_) != where_)
@@ -115,7 +115,7 @@ letters expert_meeting::begin(int occasion) {
 letters expert_meeting::take(mail::letter what) {
   const auto& answer = std::get<mail::rows_from_expert>(what.what);
   if (std::erase(missing_, answer.expert) == 0)
-    return {}; // it has answered
+    return {}; // a repeated answer
   const auto [place, values] = places_[static_cast<std::size_t>(answer.expert)];
   if (answer.payload)
     arrays<float>::copy(answer.payload.data(), values, array_ + place);

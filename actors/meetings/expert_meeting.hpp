@@ -15,30 +15,33 @@
 
 namespace troupe {
 
-/// A stage and the experts of its layers: at each occasion rows go to all experts of a
-/// layer, and what these make of them takes the rows' place. It is an all_to_all of
-/// unequal parts between the ranks of a group; each part goes straight to the expert
-/// that it is for. An occasion is a layer of the action under way.
+/// The meeting of a stage with the experts of the stage's layers. At each step the
+/// stage sends rows to all experts of a layer, and the experts' results replace the
+/// rows. The exchange is an all_to_all of unequal parts between the ranks of a group;
+/// each part goes directly to one expert. The index of a step is the index of a layer
+/// in the action under way.
 class expert_meeting : public meeting {
 public:
-  /// Lends the parameters of a version and, of backwards, the gradients of a bucket.
+  /// Lends the parameters of a version and, for backwards, the gradients of a bucket.
   using lender = std::function<std::pair<weight_place<float>, buffer>(
     std::size_t bucket, int version, bool gradients)>;
 
-  /// \param plan outlives it \param lend,account empty where nothing is computed
+  /// \param plan outlives the meeting \param lend,account empty where nothing is
+  /// computed
   /// \pre the stage has experts
   expert_meeting(const run_plan& plan, position where, lender lend,
                  memory_account* account);
 
-  /// The rows of a layer, counted over the network, and what experts make of them: what
-  /// the action under way is, or a recomputation within it.
+  /// The rows of a layer, counted over the network, and the operation that experts
+  /// apply. That is the operation of the action under way, or a recomputation within
+  /// the action.
   struct rows_of_layer {
     std::size_t layer;
     shard_collective<float> rows;
     op what;
   };
 
-  /// An action begins that reads this version, and will ask experts these times.
+  /// An action begins that reads this version. `all` has an entry for each step.
   void expect(const action& a, int version, std::vector<rows_of_layer> all);
 
   letters begin(int occasion) override;
@@ -46,13 +49,13 @@ public:
   bool over(int) const override { return missing_.empty(); }
   std::optional<absence> waits_for() const override;
 
-  /// The share of an action's work that is the experts'.
+  /// The experts' share of an action's work, from 0 to 1.
   double share() const { return share_; }
 
-  /// The gradients that experts have summed belong to an update.
+  /// Starts a new sum of gradients: the earlier gradients belong to an update.
   void begin_update() { sums_begun_.clear(); }
 
-  /// How rows fell to experts since it was asked last.
+  /// The numbers of rows for each expert since the last call.
   std::vector<mail::expert_load> take_loads() { return std::exchange(loads_, {}); }
 
 private:
@@ -66,17 +69,19 @@ private:
   position where_;
   lender lend_;
   double share_;
-  std::vector<int> experts_; // of the stage, in the network's list
+  std::vector<int> experts_; // experts of the stage, in the network's list
   std::vector<layer_bucket> buckets_;
   std::unique_ptr<pool> payloads_; // null where nothing is computed
-  std::int64_t width_;             // of a row
+  std::int64_t width_;             // values per row
   action what_{};                  // the action under way
   int version_ = 0;
   std::vector<rows_of_layer> expected_;
   float* array_ = nullptr;
-  std::vector<std::pair<std::int64_t, std::int64_t>> places_; // of each expert's rows
-  std::vector<int> missing_;                                  // of the stage's
-  std::vector<std::size_t> sums_begun_;                       // layers
+  // offset and length of each expert's rows
+  std::vector<std::pair<std::int64_t, std::int64_t>> places_;
+  // experts that have not answered
+  std::vector<int> missing_;
+  std::vector<std::size_t> sums_begun_; // layers
   std::vector<mail::expert_load> loads_;
 };
 

@@ -21,7 +21,7 @@ expert_sizes sizes_of_expert(const run_plan& plan, int expert) {
   const auto sizes = what.sizes(all, 1);
   result.stash = padded(all * result.width) + padded(sizes.saved);
   result.split = padded(all * result.width) + padded(sizes.kept);
-  // Outputs or their gradients, and gradients of inputs.
+  // Space for outputs or output gradients, and for gradients of inputs.
   result.scratch = 2 * padded(all * result.width) + padded(sizes.kept);
   result.payload = result.rows * result.width;
   return result;

@@ -57,8 +57,8 @@ letters layer_meeting::take(mail::letter what) {
   return settled(step, under_way_.take(std::move(message)));
 }
 
-/// Looks what is over now: a sum is added to those of other microbatches, in their
-/// order.
+/// Handles collectives that have ended: a sum is added to the sums of other
+/// microbatches, in the order of microbatches. Returns the messages to send.
 letters layer_meeting::settled(exchange_step step,
                                std::vector<collective_message> out) {
   const bool gather = step == exchange_step::gather;

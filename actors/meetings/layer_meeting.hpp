@@ -12,34 +12,36 @@
 
 namespace troupe {
 
-/// Where whole layers stand that a stage holds only its share of: of two at once. Empty
-/// functions and null pools where nothing is computed.
+/// The memory for whole layers of which a stage holds only a share. Two layers are
+/// there at once. Empty functions and null pools where nothing is computed.
 struct layer_memory {
-  /// The place where a layer is gathered; the stage's share of a version stands in it.
+  /// The array in which a layer is gathered. The stage's share of a version is in the
+  /// array already.
   std::function<float*(int layer, int version)> to_gather;
   /// The gradients of one microbatch for a layer.
   std::function<float*(int layer)> gradients;
-  /// Adds the stage's share of those to its sum, or sets the sum to it.
+  /// Adds the stage's share of such gradients to the share's sum, or sets the sum.
   std::function<void(int layer, bool first)> add_share;
-  pool* gathers = nullptr; ///< Where copies of parameters travel,
-  pool* sums = nullptr;    ///< and those of gradients.
+  pool* gathers = nullptr; ///< Copies of parameters in messages.
+  pool* sums = nullptr;    ///< Copies of gradients in messages.
 };
 
-/// Data replicas that hold only a share of gradients (ZeRO 2), or of parameters too
-/// (ZeRO 3; Rajbhandari et al., "ZeRO", 2020, sections 5.2, 5.3). They gather a layer's
-/// parameters just before its use, and sum its gradients as soon as they have them.
-/// Layers take two places in turn; what weave.hpp puts between the pieces of an action
-/// waits until a place is free. Occasions: gather_of(layer), sum_of(layer).
+/// Data replicas that hold only a share of gradients (ZeRO 2), or of parameters, too
+/// (ZeRO 3; Rajbhandari et al., "ZeRO", 2020, sections 5.2, 5.3). The replicas gather a
+/// layer's parameters just before use, and sum a layer's gradients as soon as they
+/// exist. Layers use two places in turn. The steps that weave.hpp puts between the
+/// pieces of an action wait until a place is free. Indices of steps: gather_of(layer),
+/// sum_of(layer).
 class layer_meeting : public meeting {
 public:
   static int gather_of(int layer) { return 2 * layer; }
   static int sum_of(int layer) { return 2 * layer + 1; }
 
-  /// \param plan outlives it
+  /// \param plan outlives the meeting
   layer_meeting(const run_plan& plan, position where, layer_memory memory);
 
-  /// An action begins that reads this version. \param begins_sum whether its gradients
-  /// are the first of an update
+  /// An action begins that reads this version. \param begins_sum true if the action's
+  /// gradients are the first of an update
   void expect(int version, bool begins_sum) {
     version_ = version;
     begins_sum_ = begins_sum;
@@ -48,7 +50,7 @@ public:
   letters begin(int occasion) override;
   letters take(mail::letter what) override;
 
-  /// Whether the layer's place is not used for such a collective.
+  /// True if no such collective uses the layer's place.
   bool over(int occasion) const override;
 
   std::optional<absence> waits_for() const override;
@@ -56,16 +58,16 @@ public:
   void exchange_by(const group_finder& groups, const sum_asker& ask) override;
 
 private:
-  /// What one of the two places is used for.
+  /// The use of one of the two places.
   struct place {
     int layer = -1;
-    int instance = -1; // -1: nothing is under way
+    int instance = -1; // -1: no collective under way
   };
 
   static exchange_step step_of(int occasion) {
     return occasion % 2 == 0 ? exchange_step::gather : exchange_step::sum;
   }
-  /// Gathers have odd instances, so that a message says what it is for.
+  /// Gathers have odd instances, so the instance of a message identifies its purpose.
   static exchange_step step_of_instance(int instance) {
     return instance % 2 == 0 ? exchange_step::sum : exchange_step::gather;
   }

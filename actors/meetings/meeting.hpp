@@ -10,17 +10,21 @@
 #include <optional>
 #include <string>
 
+// The interface of meetings: exchanges with other ranks between the pieces of an
+// action.
+
 namespace troupe {
 
-/// Who is missing from a meeting, in words.
+/// The reason why a meeting waits, as text.
 struct absence {
-  std::string what;     ///< That is waited for.
-  std::string whom;     ///< The name of another actor; empty if there is none to blame.
-  std::string own = {}; ///< As mail::waiting_for says it.
+  std::string what;     ///< The input that the meeting waits for.
+  std::string whom;     ///< Name of the missing actor; empty if there is none.
+  std::string own = {}; ///< As in mail::waiting_for.
 };
 
-/// A sum that a member of a meeting has come to: work for whoever does the member's
-/// sums. When it is over, the meeting gets a letter (mail::sum_over) with its number.
+/// A sum that a member of a meeting has stopped at, as a request to the member's
+/// device. At the end of the sum the meeting receives a message (mail::sum_over) with
+/// the number.
 struct asked_sum {
   meeting_kind about;
   int number;
@@ -29,50 +33,55 @@ struct asked_sum {
 
 using sum_asker = std::function<void(asked_sum what)>;
 
-/// Finds a member's end of the group of GPUs that exchange what a meeting is about
-/// themselves. Members are `stride` data replicas apart. Null: messages carry it.
+/// Finds a member's end of a group of GPUs that exchange the arrays of a meeting
+/// themselves. Members are `stride` data replicas apart. Null: messages carry the
+/// arrays.
 using group_finder = std::function<gpu_group*(meeting_kind about, int stride)>;
 
-/// What a member waits for whose own sum is not over.
+/// The answer of a member that waits for its own sum.
 inline absence own_sum() {
   return {"its sum to be done", ""};
 }
 
-/// What an action does with others before it can go on: tensor shards sum, data
-/// replicas share a layer out, experts take rows, a norm is found. Each member of a
-/// meeting has an object of its own, which lasts as long as the member; pieces of its
-/// actions (weave.hpp) name the occasions by number, as each kind of meeting counts
-/// them. All members come to the same occasions in the same order, but not at once: a
-/// letter may come early.
+/// An exchange with other ranks that an action needs before the action's next piece.
+/// Examples: tensor shards sum, data replicas share a layer out, experts compute rows,
+/// optimizer shards compute a norm. Each member of a meeting has an object of its own,
+/// which lives as long as the member. A meeting has steps; pieces of actions
+/// (weave.hpp) name a step by an index, which each kind of meeting defines. All members
+/// begin the same steps in the same order, but not at the same time: a message may
+/// arrive early.
 ///
-/// No meeting knows actors. One thread at a time calls it.
+/// Meetings do not use actors. One thread at a time calls a meeting.
 class meeting {
 public:
   virtual ~meeting() = default;
 
-  /// This member comes to an occasion. Returns what it writes to the others.
+  /// This member begins a step. Returns the messages to other members.
   virtual letters begin(int occasion) = 0;
 
-  /// A letter of another member. Returns the answers.
+  /// Handles a message of another member. Returns the answers.
   virtual letters take(mail::letter what) = 0;
 
-  /// Whether this member need not wait at an occasion. \pre it has begun, or nothing
-  /// has
+  /// True if this member need not wait at a step.
+  /// \pre the step has begun, or no step has
   virtual bool over(int occasion) const = 0;
 
-  /// Who is missing; absent if nobody is.
+  /// The peer that the meeting waits for; absent if the meeting waits for none.
   virtual std::optional<absence> waits_for() const = 0;
 
-  /// Sums are somebody else's work from now on; else a meeting does them at once.
-  /// Meetings that sum nothing never ask. \pre nothing has begun
+  /// Hands all sums to the device from now on; otherwise a meeting computes sums
+  /// immediately. Meetings without sums never request any.
+  /// \pre no step has begun
   virtual void yield_sums(const sum_asker&) {}
 
-  /// GPUs exchange what they can from now on: one asks for that as for a sum.
-  /// \pre nothing has begun
+  /// Lets GPUs exchange arrays where possible. A meeting requests such an exchange like
+  /// a sum.
+  /// \pre no step has begun
   virtual void exchange_by(const group_finder&, const sum_asker&) {}
 };
 
-/// The meetings of one performer, by kind; null where it has none. Not owned.
+/// The meetings of one performer, by kind; null where the performer has none. Not
+/// owned.
 class meeting_list {
 public:
   meeting*& operator[](meeting_kind kind) {

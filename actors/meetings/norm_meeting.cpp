@@ -29,7 +29,8 @@ letters norm_meeting::take(mail::letter what) {
   return {};
 }
 
-// A part of an update that has been answered is a repetition: nobody waits for it.
+// A part of an update that was answered before is a repetition: no shard waits for an
+// answer.
 letters norm_meeting::take(const mail::norm_part& part) {
   if (part.update != answered_ + 1)
     return {};

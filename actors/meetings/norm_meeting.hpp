@@ -9,17 +9,17 @@
 
 namespace troupe {
 
-/// Optimizer shards whose gradients one norm covers. Each writes the squares of its own
-/// gradients to the first, which sums them in the group's order and answers all with
-/// the factor that clips. There is one occasion an update.
+/// The meeting of optimizer shards whose gradients one norm covers. Each shard sends
+/// the squares of its gradients to the first shard. The first shard sums all squares in
+/// the group's order, and answers with the clipping factor. Each update has one step.
 class norm_meeting : public meeting {
 public:
   static constexpr int factor_known = 0;
 
-  /// \param plan outlives it \pre plan.work clips
+  /// \param plan outlives the meeting \pre plan.work clips
   norm_meeting(const run_plan& plan, position where);
 
-  /// This shard's squares, and the samples that its gradients were summed over.
+  /// This shard's squares, and the number of samples in the sum of gradients.
   void expect(mail::norm_part own) { own_ = std::move(own); }
 
   letters begin(int occasion) override;
@@ -27,7 +27,7 @@ public:
   bool over(int) const override { return factor_.has_value(); }
   std::optional<absence> waits_for() const override;
 
-  /// What multiplies the gradients. \pre over()
+  /// The factor for the gradients. \pre is_done()
   double factor() const { return *factor_; }
 
   /// The next begin() belongs to the next update.
@@ -40,9 +40,10 @@ private:
   std::vector<position> group_;
   mail::norm_part own_{};
   bool begun_ = false;
-  int updates_ = 0;  // begun here
-  int answered_ = 0; // updates, where this shard is the first
-  std::vector<std::optional<mail::norm_part>> parts_; // of each in the group
+  int updates_ = 0; // begun here
+  // updates, where this shard is the first
+  int answered_ = 0;
+  std::vector<std::optional<mail::norm_part>> parts_; // one per member of the group
   std::optional<double> factor_;
 };
 

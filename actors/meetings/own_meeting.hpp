@@ -11,26 +11,29 @@
 #include <string>
 #include <vector>
 
+// The meeting of data replicas that exchange gradients by the user's own code.
+
 namespace troupe {
 
-/// Whose object it is, as errors and reports say it.
+/// The name of a replica's meeting, for errors and reports.
 std::string name_of_own_meeting(int stage, int replica);
 
-/// What the maker of a replica's object is told. \pre plan.work, or nothing is computed
+/// The description of a replica for the user's function that makes the exchange object.
+/// \pre plan.work, or nothing is computed
 exchange_place place_of_own(const run_plan& plan, int stage, int replica);
 
-/// Data replicas of a stage that exchange gradients by a meeting of the user's own. Its
-/// object sees the letters of one update at a time; those that come early wait here.
-/// There is one occasion an update.
+/// Data replicas of a stage exchange gradients by an object of the user's. The object
+/// receives the messages of one update at a time; early messages wait here. Each update
+/// has one step.
 class own_meeting : public meeting {
 public:
   static constexpr int exchanged = 0;
 
-  /// \param plan outlives it \pre plan.own_exchange
+  /// \param plan outlives the meeting \pre plan.user_exchange
   own_meeting(const run_plan& plan, position where);
 
-  /// The gradients of the stage's buckets, of this replica; they last as long as the
-  /// update.
+  /// The gradients of the stage's buckets, of this replica. The buffers must outlive
+  /// the update.
   void expect(const std::vector<buffer>& gradients);
 
   letters begin(int occasion) override;
@@ -38,7 +41,7 @@ public:
   bool over(int) const override { return begun_ && early_.empty() && own_->over(); }
   std::optional<absence> waits_for() const override;
 
-  /// The next begin() belongs to the next update. \pre over()
+  /// The next begin() belongs to the next update. \pre is_done()
   void next_update();
 
 private:
@@ -50,8 +53,8 @@ private:
   std::unique_ptr<own_exchange> own_;
   std::vector<std::int64_t> values_; // of each bucket
   std::vector<std::span<float>> gradients_;
-  std::deque<mail::own_letter> early_; // of this update, before it has begun
-  std::deque<mail::own_letter> later_; // of updates behind it
+  std::deque<mail::own_letter> early_; // of this update, before begin()
+  std::deque<mail::own_letter> later_; // of later updates
   int update_ = 0;
   bool begun_ = false;
 };

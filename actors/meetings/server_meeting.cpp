@@ -16,7 +16,8 @@ position server_meeting::server(int share) const {
   return result;
 }
 
-// A server gets the bytes of its share; to the data replica's own nothing travels.
+// Each server receives the bytes of a share; no bytes travel to the data replica's own
+// server.
 letters server_meeting::begin(int) {
   const auto what = push_();
   letters all;

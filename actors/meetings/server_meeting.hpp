@@ -9,17 +9,17 @@
 
 namespace troupe {
 
-/// An optimizer shard and the parameter servers of its stage: it pushes the gradients
-/// of its data replica to all of them, and each answers when it has written its share
-/// of the next version. There is one occasion an update.
+/// The meeting of an optimizer shard with the parameter servers of the same stage. The
+/// shard sends the gradients of one data replica to all servers. Each server answers
+/// when the server's share of the next version is written. Each update has one step.
 class server_meeting : public meeting {
 public:
   static constexpr int answered = 0;
 
-  /// \param plan outlives it \pre plan has servers
+  /// \param plan outlives the meeting \pre plan has servers
   server_meeting(const run_plan& plan, position where);
 
-  /// Makes what goes to all servers, when it goes.
+  /// Makes the message to all servers, at the time of sending.
   using push_maker = std::function<mail::push()>;
   void expect(push_maker what) { push_ = std::move(what); }
 
@@ -34,7 +34,7 @@ private:
   const run_plan* plan_;
   position where_;
   push_maker push_;
-  std::vector<int> awaited_; // servers
+  std::vector<int> awaited_; // servers that have not answered
 };
 
 } // namespace troupe

@@ -9,8 +9,8 @@ namespace troupe {
 
 namespace {
 
-/// No more bytes than a ring, in the fewest rounds. Where ranks are no power of two the
-/// halves of halving would cost more.
+/// Sends no more bytes than a ring, in the fewest rounds. Where the number of ranks is
+/// no power of two, halving would cost more bytes for a gather or a scatter.
 collective_order order_of(shard_collective<float>::kind what, int ranks) {
   using kind = shard_collective<float>::kind;
   if (what == kind::sum)
@@ -89,8 +89,8 @@ std::optional<absence> tensor_meeting::waits_for() const {
   return absence{"its part", plan_->name_of(other)};
 }
 
-// A message may still be under way when the next collective begins, but no longer: that
-// one cannot end before everyone has begun it.
+// A message may still be under way when the next collective begins, but no longer. The
+// next collective cannot end before all shards have begun that collective.
 payload_bound tensor_meeting::copies_of(const run_plan& plan, position where,
                                         const shard_collective<float>& what) {
   return troupe::copies_of(part_of(where.tensor, plan.tensor, what, 0), 2,

@@ -11,16 +11,16 @@
 
 namespace troupe {
 
-/// Tensor shards of a stage: one collective after another, each a sum, a gather or a
-/// scatter of an array that all shards have. An occasion is a collective of the action
-/// under way.
+/// The meeting of the tensor shards of a stage: one collective after another. Each is a
+/// sum, a gather or a scatter of an array that all shards have. The index of a step is
+/// the index of a collective in the action under way.
 class tensor_meeting : public meeting {
 public:
-  /// \param plan outlives it \param payloads where copies travel; null where nothing is
-  /// computed
+  /// \param plan outlives the meeting \param payloads the buffers of messages; null
+  /// where nothing is computed
   tensor_meeting(const run_plan& plan, position where, pool* payloads);
 
-  /// The collectives of the action that begins, in their order.
+  /// The collectives of the action that begins, in order.
   void expect(std::vector<shard_collective<float>> all) { expected_ = std::move(all); }
 
   letters begin(int occasion) override;
@@ -30,7 +30,7 @@ public:
   void yield_sums(const sum_asker& ask) override;
   void exchange_by(const group_finder& groups, const sum_asker& ask) override;
 
-  /// What copies under way need for such collectives.
+  /// The buffers that messages of such collectives need.
   static payload_bound copies_of(const run_plan& plan, position where,
                                  const shard_collective<float>& what);
 

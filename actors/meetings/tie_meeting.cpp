@@ -10,11 +10,11 @@ namespace troupe {
 
 namespace {
 
-/// A place of a tied matrix, as a stage holds it.
+/// The place of a tied matrix in a stage.
 struct tied_place {
   int stage;
   std::size_t bucket;  // of the stage
-  std::int64_t offset; // of the matrix in the whole bucket
+  std::int64_t offset; // of the matrix, in the whole bucket
   std::int64_t size;   // of that bucket
 };
 
@@ -33,7 +33,7 @@ tied_place place_of(const run_plan& plan, position where, tied_end which) {
           bucket->what->bucket()};
 }
 
-/// The values of the matrix that a share of its bucket holds: [first, last).
+/// The values of the matrix in a share of the matrix's bucket: [first, last).
 std::pair<std::int64_t, std::int64_t> range_of(const run_plan& plan, position where,
                                                const tied_place& place,
                                                std::int64_t values) {
@@ -100,8 +100,9 @@ std::vector<position> tie_meeting::others_of(const run_plan& plan, position wher
   return result;
 }
 
-// A part is held until its update has ended where it was given. That is before that end
-// begins the next one, and so before the giver can begin the one behind that.
+// A buffer is held until the update of its receiver has ended. That is before the
+// receiver begins the next update, and so before the sender can begin the update after
+// that.
 payload_bound tie_meeting::copies_of(const run_plan& plan, position where) {
   payload_bound result;
   for (const auto& end : ends_of(plan, where))
@@ -121,7 +122,7 @@ tie_meeting::tie_meeting(const run_plan& plan, position where,
   // nop
 }
 
-/// Where a value's gradient is, of those that this shard has of an end.
+/// The address of a value's gradient, in this shard's array of an end.
 float* tie_meeting::gradient_at(tied_end which, std::int64_t value) {
   const auto& here = *std::ranges::find(ends_, which, &end_here::which);
   return gradients_[here.bucket].data() + here.place_of_first + (value - here.first);
@@ -177,7 +178,7 @@ letters tie_meeting::take(mail::letter what) {
   return {};
 }
 
-/// Each part counts once, however often it comes.
+/// Each part counts once, even if the message is repeated.
 void tie_meeting::keep(mail::tied_part part) {
   const bool repeated = std::ranges::any_of(parts_, [&](const auto& other) {
     return other.of == part.of && other.to_head == part.to_head

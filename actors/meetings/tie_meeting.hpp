@@ -14,43 +14,44 @@
 
 namespace troupe {
 
-/// One end of a tied matrix: the embedding, or the head. Ranges count the matrix's
-/// values.
+/// One end of a tied matrix: the embedding, or the head. Ranges count the values of the
+/// matrix.
 enum class tied_end : std::uint8_t { embedding, head };
 
-/// Optimizer shards that hold the two copies of a tied matrix (Press and Wolf, "Using
-/// the Output Embedding to Improve Language Models", 2017). Each end gives the other
-/// its summed gradient, and both add them, so that both copies take the same step
-/// (Shoeybi et al., "Megatron-LM", 2019). Where data replicas share an update out, each
-/// sends the values of its share to the replicas whose shares hold them at the other
-/// end. There is one occasion an update.
+/// The meeting of optimizer shards that hold the two copies of a tied matrix (Press and
+/// Wolf, "Using the Output Embedding to Improve Language Models", 2017). Each end sends
+/// the summed gradient to the other end, and both add the two. Both copies therefore
+/// take the same step (Shoeybi et al., "Megatron-LM", 2019). Where data replicas share
+/// an update out, each shard sends values to the replicas that hold the same values at
+/// the other end. Each update has one step of this meeting.
 class tie_meeting : public meeting {
 public:
   static constexpr int gradients_added = 0;
 
-  /// Whether a stage has an end of a tied matrix.
+  /// True if a stage has an end of a tied matrix.
   static bool is_at(const run_plan& plan, position where);
 
-  /// The optimizer shards that a shard exchanges gradients with; itself among them if
-  /// it has both ends.
+  /// The optimizer shards with which a shard exchanges gradients, including the shard
+  /// itself if it has both ends.
   static std::vector<position> others_of(const run_plan& plan, position where);
 
-  /// \param plan outlives it \param copies as copies_of says \pre is_at(plan, where)
+  /// \param plan outlives the meeting \param copies as copies_of() returns
+  /// \pre is_at(plan, where)
   tie_meeting(const run_plan& plan, position where, std::shared_ptr<pool> copies);
 
-  /// The buffers that its messages need.
+  /// The buffers that the meeting's messages need.
   static payload_bound copies_of(const run_plan& plan, position where);
 
-  /// The summed gradients of the stage's buckets; they last as long as the update.
+  /// The summed gradients of the stage's buckets. The buffers must outlive the update.
   void expect(std::vector<buffer> gradients);
 
-  // Work of an update, on its rank's stream.
+  // Work of an update, on the rank's stream.
 
-  /// Copies what the others are given. \pre expect()
+  /// Copies the values for the other shards. \pre expect()
   void copy(stream& on);
 
-  /// Adds what they have given, the first time that it is called. \pre
-  /// over(gradients_added)
+  /// Adds the received gradients, at the first call.
+  /// \pre is_done(gradients_added)
   void add(stream& on);
 
   letters begin(int occasion) override;
@@ -59,25 +60,25 @@ public:
   std::optional<absence> waits_for() const override;
   void yield_sums(const sum_asker& ask) override { ask_ = ask; }
 
-  /// The next begin() belongs to the next update. \pre this one's work has ended
+  /// The next begin() belongs to the next update. \pre this update's work has ended
   void next_update();
 
 private:
-  /// What this shard has of one end, and whom it gives how much of that.
+  /// This shard's values of one end, and the ranges of values for each other shard.
   struct end_here {
     tied_end which;
     std::size_t bucket;
-    std::int64_t first;          // of its values,
-    std::int64_t last;           // behind the last
-    std::int64_t place_of_first; // in its array of the bucket's gradients
+    std::int64_t first;          // of the end's values,
+    std::int64_t last;           // one past the last
+    std::int64_t place_of_first; // in the array of the bucket's gradients
     struct exchange {
-      position with; // at the other end
+      position with; // the shard at the other end
       std::int64_t first, last;
     };
     std::vector<exchange> exchanges;
   };
 
-  /// What another is given.
+  /// The values for another shard.
   struct gift {
     tied_end from;
     position to;
@@ -95,17 +96,17 @@ private:
   std::vector<end_here> ends_;
   std::shared_ptr<pool> copies_;
   std::vector<buffer> gradients_;
-  std::vector<gift> gifts_;            // that have not been sent
+  std::vector<gift> gifts_;            // not sent yet
   std::vector<mail::tied_part> early_; // of updates that have not begun here
   std::vector<mail::tied_part> parts_; // of this update
-  bool added_ = false;                 // these
+  bool added_ = false;                 // parts_ have been added
   sum_asker ask_;                      // empty: sums take no time
-  std::map<int, position> sums_;       // that take theirs, by number: whose part
-  int asked_ = 0;                      // sums
-  int updates_ = 0;                    // begun
+  // sums under way, by number: the sender of the part
+  std::map<int, position> sums_;
+  int asked_ = 0;   // number of sums
+  int updates_ = 0; // number begun
   bool begun_ = false;
-  std::vector<position>
-    missing_; // who has not given for this update; twice, if both ends
+  std::vector<position> missing_; // awaited shards; twice, if at both ends
 };
 
 } // namespace troupe
