@@ -11,7 +11,7 @@ namespace {
 
 using self_pointer = collective_member_actor::stateful_pointer<collective_member_state>;
 
-/// Gives the sum that the member has come to to whoever does its sums.
+/// Gives the sum that the member's collective has stopped at to the device for sums.
 void ask_for_sum(self_pointer self) {
   auto& state = self->state;
   if (auto sum = state.core->take_sum())
@@ -21,7 +21,8 @@ void ask_for_sum(self_pointer self) {
         const work_end&) { post(*meter, me, mail::sum_over{}); });
 }
 
-/// Sends to other members, over the network where there is one.
+/// Sends messages to other members, over the network where there is one. Then requests
+/// a sum, and reports the end of the part.
 void send_all(self_pointer self, std::vector<collective_message> all) {
   auto& state = self->state;
   const auto& shared = state.shared;

@@ -11,14 +11,16 @@
 #include <string>
 #include <vector>
 
+// The actor that runs one rank's part of a collective, for measurements of collectives.
+
 namespace troupe {
 
 namespace mail {
 
-/// Member to whoever listens: its part is done.
+/// Member to listener: the member's part is done.
 struct member_done {
   int rank;
-  nanoseconds when; ///< 0 in real time.
+  nanoseconds when; ///< On the virtual clock; 0 in real time.
   collective_traffic sent;
 };
 
@@ -29,14 +31,15 @@ using collective_member_actor =
                    caf::reacts_to<struct collective_peers>,
                    caf::reacts_to<mail::sum_over>, caf::reacts_to<mail::explain>>;
 
-/// Who hears of the ends of members, and what they wait for.
+/// Receives the ends of members, and the answers to requests for explanation.
 using collective_listener_actor =
   caf::typed_actor<caf::reacts_to<mail::member_done>, caf::reacts_to<mail::waiting_for>,
                    caf::reacts_to<struct collective_peers>>;
 
-/// Makes a member begin, and a listener hear of members that fail.
+/// Starts a member, or lets a listener monitor members for failures.
 struct collective_peers {
-  /// By rank. One list for all: a thousand members would keep a million handles.
+  /// By rank. All members share one list: a thousand lists would hold a million
+  /// handles.
   std::shared_ptr<const std::vector<collective_member_actor>> members;
   collective_listener_actor listener;
 };
@@ -49,7 +52,9 @@ struct collective_member_state {
   collective_peers peers;
 };
 
-/// One rank in a collective. \param sums does its sums; null: it does them at once
+/// One rank in a collective.
+/// \param sums the device that computes the member's sums; null: the member computes
+/// them immediately. Outlives the actor.
 collective_member_actor::behavior_type collective_member(
   collective_member_actor::stateful_pointer<collective_member_state> self, props shared,
   collective_part part, collective_memory memory, device* sums);

@@ -26,7 +26,7 @@ struct system_config : caf::actor_system_config {
   system_config() { set("scheduler.policy", caf::atom("testing")); }
 };
 
-/// A rank's arrays, and buffers for as many payloads as it may have under way.
+/// A rank's arrays, and buffers for as many messages as the rank may have under way.
 struct rank_memory {
   rank_memory(const collective_part& part, std::vector<float> array)
     : source(std::move(array)),
@@ -47,7 +47,7 @@ struct rank_memory {
   pool payloads;
 };
 
-/// What the listener heard.
+/// The results and answers that the listener has received.
 struct collective_log {
   collective_result result;
   int done = 0;
@@ -105,7 +105,7 @@ public:
         dynamic_cast<caf::scheduler::test_coordinator&>(system.scheduler());
       const auto peers = spawn(system);
       caf::logger::set_current_actor_system(
-        nullptr); // a tenth of an event, as in company
+        nullptr); // CAF's log would cost a tenth of an event's time
       post(meter_, peers.listener, peers);
       for (const auto& member : *peers.members)
         post(meter_, member, peers);
@@ -118,7 +118,7 @@ public:
         caf::anon_send_exit(member, caf::exit_reason::user_shutdown);
       caf::anon_send_exit(peers.listener, caf::exit_reason::user_shutdown);
       mailboxes.run();
-      clock_.clear(); // after a failure messages and sums may still be under way
+      clock_.clear(); // after a failure messages and sums may be under way
       for (auto& adder : adders_)
         adder.stop();
       interconnect_.clear();
@@ -142,7 +142,8 @@ private:
     return {m.source.data(), m.target().data(), &m.payloads};
   }
 
-  /// Who does a rank's sums; null if the rank does.
+  /// A device that computes the sums of one rank; null if the rank computes sums
+  /// itself.
   device* adder_of_one() {
     if (trial_.sum_rate == 0)
       return nullptr;
@@ -171,9 +172,10 @@ private:
 
   collective_trial trial_;
   mail_meter meter_;
-  std::vector<std::unique_ptr<rank_memory>> memory_; // a rank each, or none
-  virtual_clock clock_; // its events may hold buffers, so it goes before them
-  std::deque<virtual_device> adders_; // a rank each, or none
+  std::vector<std::unique_ptr<rank_memory>> memory_; // one per rank, or empty
+  // declared after memory_: events may hold buffers
+  virtual_clock clock_;
+  std::deque<virtual_device> adders_; // one per rank, or empty
   interconnect interconnect_;
   std::shared_ptr<collective_log> log_ = std::make_shared<collective_log>();
 };

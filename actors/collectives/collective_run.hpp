@@ -7,30 +7,33 @@
 #include <cstdint>
 #include <vector>
 
+// Runs a whole collective in virtual time, and measures the result.
+
 namespace troupe {
 
-/// A collective to be run by actors in virtual time.
+/// A collective that actors run in virtual time.
 struct collective_trial {
   collective_order order;
   int ranks;
-  std::int64_t values; ///< Of each rank's array.
+  std::int64_t values; ///< Length of each rank's array.
   machine_model machines;
   int root = 0;
-  double sum_rate = 0; ///< Bytes that a rank adds a second; 0: sums take no time.
-  /// One a rank. Empty: nothing is computed.
+  double sum_rate = 0; ///< Bytes that a rank adds per second; 0: sums take no time.
+  /// One array per rank. Empty: nothing is computed.
   std::vector<std::vector<float>> arrays = {};
 };
 
-/// What was measured, from the messages.
+/// The measurements, counted from messages.
 struct collective_result {
   collective_traffic sent; ///< By all ranks.
   nanoseconds makespan = 0;
-  /// What each rank's array holds in the end; of an all_to_all the second array.
+  /// Each rank's array at the end; after an all_to_all the second array.
   std::vector<std::vector<float>> arrays;
 };
 
-/// Runs a collective from the instant at which all ranks begin.
-/// \throws std::runtime_error if a member fails or waits for what nobody sends
+/// Runs a collective from the instant at which all ranks begin. Blocks until the end.
+/// \throws std::runtime_error if a member fails, or waits for a message that no member
+/// sends
 collective_result perform(collective_trial trial);
 
 } // namespace troupe

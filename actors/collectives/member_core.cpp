@@ -55,7 +55,7 @@ member_core::counted(std::vector<collective_message> messages) {
   return messages;
 }
 
-// Ranks go from round to round, so one sum is enough.
+// Ranks send round by round, so one sum of bytes is enough.
 void member_core::count(const collective_message& message) {
   if (message.round >= sent_.rounds)
     round_bytes_ = 0;

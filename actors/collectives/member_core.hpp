@@ -9,32 +9,34 @@
 #include <string>
 #include <vector>
 
+// The core of a member of a collective, without an actor.
+
 namespace troupe {
 
-/// What a rank sent for a collective.
+/// The messages that a rank has sent for a collective.
 struct collective_traffic {
-  int rounds = 0; ///< Up to the last one in which it sent.
+  int rounds = 0; ///< Up to the last round in which the rank sent.
   std::int64_t messages = 0;
   std::int64_t bytes = 0;
-  std::int64_t peak_bytes = 0; ///< The most in a round.
+  std::int64_t peak_bytes = 0; ///< The most bytes in one round.
 
-  /// What all ranks sent; the peak is of the rank with most.
+  /// Adds the traffic of another rank. The peak is the larger of both.
   void add(const collective_traffic& other);
 };
 
-/// A member of a collective without its mailbox: its part, and the account of what it
-/// sends.
+/// A member of a collective without an actor: the part, and the count of sent messages.
+/// For one thread.
 class member_core {
 public:
   member_core(collective_part part, collective_memory memory,
               sums_by adder = sums_by::itself);
 
-  /// These return what is sent now.
+  /// Forwarded to the part, as in `collective`. All return the messages to send now.
   std::vector<collective_message> begin();
   std::vector<collective_message> take(const collective_message& message);
   std::vector<collective_message> end_sum();
 
-  /// The sum that its part has come to, as of `collective`.
+  /// The sum that the part has stopped at, as in `collective`.
   std::optional<collective_sum> take_sum() { return part_.take_sum(); }
 
   bool done() const { return part_.done(); }
