@@ -25,7 +25,7 @@ public:
   /// returns.
   using sum_asker = std::function<void(int instance, collective_sum what)>;
 
-  /// Hands all sums to `ask` from now on. Without this call each sum is computed
+  /// Hands all sums to `request` from now on. Without this call each sum is computed
   /// immediately.
   /// \pre none()
   void yield_sums(sum_asker ask) { ask_ = std::move(ask); }
@@ -34,8 +34,8 @@ public:
   /// carry the arrays.
   using group_finder = std::function<gpu_group*(int instance)>;
 
-  /// Lets GPUs exchange arrays. The work that GPUs launch is requested from `ask` like
-  /// a sum.
+  /// Lets GPUs exchange arrays. The work that GPUs launch is handed to `request` like a
+  /// sum.
   /// \pre none()
   void exchange_by(group_finder groups, sum_asker ask) {
     groups_ = std::move(groups);

@@ -38,8 +38,8 @@ public:
                                         const collective_memory& memory);
 
   /// Handles the call of another member, before or after this member's begin().
-  /// \throws std::logic_error if that member has begun collectives in another order, or
-  /// has sent the call before
+  /// \throws std::logic_error for a message that is no call or a repeated one; if that
+  /// member has begun collectives in another order
   void take(const collective_message& call);
 
   /// The next collective that all members have begun, in order, each returned once:

@@ -29,7 +29,7 @@ void __tsan_release(void* address);
 namespace troupe {
 
 /// Counts the messages of a run: all sent ones, the most that were under way at once,
-/// and the bytes of tensors by traffic. Thread-safe.
+/// and the bytes of tensors by traffic. Thread-safe, except for listen().
 class mail_meter {
 public:
   void sent() {
@@ -157,7 +157,7 @@ namespace detail {
 
 template <class Self, class F, class Message>
 struct heard {
-  // CAF copies the handler in places where no order can be declared.
+  // CAF constructs the handler at a point where no order can be declared.
   __attribute__((no_sanitize("thread"))) void operator()(const Message& what) const {
     auto* const me = self;
     happens_after(me);

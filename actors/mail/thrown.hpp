@@ -31,7 +31,7 @@ public:
 };
 
 /// The object that a user's function makes.
-/// \param place "own_exchange, for stage 1"
+/// \param context "own_exchange, for stage 1"
 /// \throws not_made if the function throws, or returns no object
 template <class Make>
 auto made_by(const std::string& place, const Make& make) {

@@ -41,7 +41,7 @@ public:
     op what;
   };
 
-  /// An action begins that reads this version. `all` has an entry for each step.
+  /// An action begins that reads this version. `steps` has an entry for each step.
   void expect(const action& a, int version, std::vector<rows_of_layer> all);
 
   letters begin(int occasion) override;

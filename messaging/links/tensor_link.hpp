@@ -51,9 +51,9 @@ public:
   virtual void lost(int peer, const std::string& why) = 0;
 };
 
-/// One end of a connection for frames in both directions. The link reads the bytes of
-/// each frame into the memory of the receiver, and writes from the memory of the
-/// sender, without copies. For one thread.
+/// One end of a connection for frames in both directions. The link reads a payload into
+/// the memory that the receiver returns, and writes a payload from the frame's parts.
+/// Up to 64 KiB are read ahead, and copied. For one thread.
 class tensor_link {
 public:
   /// \param stream with a complete handshake \param receiver outlives the link

@@ -45,7 +45,8 @@ struct version_made {
 };
 
 /// Stage to recorder, if the network has experts: the numbers of a microbatch's tokens
-/// for each expert of a layer.
+/// for each expert of a layer. The stage sends the message at the update that covers
+/// the microbatch.
 struct expert_load {
   int microbatch;
   std::size_t of_layer;

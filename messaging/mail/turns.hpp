@@ -46,7 +46,8 @@ struct done {
   performer who;
 };
 
-/// Device to stage: all work of a pass has been launched on the GPU, and has not ended.
+/// Device to stage: all work of a pass has been launched on the GPU. The end of the
+/// work has not been reported yet.
 struct launched {
   action what;
   std::shared_ptr<launched_end> end;

@@ -24,7 +24,8 @@ struct bad_bytes : std::runtime_error {
 };
 
 /// The budget of memory that the reader of a message may still allocate: 16 times the
-/// message's own bytes. A message that needs more is refused before any allocation.
+/// message's own bytes. A list that needs more than the rest is refused before the
+/// list's allocation.
 class allowance {
 public:
   explicit allowance(std::size_t message) : left_(16 * message) {
