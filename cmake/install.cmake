@@ -8,11 +8,11 @@ include(CMakePackageConfigHelpers)
 # installed; what stands here is meant to stay.
 set(public_headers
   actors/embedding/training.hpp actors/embedding/troupe.hpp
-  actors/mail/relay.hpp actors/plan/own_exchange.hpp actors/run/progress.hpp
+  actors/mail/relay.hpp actors/plan/user_exchange.hpp actors/run/progress.hpp
   kernels/buffer.hpp kernels/checksum.hpp kernels/precision.hpp
   messaging/mail/tensors.hpp
   models/beginning.hpp models/data/data_set.hpp models/data/open_data.hpp
-  models/data_identity.hpp models/model_options.hpp models/optimizer_options.hpp models/own_layer.hpp
+  models/data_identity.hpp models/model_options.hpp models/optimizer_options.hpp models/user_layer.hpp
   models/uneven_microbatches.hpp
   schedules/action.hpp schedules/catalog/catalog.hpp schedules/check.hpp
   schedules/files/schedule_file.hpp schedules/placement.hpp schedules/program.hpp schedules/schedule.hpp

@@ -60,16 +60,16 @@ int main() {
   const troupe::model_options gpt{.layers = 3, .width = 32, .length = 32};
   const auto data = troupe::open_data("synthetic", gpt, 1);
   troupe::training_job job{
-    .model = gpt, .data = data.value(), .how = troupe::one_f_one_b()};
+    .model = gpt, .data = data.value(), .pipeline_schedule = troupe::one_f_one_b()};
   job.stages = 3;
   const auto plain = troupe::train(job);
-  job.relays = std::make_shared<troupe::own_relays>(
-    troupe::own_relays{[](caf::actor_system& system, const troupe::relay_place& where) {
+  job.relays = std::make_shared<troupe::user_relays>(troupe::user_relays{
+    [](caf::actor_system& system, const troupe::relay_place& where) {
       return system.spawn(squeezer, where);
     }});
   const auto squeezed = troupe::train(job);
   for (const auto& one : {plain, squeezed})
-    if (!one || one->how != troupe::ending::finished) {
+    if (!one || one->outcome != troupe::ending::finished) {
       std::cerr << (one ? one->failure : one.error()) << '\n';
       return 1;
     }

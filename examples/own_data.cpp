@@ -51,17 +51,18 @@ private:
 } // namespace
 
 int main() {
-  troupe::own_network net;
+  troupe::user_network net;
   net.layers = {troupe::linear("fc1", 2, 64, true), troupe::linear("fc2", 64, 64, true),
                 troupe::linear("fc3", 64, 2)};
-  troupe::training_job job{
-    .model = net, .data = std::make_shared<two_spirals>(7), .how = troupe::pipedream()};
+  troupe::training_job job{.model = net,
+                           .data = std::make_shared<two_spirals>(7),
+                           .pipeline_schedule = troupe::pipedream()};
   job.stages = 3;
   job.steps = 200;
   job.batch = 64;
   job.held_out = 1000;
   const auto result = troupe::train(job);
-  if (!result || result->how != troupe::ending::finished) {
+  if (!result || result->outcome != troupe::ending::finished) {
     std::cerr << (result ? result->failure : result.error()) << '\n';
     return 1;
   }

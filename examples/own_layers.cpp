@@ -12,35 +12,35 @@ namespace {
 
 /// y = a x sigmoid(x), with a parameter a for each value of a sample. (Ramachandran et
 /// al., "Searching for Activation Functions", 2017; here with a gain.)
-class swish : public troupe::own_layer {
+class swish : public troupe::user_layer {
 public:
   swish(const std::string& name, std::int64_t width)
-    : own_layer(
+    : user_layer(
       {{.name = name + ".gain", .dims = {width}, .begins = troupe::beginning::ones}},
       width, width) {}
 
   // Memory for the input, which the backward needs. The framework keeps dy.
-  room room_for(std::int64_t samples) const override {
+  buffer_sizes buffers_for(std::int64_t samples) const override {
     return {.saved = samples * inputs()};
   }
 
   double operations() const override { return 6.0 * static_cast<double>(inputs()); }
 
-  void forward(const troupe::own_pass& p) const override {
+  void forward(const troupe::user_pass& p) const override {
     for (std::int64_t i = 0; i < p.samples * inputs(); ++i) {
       p.saved[i] = p.x[i];
       p.y[i] = p.parameters[0][i % inputs()] * value(p.x[i]);
     }
   }
 
-  void input_gradient(const troupe::own_pass& p) const override {
+  void input_gradient(const troupe::user_pass& p) const override {
     if (p.dx == nullptr) // the first layer of a network
       return;
     for (std::int64_t i = 0; i < p.samples * inputs(); ++i)
       p.dx[i] = p.dy[i] * p.parameters[0][i % inputs()] * slope(p.saved[i]);
   }
 
-  void weight_gradient(const troupe::own_pass& p) const override {
+  void weight_gradient(const troupe::user_pass& p) const override {
     for (std::int64_t column = 0; column < inputs(); ++column) {
       float sum = p.adds ? p.gradients[0][column] : 0;
       for (std::int64_t row = 0; row < p.samples; ++row) {
@@ -60,7 +60,7 @@ private:
 } // namespace
 
 int main() {
-  troupe::own_network net;
+  troupe::user_network net;
   net.layers = {troupe::linear("fc1", 28 * 28, 64), std::make_shared<swish>("act1", 64),
                 troupe::linear("fc2", 64, 64), std::make_shared<swish>("act2", 64),
                 troupe::linear("fc3", 64, 10)};
@@ -69,14 +69,15 @@ int main() {
     std::cerr << data.error() << '\n';
     return 1;
   }
-  troupe::training_job job{.model = net, .data = *data, .how = troupe::gpipe()};
+  troupe::training_job job{
+    .model = net, .data = *data, .pipeline_schedule = troupe::gpipe()};
   job.steps = 60;
   job.batch = 64;
   double last = 0;
   for (const int stages : {1, 3}) {
     job.stages = stages;
     const auto result = troupe::train(job);
-    if (!result || result->how != troupe::ending::finished) {
+    if (!result || result->outcome != troupe::ending::finished) {
       std::cerr << (result ? result->failure : result.error()) << '\n';
       return 1;
     }

@@ -12,13 +12,13 @@
 namespace {
 
 using bits = std::vector<std::byte>;
-using troupe::exchange_letter;
+using troupe::exchange_message;
 
-class majority_vote : public troupe::own_exchange {
+class majority_vote : public troupe::user_exchange {
 public:
-  explicit majority_vote(const troupe::exchange_place& where) : where_(where) {}
+  explicit majority_vote(const troupe::exchange_member& where) : where_(where) {}
 
-  std::vector<exchange_letter>
+  std::vector<exchange_message>
   begin(std::span<const std::span<float>> gradients) override {
     gradients_.assign(gradients.begin(), gradients.end());
     votes_.assign(values(), 0);
@@ -38,12 +38,13 @@ public:
     return {};
   }
 
-  std::vector<exchange_letter> take(int, std::span<const std::byte> what) override {
+  std::vector<exchange_message> receive(int,
+                                        std::span<const std::byte> payload) override {
     if (where_.replica > 0) {
-      obey(what);
+      obey(payload);
       return {};
     }
-    count(what);
+    count(payload);
     if (--missing_ > 0)
       return {};
     bits outcome((values() + 7) / 8);
@@ -51,13 +52,13 @@ public:
       if (votes_[i] > 0)
         outcome[i / 8] |= std::byte{1} << (i % 8);
     obey(outcome);
-    std::vector<exchange_letter> result;
+    std::vector<exchange_message> result;
     for (int r = 1; r < where_.replicas; ++r)
       result.push_back({r, outcome});
     return result;
   }
 
-  bool over() const override { return over_; }
+  bool is_done() const override { return over_; }
 
   std::string waits_for() const override {
     return where_.replica == 0 ? "votes of " + std::to_string(missing_) + " replicas"
@@ -91,7 +92,7 @@ private:
     over_ = true;
   }
 
-  troupe::exchange_place where_;
+  troupe::exchange_member where_;
   std::vector<std::span<float>> gradients_;
   std::vector<int> votes_;
   int missing_ = 0;
@@ -103,21 +104,22 @@ private:
 int main() {
   const troupe::model_options gpt{.layers = 2, .width = 32, .length = 32};
   const auto data = troupe::open_data("synthetic", gpt, 1);
-  troupe::training_job job{.model = gpt, .data = data.value(), .how = troupe::gpipe()};
+  troupe::training_job job{
+    .model = gpt, .data = data.value(), .pipeline_schedule = troupe::gpipe()};
   job.stages = 2;
   job.replicas = 4;
   job.batch = 32;
   job.optimizer.kind = troupe::optimizer_kind::sgd;
   job.optimizer.rate = 1;
   const auto summed = troupe::train(job);
-  job.own_exchange = [](const troupe::exchange_place& where) {
+  job.user_exchange = [](const troupe::exchange_member& where) {
     return std::make_unique<majority_vote>(where);
   };
   job.optimizer.rate =
     0.001 * static_cast<double>(job.batch); // an update divides by the batch
   const auto voted = troupe::train(job);
   for (const auto& one : {summed, voted})
-    if (!one || one->how != troupe::ending::finished) {
+    if (!one || one->outcome != troupe::ending::finished) {
       std::cerr << (one ? one->failure : one.error()) << '\n';
       return 1;
     }

@@ -43,20 +43,21 @@ int main() {
   const troupe::model_options gpt{.layers = 4, .width = 32, .length = 32};
   const auto data = troupe::open_data("synthetic", gpt, 1);
   double loss = 0;
-  for (const auto& how : {troupe::gpipe(), waves}) {
-    troupe::training_job job{.model = gpt, .data = data.value(), .how = how};
+  for (const auto& orders : {troupe::gpipe(), waves}) {
+    troupe::training_job job{
+      .model = gpt, .data = data.value(), .pipeline_schedule = orders};
     job.stages = 4;
     job.steps = 20;
     job.virtual_time = true;
     const auto result = troupe::train(job);
-    if (!result || result->how != troupe::ending::finished) {
+    if (!result || result->outcome != troupe::ending::finished) {
       std::cerr << (result ? result->failure : result.error()) << '\n';
       return 1;
     }
-    std::cout << how.name << ": bubble " << result->bubble << ", rank 0 holds "
+    std::cout << orders.name << ": bubble " << result->bubble << ", rank 0 holds "
               << result->peak_activations[0] << " activations, loss "
               << result->loss.back() << '\n';
-    if (how.name == "waves"
+    if (orders.name == "waves"
         && (result->loss.back() != loss || result->peak_activations[0] != at_once))
       return 1;
     loss = result->loss.back();

@@ -13,7 +13,8 @@ int main() {
   });
   const troupe::model_options gpt{.layers = 2, .width = 32, .length = 32};
   const auto data = troupe::open_data("synthetic", gpt, 1).value();
-  troupe::training_job job{.model = gpt, .data = data, .how = troupe::one_f_one_b()};
+  troupe::training_job job{
+    .model = gpt, .data = data, .pipeline_schedule = troupe::one_f_one_b()};
   job.stages = 2;
   job.system = &system;
   const auto told = [&](const auto& p) {

@@ -48,14 +48,14 @@ weight_source drawn_once(const training& work) {
     std::vector<float> values;
   };
   return [draw = work.weights, layers = work.whole.layers,
-          all = std::make_shared<std::vector<drawn>>(work.whole.layers.size())](
-           std::size_t layer, float* bucket) {
-    auto& own = (*all)[layer];
-    std::call_once(own.once, [&] {
-      own.values.resize(static_cast<std::size_t>(layers[layer]->bucket()));
-      draw(layer, own.values.data());
+          drawn_layers = std::make_shared<std::vector<drawn>>(
+            work.whole.layers.size())](std::size_t layer, float* bucket) {
+    auto& drawn_layer = (*drawn_layers)[layer];
+    std::call_once(drawn_layer.once, [&] {
+      drawn_layer.values.resize(static_cast<std::size_t>(layers[layer]->bucket()));
+      draw(layer, drawn_layer.values.data());
     });
-    std::ranges::copy(own.values, bucket);
+    std::ranges::copy(drawn_layer.values, bucket);
   };
 }
 
@@ -67,8 +67,8 @@ int bench(options o) {
     return 2;
   }
   output_files files{o};
-  if (const auto wrong = files.refusal(); !wrong.empty()) {
-    std::cerr << "bench: " << wrong << '\n';
+  if (const auto error = files.prepare(); !error.empty()) {
+    std::cerr << "bench: " << error << '\n';
     return 2;
   }
   if (const auto slow = warning_of(o.run); !slow.empty())
@@ -79,33 +79,33 @@ int bench(options o) {
   }
   (void)interruption(); // installs the handlers
   std::FILE* const out = o.output.results_on_stdout() ? stderr : stdout;
-  auto all = nlohmann::ordered_json::array();
+  auto measurements = nlohmann::ordered_json::array();
   std::string part;
   auto plan = shared->runs.front().plan;
   plan.work->weights = drawn_once(*plan.work);
   const benchmark b{o, plan, shared->model, [&](const measurement& m) {
-                      const bool prints = !o.output.quiet && o.beside.rows.empty();
+                      const bool prints = !o.output.quiet && o.comparison.rows.empty();
                       if (prints && part != m.part)
                         std::fprintf(out, "%s%s\n", part.empty() ? "" : "\n",
                                      m.part.c_str());
                       part = m.part;
                       if (prints)
                         print(out, m);
-                      all.push_back(to_json(m));
+                      measurements.push_back(to_json(m));
                       if (interruption())
                         throw interrupted{};
                     }};
   int exit_code = 0;
-  nlohmann::ordered_json beside = nullptr;
+  nlohmann::ordered_json comparison = nullptr;
   try {
-    if (!o.beside.rows.empty()) {
-      auto measured = measure_beside_pytorch(b, o.output.quiet ? nullptr : out);
+    if (!o.comparison.rows.empty()) {
+      auto measured = measure_pytorch_comparison(b, o.output.quiet ? nullptr : out);
       if (!measured) {
         std::cerr << "bench: " << measured.error() << '\n';
         return 2;
       }
-      beside = std::move(*measured);
-      exit_code = interruption() ? ended_by_user : all.empty() ? 1 : 0;
+      comparison = std::move(*measured);
+      exit_code = interruption() ? ended_by_user : measurements.empty() ? 1 : 0;
     } else if (b.plan.processor_of(0).is_gpu()) {
       measure_gpu(b);
       measure_gpu_runs(b);
@@ -121,12 +121,13 @@ int bench(options o) {
     std::cerr << "bench: interrupted: what is told was measured before\n";
     exit_code = ended_by_user;
   }
-  nlohmann::ordered_json results{{"command", o.output.command}, {"measurements", all}};
-  if (!beside.is_null())
-    results["beside"] = std::move(beside);
+  nlohmann::ordered_json results{{"command", o.output.command},
+                                 {"measurements", measurements}};
+  if (!comparison.is_null())
+    results["beside"] = std::move(comparison);
   const auto text = json_text(results, 2) + "\n";
-  if (const auto wrong = files.end_results(text); !wrong.empty()) {
-    std::cerr << "bench: " << wrong << '\n';
+  if (const auto error = files.end_results(text); !error.empty()) {
+    std::cerr << "bench: " << error << '\n';
     return 1;
   }
   return exit_code;
@@ -135,7 +136,7 @@ int bench(options o) {
 } // namespace
 
 int main(int argc, char** argv) {
-  const program_about about{
+  const program_info program{
     .name = "bench",
     .description =
       "Measurements of this machine: its ceilings, kernels at a model's shapes, the "
@@ -149,5 +150,5 @@ int main(int argc, char** argv) {
                  .schedules = {.names = {"1f1b"}, .steps = 1},
                  .evaluation = {.samples = 0}},
   };
-  return run_program(about, argc, argv, bench);
+  return run_program(program, argc, argv, bench);
 }

@@ -24,11 +24,11 @@ namespace fs = std::filesystem;
 namespace {
 
 /// A mistake in the command line, as one sentence.
-struct mistake : std::runtime_error {
+struct usage_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-struct wishes {
+struct certificate_request {
   fs::path folder;
   std::vector<std::string> names;
   int days = 365;
@@ -52,16 +52,16 @@ struct pair_files {
 std::string content_of(const fs::path& file) {
   const auto open = input_file::open(file, "the authority's file");
   if (!open)
-    throw mistake(open.error());
+    throw usage_error(open.error());
   return open->content();
 }
 
 void write(const fs::path& file, const std::string& content, mode_t mode) {
   if (fs::exists(file)) // a replaced file hands on its mode
     fs::permissions(file, static_cast<fs::perms>(mode));
-  const auto others = ::umask(0777 & ~mode);
+  const auto previous_mask = ::umask(0777 & ~mode);
   const auto problem = write_whole_file(file, content);
-  ::umask(others);
+  ::umask(previous_mask);
   if (!problem.empty())
     throw std::runtime_error(problem);
 }
@@ -72,31 +72,32 @@ void write(const pair_files& files, const certificate_pair& pair) {
   write(files.certificate, pair.certificate, 0644);
 }
 
-void check(const wishes& all) {
-  if (all.days < 1 || all.days > 3650)
-    throw mistake("--days takes 1 to 3650");
-  for (const auto& name : all.names) {
+void check(const certificate_request& request) {
+  if (request.days < 1 || request.days > 3650)
+    throw usage_error("--days takes 1 to 3650");
+  for (const auto& name : request.names) {
     if (!is_host_name(name) || name == "authority")
-      throw mistake("'" + name
-                    + "' cannot have a certificate: NAME is an IP address, or a host's "
-                      "name of letters, digits, dots and hyphens, and not 'authority'");
-    if (std::ranges::count(all.names, name) > 1)
-      throw mistake("'" + name + "' is there twice");
-    const pair_files files{all.folder, name};
-    if (files.is_one_there() && !all.replace)
-      throw mistake("there is a certificate of " + name + " in " + all.folder.string()
-                    + "; --replace makes a new one");
+      throw usage_error(
+        "'" + name
+        + "' cannot have a certificate: NAME is an IP address, or a host's "
+          "name of letters, digits, dots and hyphens, and not 'authority'");
+    if (std::ranges::count(request.names, name) > 1)
+      throw usage_error("'" + name + "' is there twice");
+    const pair_files files{request.folder, name};
+    if (files.is_one_there() && !request.replace)
+      throw usage_error("there is a certificate of " + name + " in "
+                        + request.folder.string() + "; --replace makes a new one");
   }
 }
 
-certificate_pair authority_in(const wishes& all) {
-  const pair_files files{all.folder, "authority"};
+certificate_pair authority_in(const certificate_request& request) {
+  const pair_files files{request.folder, "authority"};
   if (files.are_there())
     return {content_of(files.certificate), content_of(files.key)};
   if (files.is_one_there())
-    throw mistake("the authority in " + all.folder.string()
-                  + " lacks its key or its certificate");
-  auto result = make_authority(validity::of_days(all.days));
+    throw usage_error("the authority in " + request.folder.string()
+                      + " lacks its key or its certificate");
+  auto result = make_authority(validity::of_days(request.days));
   write(files, result);
   return result;
 }
@@ -105,29 +106,30 @@ void make_folder(const fs::path& folder) {
   std::error_code failed;
   fs::create_directories(folder, failed);
   if (failed || !fs::is_directory(folder))
-    throw mistake(
+    throw usage_error(
       "DIR is a folder, and " + folder.string() + " cannot be one: "
       + (failed ? failed : std::make_error_code(std::errc::not_a_directory)).message());
 }
 
-int make(const wishes& all) {
-  check(all);
-  make_folder(all.folder);
-  const auto authority = authority_in(all);
-  for (const auto& name : all.names) {
-    const auto pair = make_certificate(authority, name, validity::of_days(all.days));
+int make(const certificate_request& request) {
+  check(request);
+  make_folder(request.folder);
+  const auto authority = authority_in(request);
+  for (const auto& name : request.names) {
+    const auto pair =
+      make_certificate(authority, name, validity::of_days(request.days));
     if (!pair)
-      throw mistake(pair.error() + " (" + all.folder.string() + ")");
-    write({all.folder, name}, *pair);
+      throw usage_error(pair.error() + " (" + request.folder.string() + ")");
+    write({request.folder, name}, *pair);
   }
   std::cout << "Each host needs its own certificate and key, and authority.crt; "
                "authority.key stays here.\n";
-  for (const auto& name : all.names) {
-    const pair_files files{all.folder, name};
+  for (const auto& name : request.names) {
+    const pair_files files{request.folder, name};
     const auto host = name.find(':') == std::string::npos ? name : "[" + name + "]";
     std::cout << "./troupe node --listen " << host << ":4242 --tls "
               << files.certificate.string() << ',' << files.key.string() << ','
-              << (all.folder / "authority.crt").string() << '\n';
+              << (request.folder / "authority.crt").string() << '\n';
   }
   return std::cout.flush() ? 0 : 1;
 }
@@ -139,32 +141,34 @@ int main(int argc, char** argv) {
                "cluster. DIR keeps the authority for later calls.",
                "certificates"};
   add_help(app);
-  wishes all;
-  app.add_option("DIR", all.folder, "Folder of the authority and the certificates.")
+  certificate_request request;
+  app
+    .add_option("DIR", request.folder, "Folder of the authority and the certificates.")
     ->required();
   app
-    .add_option("NAME", all.names,
+    .add_option("NAME", request.names,
                 "Host names or IP addresses at which the nodes are reached.")
     ->required();
   app
-    .add_option("--days", all.days, "Days for which a certificate is valid, 1 to 3650.")
+    .add_option("--days", request.days,
+                "Days for which a certificate is valid, 1 to 3650.")
     ->capture_default_str();
-  app.add_flag("--replace", all.replace,
+  app.add_flag("--replace", request.replace,
                "Replaces certificates of these names, but not the authority.");
   try {
     app.parse(argc, argv);
-    return make(all);
+    return make(request);
   } catch (const CLI::Success& help) {
     return app.exit(help);
-  } catch (const CLI::ParseError& wrong) {
-    std::cerr << "certificates: " << sentence_of(app, wrong)
+  } catch (const CLI::ParseError& error) {
+    std::cerr << "certificates: " << sentence_of(app, error)
               << "; see certificates --help\n";
     return 2;
-  } catch (const mistake& wrong) {
-    std::cerr << "certificates: " << wrong.what() << '\n';
+  } catch (const usage_error& error) {
+    std::cerr << "certificates: " << error.what() << '\n';
     return 2;
-  } catch (const std::exception& wrong) {
-    std::cerr << "certificates: " << wrong.what() << '\n';
+  } catch (const std::exception& error) {
+    std::cerr << "certificates: " << error.what() << '\n';
     return 1;
   }
 }

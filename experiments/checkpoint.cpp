@@ -15,11 +15,12 @@ using namespace troupe;
 namespace {
 
 /// One line about a checkpoint.
-std::string line_of(const std::filesystem::path& one, const checkpoint_facts& facts) {
+std::string line_of(const std::filesystem::path& checkpoint,
+                    const checkpoint_facts& facts) {
   std::int64_t bytes = 0;
   for (const auto& file : facts.files)
     bytes += file.bytes;
-  return one.string() + ": " + std::to_string(facts.batches) + " steps, "
+  return checkpoint.string() + ": " + std::to_string(facts.batches) + " steps, "
          + std::to_string(facts.samples) + " samples, "
          + std::to_string(facts.older + 1)
          + (facts.older == 0 ? " version, " : " versions, ")
@@ -28,15 +29,15 @@ std::string line_of(const std::filesystem::path& one, const checkpoint_facts& fa
 }
 
 int check(const std::string& folder) {
-  const auto all = checkpoints_at(folder);
-  if (all.empty()) {
+  const auto checkpoints = checkpoints_at(folder);
+  if (checkpoints.empty()) {
     std::cerr << "checkpoint: " << no_checkpoint_in(folder) << '\n';
     return 1;
   }
   int exit_code = 0;
-  for (const auto& one : all)
-    if (const auto facts = check_checkpoint(one)) {
-      std::cout << line_of(one, *facts) << '\n';
+  for (const auto& checkpoint : checkpoints)
+    if (const auto facts = check_checkpoint(checkpoint)) {
+      std::cout << line_of(checkpoint, *facts) << '\n';
     } else {
       std::cerr << "checkpoint: " << facts.error() << '\n';
       exit_code = 1;
@@ -66,12 +67,12 @@ int main(int argc, char** argv) {
     return check(folder);
   } catch (const CLI::Success& help) {
     return app.exit(help);
-  } catch (const CLI::ParseError& wrong) {
-    std::cerr << "checkpoint: " << sentence_of(app, wrong)
+  } catch (const CLI::ParseError& error) {
+    std::cerr << "checkpoint: " << sentence_of(app, error)
               << "; see checkpoint --help\n";
     return 2;
-  } catch (const std::exception& wrong) {
-    std::cerr << "checkpoint: " << wrong.what() << '\n';
+  } catch (const std::exception& error) {
+    std::cerr << "checkpoint: " << error.what() << '\n';
     return 1;
   }
 }

@@ -44,11 +44,11 @@ std::string milliseconds(std::optional<double> seconds) {
 void print(std::FILE* out, const collective_measurement& m) {
   std::fprintf(
     out, "%-14s  %-8s  %6d  %8lld  %14lld  %14lld  %11s  %11s  %-7s  %s\n",
-    std::string{name_of(m.order.what)}.c_str(), std::string{m.order.name}.c_str(),
+    std::string{name_of(m.order.operation)}.c_str(), std::string{m.order.name}.c_str(),
     m.sent.rounds, static_cast<long long>(m.sent.messages),
     static_cast<long long>(m.sent.bytes), static_cast<long long>(m.sent.peak_bytes),
-    milliseconds(m.seconds).c_str(), milliseconds(m.book_seconds).c_str(),
-    m.right ? "right" : "WRONG", std::string{m.order.growth}.c_str());
+    milliseconds(m.seconds).c_str(), milliseconds(m.formula_seconds).c_str(),
+    m.is_right ? "right" : "WRONG", std::string{m.order.growth}.c_str());
   std::fflush(out);
 }
 
@@ -57,7 +57,7 @@ void print(std::FILE* out, int ranks, const std::optional<crossover>& c) {
     std::fprintf(out,
                  "\nall_reduce over %d ranks: tree is faster below %.0f bytes, ring "
                  "above; by the book, %.0f\n",
-                 ranks, c->measured, c->book);
+                 ranks, c->measured, c->formula_bytes);
 }
 
 void print_legend(std::FILE* out, const collective_options& asked,
@@ -75,7 +75,7 @@ void print_legend(std::FILE* out, const collective_options& asked,
 }
 
 json to_json(const collective_measurement& m, std::int64_t values) {
-  return {{"operation", name_of(m.order.what)},
+  return {{"operation", name_of(m.order.operation)},
           {"algorithm", m.order.name},
           {"ranks", m.ranks},
           {"values", values},
@@ -85,26 +85,26 @@ json to_json(const collective_measurement& m, std::int64_t values) {
           {"peak_bytes", m.sent.peak_bytes},
           {"seconds", m.seconds},
           {"book",
-           {{"rounds", m.book.rounds},
-            {"messages", m.book.messages},
-            {"bytes", m.book.bytes},
-            {"peak_bytes", m.book.peak_bytes},
-            {"seconds", m.book_seconds ? json(*m.book_seconds) : json(nullptr)}}},
+           {{"rounds", m.formula_cost.rounds},
+            {"messages", m.formula_cost.messages},
+            {"bytes", m.formula_cost.bytes},
+            {"peak_bytes", m.formula_cost.peak_bytes},
+            {"seconds", m.formula_seconds ? json(*m.formula_seconds) : json(nullptr)}}},
           {"growth", m.order.growth},
           {"checked_values", m.checked_values},
-          {"right", m.right}};
+          {"right", m.is_right}};
 }
 
 json to_json(int ranks, const std::optional<crossover>& c) {
   return {{"ranks", ranks},
           {"bytes", c ? json(c->measured) : json(nullptr)},
-          {"book_bytes", c ? json(c->book) : json(nullptr)}};
+          {"book_bytes", c ? json(c->formula_bytes) : json(nullptr)}};
 }
 
 bool compares_ring_and_tree(const collective_options& asked) {
   const auto has = [&](std::string_view name) {
     return std::ranges::any_of(asked.orders, [&](const auto& order) {
-      return order.what == collective_operation::all_reduce && order.name == name;
+      return order.operation == collective_operation::all_reduce && order.name == name;
     });
   };
   return has("ring") && has("tree");
@@ -113,8 +113,8 @@ bool compares_ring_and_tree(const collective_options& asked) {
 int collectives(const options& o) {
   const auto& asked = o.collectives;
   output_files files{o};
-  if (const auto wrong = files.refusal(); !wrong.empty()) {
-    std::cerr << "collectives: " << wrong << '\n';
+  if (const auto error = files.prepare(); !error.empty()) {
+    std::cerr << "collectives: " << error << '\n';
     return 2;
   }
   std::FILE* const out = o.output.results_on_stdout() ? stderr : stdout;
@@ -134,8 +134,8 @@ int collectives(const options& o) {
         print(out, m);
       runs.push_back(to_json(m, asked.values));
       checked = m.checked_values;
-      if (!m.right) {
-        std::cerr << "collectives: " << name_of(order.what) << " by " << order.name
+      if (!m.is_right) {
+        std::cerr << "collectives: " << name_of(order.operation) << " by " << order.name
                   << " over " << ranks << " ranks is not what a plain loop gives\n";
         exit_code = 1;
       }
@@ -175,7 +175,7 @@ int collectives(const options& o) {
 } // namespace
 
 int main(int argc, char** argv) {
-  const program_about about{
+  const program_info program{
     .name = "collectives",
     .description =
       "Collectives between actors in virtual time, each rank with one port "
@@ -185,5 +185,5 @@ int main(int argc, char** argv) {
     .keeps = false,
     .exchanges = true,
   };
-  return run_program(about, argc, argv, collectives);
+  return run_program(program, argc, argv, collectives);
 }

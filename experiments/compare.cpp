@@ -6,7 +6,7 @@
 using namespace troupe;
 
 int main(int argc, char** argv) {
-  const program_about about{
+  const program_info program{
     .name = "compare",
     .description =
       "Comparison of schedules: the same model learns the same data under each. Table "
@@ -14,6 +14,6 @@ int main(int argc, char** argv) {
     .distributes = true,
     .defaults = {.output = {.new_report = "runs/compare"}},
   };
-  return run_program(about, argc, argv,
+  return run_program(program, argc, argv,
                      [](const options& o) { return run_session(o); });
 }

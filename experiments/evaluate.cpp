@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
 #include "actors/inference/evaluation_run.hpp"
-#include "actors/run/room.hpp"
+#include "actors/run/memory_check.hpp"
 #include "experiments/options/opened_data.hpp"
 #include "experiments/options/saved_options.hpp"
 #include "experiments/report/files.hpp"
@@ -26,8 +26,8 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-int complain(const std::string& what, int exit_code) {
-  std::cerr << "evaluate: " << what << '\n';
+int complain(const std::string& message, int exit_code) {
+  std::cerr << "evaluate: " << message << '\n';
   return exit_code;
 }
 
@@ -51,7 +51,7 @@ std::string add_samples(const options& o, evaluation_job& to) {
   std::vector<processor> of_each;
   for (int s = 0; s < to.plan.stages(); ++s)
     of_each.push_back(to.plan.processor_of(s));
-  return no_room_on(of_each, bytes_needed(to), {bytes_of_program});
+  return check_processor_memory(of_each, bytes_needed(to), {bytes_of_program});
 }
 
 std::string text_of(double value, const char* form = "%.4f") {
@@ -61,16 +61,16 @@ std::string text_of(double value, const char* form = "%.4f") {
 }
 
 std::string table(const evaluation_job& job, const evaluation_result& result) {
-  const auto& found = result.found;
+  const auto& score = result.final_score;
   const bool reads_tokens = job.plan.whole.reads_tokens;
   const double rate = static_cast<double>(job.samples) / result.run.seconds;
   char text[256];
   std::snprintf(
     text, sizeof text, "%8s  %8s  %10s  %8s  %9s\n%8lld  %8s  %10s  %8s  %9s\n",
     "samples", "loss", reads_tokens ? "perplexity" : "accuracy", "seconds", "samples/s",
-    static_cast<long long>(job.samples), text_of(found.loss).c_str(),
-    found.accuracy ? text_of(*found.accuracy * 100, "%.2f%%").c_str()
-                   : text_of(std::exp(found.loss)).c_str(),
+    static_cast<long long>(job.samples), text_of(score.loss).c_str(),
+    score.accuracy ? text_of(*score.accuracy * 100, "%.2f%%").c_str()
+                   : text_of(std::exp(score.loss)).c_str(),
     text_of(result.run.seconds, "%.3f").c_str(), text_of(rate, "%.1f").c_str());
   std::string result_text = text;
   if (const auto floor = job.data->loss_floor())
@@ -84,7 +84,7 @@ std::string table(const evaluation_job& job, const evaluation_result& result) {
 json to_json(const options& o, const saved_network& network, const evaluation_job& job,
              const evaluation_result& result) {
   const auto& whole = job.plan.whole;
-  const auto& found = result.found;
+  const auto& score = result.final_score;
   const auto samples = static_cast<double>(job.samples);
   json asked;
   for (const auto& [option, value] : options_to_save(o))
@@ -101,9 +101,9 @@ json to_json(const options& o, const saved_network& network, const evaluation_jo
           {"microbatch_size", job.microbatch},
           {"samples", job.samples},
           {"predictions", job.samples * whole.rows},
-          {"loss", found.loss},
-          {"perplexity", whole.reads_tokens ? json(std::exp(found.loss)) : json()},
-          {"accuracy", found.accuracy ? json(*found.accuracy) : json()},
+          {"loss", score.loss},
+          {"perplexity", whole.reads_tokens ? json(std::exp(score.loss)) : json()},
+          {"accuracy", score.accuracy ? json(*score.accuracy) : json()},
           {"seconds", result.run.seconds},
           {"samples_per_second", samples / result.run.seconds},
           {"bytes", result.run.bytes}};
@@ -111,16 +111,16 @@ json to_json(const options& o, const saved_network& network, const evaluation_jo
 
 int evaluate_saved(const options& o) {
   output_files files{o};
-  if (const auto wrong = files.refusal(); !wrong.empty())
-    return complain(wrong, 2);
+  if (const auto error = files.prepare(); !error.empty())
+    return complain(error, 2);
   auto network = open_saved_network(o);
   if (!network)
     return complain(network.error(), 2);
   for (const auto& warning : warnings_of(*network))
     std::cerr << "evaluate: " << warning << '\n';
   evaluation_job job{.plan = std::move(network->plan)};
-  if (const auto wrong = add_samples(o, job); !wrong.empty())
-    return complain(wrong, 2);
+  if (const auto error = add_samples(o, job); !error.empty())
+    return complain(error, 2);
   network->plan = job.plan;
   auto& out = o.output.results_on_stdout() ? std::cerr : std::cout;
   if (!o.output.quiet)
@@ -128,16 +128,16 @@ int evaluate_saved(const options& o) {
         << job.data->description() << "\n\n"
         << std::flush;
   const auto result = evaluate(job, &interruption());
-  if (result.run.how == ending::failed)
+  if (result.run.outcome == ending::failed)
     return complain(result.run.failure, 1);
-  if (result.run.how == ending::interrupted)
+  if (result.run.outcome == ending::interrupted)
     return complain("interrupted: there is no result", ended_by_user);
   if (!o.output.quiet)
     out << table(job, result);
   const auto text = json_text(to_json(o, *network, job, result), 2) + "\n";
   if (const auto failed = files.end_results(text); !failed.empty())
     return complain(failed, 1);
-  return std::isfinite(result.found.loss)
+  return std::isfinite(result.final_score.loss)
            ? 0
            : complain("the loss is not finite: these weights say nothing", 1);
 }
@@ -145,7 +145,7 @@ int evaluate_saved(const options& o) {
 } // namespace
 
 int main(int argc, char** argv) {
-  const program_about about{
+  const program_info program{
     .name = "evaluate",
     .description =
       "Loss, perplexity and accuracy of saved weights on held-out data, by "
@@ -155,5 +155,5 @@ int main(int argc, char** argv) {
     .evaluates = true,
     .defaults = {.mesh = {.stages = 1}, .schedules = {.names = {"1f1b"}}},
   };
-  return run_program(about, argc, argv, evaluate_saved);
+  return run_program(program, argc, argv, evaluate_saved);
 }

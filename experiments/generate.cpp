@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
 #include "actors/inference/generation_run.hpp"
-#include "actors/run/room.hpp"
+#include "actors/run/memory_check.hpp"
 #include "experiments/options/saved_options.hpp"
 #include "experiments/report/files.hpp"
 #include "experiments/report/terminal_text.hpp"
@@ -24,16 +24,16 @@ namespace {
 using json = nlohmann::ordered_json;
 using tokens = std::vector<std::int32_t>;
 
-int complain(const std::string& what, int exit_code) {
-  std::cerr << "generate: " << what << '\n';
+int complain(const std::string& message, int exit_code) {
+  std::cerr << "generate: " << message << '\n';
   return exit_code;
 }
 
 /// Converts tokens to text: to the bytes that the tokens stand for, or to numbers. For
 /// a terminal, terminal_text makes the bytes harmless.
-class telling {
+class token_printer {
 public:
-  telling(bool as_numbers, bool on_terminal)
+  token_printer(bool as_numbers, bool on_terminal)
     : as_numbers_(as_numbers), on_terminal_(on_terminal) {}
 
   bool as_numbers() const { return as_numbers_; }
@@ -44,9 +44,9 @@ public:
     const auto byte = static_cast<unsigned char>(token);
     return on_terminal_ ? for_terminal_(byte) : std::string(1, static_cast<char>(byte));
   }
-  std::string operator()(const tokens& all) {
+  std::string operator()(const tokens& sequence) {
     std::string result;
-    for (const auto token : all)
+    for (const auto token : sequence)
       result += (*this)(token);
     return result;
   }
@@ -58,10 +58,10 @@ private:
 
 /// The sentence about a prompt that is longer than the model reads; empty without one.
 std::string note_on_prompt(const generation_job& job) {
-  const auto most = job.plan.whole.rows, given = std::ssize(job.prompt);
-  if (given <= most)
+  const auto most = job.plan.whole.rows, length = std::ssize(job.prompt);
+  if (length <= most)
     return {};
-  return "the prompt has " + std::to_string(given) + " tokens, and this model reads "
+  return "the prompt has " + std::to_string(length) + " tokens, and this model reads "
          + std::to_string(most) + " at most, its --seq: it reads the last "
          + std::to_string(most);
 }
@@ -86,11 +86,11 @@ tl::expected<generation_job, std::string> job_of(const options& o,
   if (job.prompt.empty())
     for (const unsigned char byte : asked.prompt.value_or("\n"))
       job.prompt.push_back(byte);
-  auto wrong = refusal(job);
-  if (wrong.empty())
-    wrong = no_room_for(bytes_needed(job), bytes_of_program);
-  if (!wrong.empty())
-    return tl::unexpected{wrong};
+  auto error = validation_error(job);
+  if (error.empty())
+    error = check_memory(bytes_needed(job), bytes_of_program);
+  if (!error.empty())
+    return tl::unexpected{error};
   return job;
 }
 
@@ -103,11 +103,11 @@ std::int64_t written(const generation_job& job, const generation_result& result)
 
 json to_json(const options& o, const saved_network& network, const generation_job& job,
              const generation_result& result) {
-  telling tell{!o.inference.prompt_tokens.empty(), false};
+  token_printer printer{!o.inference.prompt_tokens.empty(), false};
   json texts = json::array();
   for (const auto& text : result.sequences)
-    texts.push_back(
-      {{"tokens", text}, {"text", tell.as_numbers() ? json() : json(tell(text))}});
+    texts.push_back({{"tokens", text},
+                     {"text", printer.as_numbers() ? json() : json(printer(text))}});
   const auto count = written(job, result);
   return {{"command", o.output.command},
           {"weights", network.from},
@@ -125,8 +125,8 @@ json to_json(const options& o, const saved_network& network, const generation_jo
 
 int write_texts(const options& o) {
   output_files files{o};
-  if (const auto wrong = files.refusal(); !wrong.empty())
-    return complain(wrong, 2);
+  if (const auto error = files.prepare(); !error.empty())
+    return complain(error, 2);
   auto network = open_saved_network(o);
   if (!network)
     return complain(network.error(), 2);
@@ -138,48 +138,48 @@ int write_texts(const options& o) {
   if (const auto note = note_on_prompt(*job); !note.empty())
     std::cerr << "generate: " << note << '\n';
   const bool aside = o.output.results_on_stdout();
-  telling tell{!o.inference.prompt_tokens.empty(),
-               isatty(aside ? STDERR_FILENO : STDOUT_FILENO) != 0};
+  token_printer printer{!o.inference.prompt_tokens.empty(),
+                        isatty(aside ? STDERR_FILENO : STDOUT_FILENO) != 0};
   auto& out = aside ? std::cerr : std::cout;
   const bool streams = job->sequences == 1 && !o.output.quiet;
   if (!o.output.quiet)
     std::cerr << description(*network) << "; " << job->plan.whole.rows
               << " tokens are read at most\n\n";
   if (streams)
-    out << tell(job->prompt) << std::flush;
+    out << printer(job->prompt) << std::flush;
   const auto result = generate(
     *job,
     [&](const generated_token& next) {
       if (streams)
-        out << tell(next.token) << std::flush;
+        out << printer(next.token) << std::flush;
     },
     &interruption());
   if (streams)
     out << '\n' << std::flush;
-  if (result.run.how == ending::failed)
+  if (result.run.outcome == ending::failed)
     return complain(result.run.failure, 1);
   if (!o.output.quiet && !streams)
     for (std::size_t i = 0; i < result.sequences.size(); ++i)
-      out << "--- " << i << '\n' << tell(result.sequences[i]) << '\n';
+      out << "--- " << i << '\n' << printer(result.sequences[i]) << '\n';
   if (!o.output.quiet) {
     char text[128];
     const auto count = written(*job, result);
     std::snprintf(text, sizeof text, "\n%lld tokens in %.3f s, %.1f a second%s\n",
                   static_cast<long long>(count), result.run.seconds,
                   static_cast<double>(count) / result.run.seconds,
-                  result.run.how == ending::interrupted ? "; interrupted" : "");
+                  result.run.outcome == ending::interrupted ? "; interrupted" : "");
     std::cerr << text;
   }
   const auto text = json_text(to_json(o, *network, *job, result), 2) + "\n";
   if (const auto failed = files.end_results(text); !failed.empty())
     return complain(failed, 1);
-  return result.run.how == ending::interrupted ? ended_by_user : 0;
+  return result.run.outcome == ending::interrupted ? ended_by_user : 0;
 }
 
 } // namespace
 
 int main(int argc, char** argv) {
-  const program_about about{
+  const program_info program{
     .name = "generate",
     .description =
       "Text by saved weights of a GPT, token by token, through stages that "
@@ -189,5 +189,5 @@ int main(int argc, char** argv) {
     .writes = true,
     .defaults = {.mesh = {.stages = 1}, .schedules = {.names = {"1f1b"}}},
   };
-  return run_program(about, argc, argv, write_texts);
+  return run_program(program, argc, argv, write_texts);
 }

@@ -37,12 +37,12 @@ std::filesystem::path programs() {
 /// Replaces this process by another program.
 /// \param words the program's name first, then the arguments
 [[noreturn]] void become(const std::vector<std::string>& words) {
-  std::vector<char*> all;
+  std::vector<char*> arguments;
   for (const auto& word : words)
-    all.push_back(const_cast<char*>(word.c_str())); // execv only reads
-  all.push_back(nullptr);
+    arguments.push_back(const_cast<char*>(word.c_str())); // execv only reads
+  arguments.push_back(nullptr);
   const auto path = programs() / words.front();
-  execv(path.c_str(), all.data());
+  execv(path.c_str(), arguments.data());
   std::cerr << "local: cannot start " << path.string() << ": " << std::strerror(errno)
             << '\n';
   std::_Exit(127);
@@ -74,11 +74,11 @@ started_node start_node(int threads, const std::string& device) {
   std::string line;
   for (char c = 0; read(pipe[0], &c, 1) == 1 && c != '\n';)
     line += c;
-  constexpr std::string_view before = "listening at ";
-  if (const auto found = line.find(before); found != std::string::npos)
+  constexpr std::string_view prefix = "listening at ";
+  if (const auto begin = line.find(prefix); begin != std::string::npos)
     result.address =
-      line.substr(found + before.size(),
-                  line.find(' ', found + before.size()) - found - before.size());
+      line.substr(begin + prefix.size(),
+                  line.find(' ', begin + prefix.size()) - begin - prefix.size());
   result.out = pipe[0];
   return result;
 }
@@ -87,8 +87,9 @@ started_node start_node(int threads, const std::string& device) {
 /// the machine. For other values of --device each node may use all GPUs.
 std::string device_of(int node, int nodes, const std::vector<std::string>& words) {
   const auto said = std::ranges::find(words, "--device");
-  const bool all = said != words.end() && said + 1 != words.end() && said[1] == "cuda";
-  const int gpus = all ? troupe::count_of_gpus() : 0;
+  const bool takes_all_gpus =
+    said != words.end() && said + 1 != words.end() && said[1] == "cuda";
+  const int gpus = takes_all_gpus ? troupe::count_of_gpus() : 0;
   std::string result;
   for (int gpu = node % std::max(gpus, 1); gpu < gpus; gpu += nodes)
     result += (result.empty() ? "cuda:" : ",cuda:") + std::to_string(gpu);
@@ -108,13 +109,14 @@ int exit_code_of(int status) {
 
 int run(int nodes, std::vector<std::string> words) {
   const int cores = static_cast<int>(std::max(std::thread::hardware_concurrency(), 1U));
-  std::vector<started_node> all;
+  std::vector<started_node> started_nodes;
   std::string addresses;
   bool up = true;
   for (int i = 0; i < nodes && up; ++i) {
-    all.push_back(start_node(std::max(cores / nodes, 1), device_of(i, nodes, words)));
-    up = !all.back().address.empty();
-    addresses += (i > 0 ? "," : "") + all.back().address;
+    started_nodes.push_back(
+      start_node(std::max(cores / nodes, 1), device_of(i, nodes, words)));
+    up = !started_nodes.back().address.empty();
+    addresses += (i > 0 ? "," : "") + started_nodes.back().address;
   }
   int exit_code = 1;
   if (up) {
@@ -128,8 +130,9 @@ int run(int nodes, std::vector<std::string> words) {
     leading_program = program;
     for (const int number : {SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU})
       std::signal(number, pass_on);
-    for (const auto& one : all) // after the last fork: discards the output of nodes
-      std::thread{[out = one.out] {
+    for (const auto& node :
+         started_nodes) // after the last fork: discards the output of nodes
+      std::thread{[out = node.out] {
         char rest[4096];
         while (read(out, rest, sizeof rest) > 0)
           continue;
@@ -141,12 +144,12 @@ int run(int nodes, std::vector<std::string> words) {
   } else {
     std::cerr << "local: a node did not come up\n";
   }
-  for (const auto& one : all)
-    if (one.process > 0)
-      kill(one.process, SIGTERM);
-  for (const auto& one : all)
-    if (one.process > 0)
-      waitpid(one.process, nullptr, 0);
+  for (const auto& node : started_nodes)
+    if (node.process > 0)
+      kill(node.process, SIGTERM);
+  for (const auto& node : started_nodes)
+    if (node.process > 0)
+      waitpid(node.process, nullptr, 0);
   return exit_code;
 }
 
@@ -190,8 +193,8 @@ int main(int argc, char** argv) {
                     + (words.empty() ? "" : ", not '" + words.front() + "'"));
   try {
     return run(nodes, std::move(words));
-  } catch (const std::exception& wrong) {
-    std::cerr << "local: " << wrong.what() << '\n';
+  } catch (const std::exception& error) {
+    std::cerr << "local: " << error.what() << '\n';
     return 1;
   }
 }

@@ -1,7 +1,7 @@
 // memory: measures memory and messages of each rank under each level of ZeRO
 // SPDX-License-Identifier: BSD-3-Clause
 
-#include "actors/checkpoints/whole_training.hpp"
+#include "actors/checkpoints/gathered_state.hpp"
 #include "experiments/report/files.hpp"
 #include "experiments/report/zero_table.hpp"
 #include "experiments/session/session.hpp"
@@ -31,7 +31,7 @@ int state_of(const run_plan& plan) {
 
 /// Ranks of the first data replica, whose rows are printed; the rows of the other
 /// replicas are equal.
-int ranks_told(const run_plan& plan) {
+int printed_ranks(const run_plan& plan) {
   return plan.ranks() / plan.data;
 }
 
@@ -51,26 +51,27 @@ double moved(const run_result& result, traffic kind) {
 }
 
 /// Megabytes by the formula, and the excess of the measured number.
-std::string beside_the_book(double sum, const std::optional<zero_bytes>& book) {
-  if (!book)
+std::string compared_with_formula(double sum,
+                                  const std::optional<zero_bytes>& formula) {
+  if (!formula)
     return "no formula";
   char text[64];
-  std::snprintf(text, sizeof text, "%9.3f %+6.2f%%", book->sum() / 1e6,
-                (sum / book->sum() - 1) * 100);
+  std::snprintf(text, sizeof text, "%9.3f %+6.2f%%", formula->sum() / 1e6,
+                (sum / formula->sum() - 1) * 100);
   return text;
 }
 
 void print(std::FILE* out, const account_of_run& run) {
   const auto& [plan, r] = run;
   constexpr double mb = 1e6;
-  for (int rank = 0; rank < ranks_told(plan); ++rank) {
+  for (int rank = 0; rank < printed_ranks(plan); ++rank) {
     const double sum = held_for_training(r, rank);
     std::fprintf(out, "%-8s %4d  %10.3f %9.3f %9.3f %9.3f %17s  %11.3f %7.3f  %10.3f\n",
                  rank == 0 ? std::string{plan.exchange->name}.c_str() : "", rank,
                  held(r, rank, memory_use::parameters) / mb,
                  held(r, rank, memory_use::gradients) / mb,
                  held(r, rank, memory_use::optimizer) / mb, sum / mb,
-                 beside_the_book(sum, zero_bytes_of(plan, rank)).c_str(),
+                 compared_with_formula(sum, zero_bytes_of(plan, rank)).c_str(),
                  held(r, rank, memory_use::activations) / mb,
                  held(r, rank, memory_use::passing) / mb,
                  held(r, rank, memory_use::checkpoint) / mb);
@@ -80,11 +81,11 @@ void print(std::FILE* out, const account_of_run& run) {
 void print_traffic(std::FILE* out, const account_of_run& run) {
   const auto& [plan, r] = run;
   const double steps = plan.dims.steps * 1e6;
-  const auto book = zero_traffic_of(plan);
+  const auto formula = zero_traffic_of(plan);
   std::fprintf(out, "%-8s  %11.3f %9.3f  %12.3f %9.3f\n",
                std::string{plan.exchange->name}.c_str(),
-               moved(r, traffic::gradients) / steps, book.gradients / steps,
-               moved(r, traffic::parameters) / steps, book.parameters / steps);
+               moved(r, traffic::gradients) / steps, formula.gradients / steps,
+               moved(r, traffic::parameters) / steps, formula.parameters / steps);
 }
 
 void print_legend(std::FILE* out, const run_plan& plan) {
@@ -119,39 +120,40 @@ ordered_json to_json(const account_of_run& run) {
   const auto& [plan, r] = run;
   auto ranks = ordered_json::array();
   for (int rank = 0; rank < plan.ranks(); ++rank) {
-    const auto book = zero_bytes_of(plan, rank);
-    ranks.push_back({{"parameters", held(r, rank, memory_use::parameters)},
-                     {"gradients", held(r, rank, memory_use::gradients)},
-                     {"optimizer", held(r, rank, memory_use::optimizer)},
-                     {"activations", held(r, rank, memory_use::activations)},
-                     {"passing", held(r, rank, memory_use::passing)},
-                     {"checkpoint", held(r, rank, memory_use::checkpoint)},
-                     {"book", book ? ordered_json{{"parameters", book->parameters},
-                                                  {"gradients", book->gradients},
-                                                  {"optimizer", book->optimizer}}
-                                   : ordered_json(nullptr)}});
+    const auto formula = zero_bytes_of(plan, rank);
+    ranks.push_back(
+      {{"parameters", held(r, rank, memory_use::parameters)},
+       {"gradients", held(r, rank, memory_use::gradients)},
+       {"optimizer", held(r, rank, memory_use::optimizer)},
+       {"activations", held(r, rank, memory_use::activations)},
+       {"passing", held(r, rank, memory_use::passing)},
+       {"checkpoint", held(r, rank, memory_use::checkpoint)},
+       {"book", formula ? ordered_json{{"parameters", formula->parameters},
+                                       {"gradients", formula->gradients},
+                                       {"optimizer", formula->optimizer}}
+                        : ordered_json(nullptr)}});
   }
-  const auto book = zero_traffic_of(plan);
-  return {
-    {"exchange", plan.exchange->name},
-    {"ranks", ranks},
-    {"moved",
-     {{"gradients", moved(r, traffic::gradients)},
-      {"parameters", moved(r, traffic::parameters)},
-      {"book", {{"gradients", book.gradients}, {"parameters", book.parameters}}}}}};
+  const auto formula = zero_traffic_of(plan);
+  return {{"exchange", plan.exchange->name},
+          {"ranks", ranks},
+          {"moved",
+           {{"gradients", moved(r, traffic::gradients)},
+            {"parameters", moved(r, traffic::parameters)},
+            {"book",
+             {{"gradients", formula.gradients}, {"parameters", formula.parameters}}}}}};
 }
 
-int complain(const std::string& what, int exit_code) {
-  std::cerr << "memory: " << what << '\n';
+int complain(const std::string& message, int exit_code) {
+  std::cerr << "memory: " << message << '\n';
   return exit_code;
 }
 
 /// Performs a run under one exchange. The error is the exit code of a run that fails.
 tl::expected<account_of_run, int> measure(const options& o,
-                                          const replica_exchange& by) {
-  auto one = o;
-  one.mesh.exchange = by;
-  const auto shared = set_up(one);
+                                          const replica_exchange& exchange) {
+  auto adjusted = o;
+  adjusted.mesh.exchange = exchange;
+  const auto shared = set_up(adjusted);
   if (!shared)
     return tl::unexpected{complain(shared.error(), 2)};
   if (shared->runs.size() != 1)
@@ -164,18 +166,18 @@ tl::expected<account_of_run, int> measure(const options& o,
                                       // nop
                                     },
                                   .interrupted = &interruption()});
-  if (run.result.how == ending::interrupted)
+  if (run.result.outcome == ending::interrupted)
     return tl::unexpected{
       complain("interrupted: what is told was measured before", ended_by_user)};
-  if (run.result.how == ending::failed)
+  if (run.result.outcome == ending::failed)
     return tl::unexpected{complain(run.result.failure, 1)};
   return run;
 }
 
 int memory(const options& o) {
   output_files files{o};
-  if (const auto wrong = files.refusal(); !wrong.empty())
-    return complain(wrong, 2);
+  if (const auto error = files.prepare(); !error.empty())
+    return complain(error, 2);
   if (o.model.model == "moe")
     return complain("ZeRO's formulas know no experts: name another model than moe", 2);
   if (o.mesh.data > 1 && o.mesh.recomputed_units > 0)
@@ -217,13 +219,13 @@ int memory(const options& o) {
       print_traffic(out, run);
     print_legend(out, plan);
   }
-  auto all = ordered_json::array();
+  auto runs_json = ordered_json::array();
   for (const auto& run : runs)
-    all.push_back(to_json(run));
+    runs_json.push_back(to_json(run));
   const ordered_json results{{"command", o.output.command},
                              {"parameters", plan.work->whole.values()},
                              {"steps", plan.dims.steps},
-                             {"runs", all}};
+                             {"runs", runs_json}};
   const auto text = json_text(results, 2) + "\n";
   if (const auto failed = files.end_results(text); !failed.empty())
     return complain(failed, 1);
@@ -233,7 +235,7 @@ int memory(const options& o) {
 } // namespace
 
 int main(int argc, char** argv) {
-  const program_about about{
+  const program_info program{
     .name = "memory",
     .description = "Memory of each rank in a short run under each level of ZeRO: "
                    "parameters, gradients, optimizer state, activations and what "
@@ -246,5 +248,5 @@ int main(int argc, char** argv) {
                  .schedules = {.names = {"1f1b"}, .steps = 2},
                  .run = {.clock = "virtual"}},
   };
-  return run_program(about, argc, argv, memory);
+  return run_program(program, argc, argv, memory);
 }

@@ -35,31 +35,31 @@ struct node_command {
   bool insecure = false;
 };
 
-void add_options(option_list& to, node_command& place) {
-  to.add_option("--listen", place.listen,
+void add_options(option_list& to, node_command& command) {
+  to.add_option("--listen", command.listen,
                 "Address to listen at, HOST:PORT. Port 0: any free one.");
-  to.add_option("--status", place.status,
+  to.add_option("--status", command.status,
                 "Address of a node whose status is printed; nothing else is done.");
-  to.add_option("--threads", place.threads,
+  to.add_option("--threads", command.threads,
                 "Threads of the CPU. Value 0: the number of its cores.");
-  to.add_option("--device", place.device,
+  to.add_option("--device", command.device,
                 "Devices that runs may use here.\n"
                 "cpu\tthe CPU\n"
                 "cuda\tthe CPU and all GPUs\n"
                 "cuda:0,cuda:1\tthe CPU and these GPUs");
-  to.add_option("--max-ranks", place.most_ranks,
+  to.add_option("--max-ranks", command.most_ranks,
                 "Ranks that a run may place here. Value 0: any number.");
   to.add_option(
-    "--max-memory", place.most_memory,
+    "--max-memory", command.most_memory,
     "MiB of tensors that a run may allocate here, on GPUs too. Value 0: the "
     "free memory.");
   to.add_option(
-    "--folder", place.folder,
+    "--folder", command.folder,
     "Folder from which runs may read data sets; runs write no files into it. "
     "Default: the current folder.");
-  to.add_option("--queue", place.queue,
+  to.add_option("--queue", command.queue,
                 "Runs that may wait while another runs. Value 0: none.");
-  add_security(to, place.tls, place.insecure);
+  add_security(to, command.tls, command.insecure);
 }
 
 int complain(const std::string& why, int exit_code) {
@@ -68,7 +68,7 @@ int complain(const std::string& why, int exit_code) {
 }
 
 /// One sentence about a number out of range; empty if there is none.
-std::string fault_of(const node_command& c) {
+std::string validation_error(const node_command& c) {
   if (c.threads < 0 || c.threads > 1024)
     return "--threads is from 0 (the machine's cores) to 1,024";
   if (c.most_ranks < 0 || c.most_memory < 0 || c.most_memory > (std::int64_t{1} << 40))
@@ -80,7 +80,7 @@ std::string fault_of(const node_command& c) {
   return {};
 }
 
-int ask(const node_address& where, node_links& links) {
+int print_status(const node_address& where, node_links& links) {
   const auto status = status_of(where, links, std::chrono::seconds{5});
   if (!status)
     return complain(status.error(), 1);
@@ -103,15 +103,15 @@ tl::expected<gpu_numbers, std::string> gpus_of(const std::string& device) {
   if (const auto why = absence_of_gpus(); !listed->empty() && !why.empty())
     return tl::unexpected{"--device " + device + ": " + why};
   std::vector<int> result;
-  for (const auto& one : *listed)
-    if (one.is_gpu())
-      result.push_back(one.gpu);
+  for (const auto& listed_processor : *listed)
+    if (listed_processor.is_gpu())
+      result.push_back(listed_processor.gpu);
   return gpu_numbers{std::move(result)};
 }
 
 /// One line with the addresses of a host's name at which runs reach this node, if there
 /// are several. Further lines name the addresses at which the node does not listen.
-std::string about_addresses(const listening_sockets& listens) {
+std::string address_notes(const listening_sockets& listens) {
   std::string result;
   if (listens.addresses().size() > 1)
     for (const auto& ip : listens.addresses())
@@ -122,11 +122,11 @@ std::string about_addresses(const listening_sockets& listens) {
   return result;
 }
 
-int serve(const node_command& c, const node_address& at, node_links& links) {
+int serve(const node_command& c, const node_address& address, node_links& links) {
   auto gpus = gpus_of(c.device);
   if (!gpus)
     return complain(gpus.error(), 2);
-  auto listens = listen_at(at);
+  auto listens = listen_at(address);
   if (!listens)
     return complain(listens.error(), 1);
   const node_limits limits{
@@ -138,25 +138,25 @@ int serve(const node_command& c, const node_address& at, node_links& links) {
     .gpus = std::move(*gpus),
     .folder = c.folder};
   std::filesystem::current_path(c.folder);
-  const player_means means{.plan =
-                             [limits](const mail::prepare& facts) {
-                               auto here = limits;
-                               here.folder = ".";
-                               return plan_of_part(facts, here);
-                             },
-                           .by = &links};
-  const auto named = about_addresses(*listens);
+  const worker_services means{.plan =
+                                [limits](const mail::prepare& facts) {
+                                  auto local_limits = limits;
+                                  local_limits.folder = ".";
+                                  return plan_of_part(facts, local_limits);
+                                },
+                              .connections = &links};
+  const auto named = address_notes(*listens);
   node_server server{
     std::move(*listens),
     [&](socket_descriptor s) { return links.from(std::move(s)); },
     means,
     {.version = version(),
      .queue = c.queue,
-     .visitors = node_server::settings{}.visitors + static_cast<std::size_t>(c.queue)}};
-  std::cout << "node: listening at " << to_string(node_address{at.host, server.port()})
-            << " with " << limits.threads
-            << (limits.threads == 1 ? " thread\n" : " threads\n") << named
-            << std::flush;
+     .clients = node_server::settings{}.clients + static_cast<std::size_t>(c.queue)}};
+  std::cout << "node: listening at "
+            << to_string(node_address{address.host, server.port()}) << " with "
+            << limits.threads << (limits.threads == 1 ? " thread\n" : " threads\n")
+            << named << std::flush;
   server.serve({interruption(), announced_end()}, [](const std::string& sentence) {
     std::cout << "node: " << sentence << std::endl;
   });
@@ -164,8 +164,8 @@ int serve(const node_command& c, const node_address& at, node_links& links) {
 }
 
 int run(const node_command& c) {
-  if (auto wrong = fault_of(c); !wrong.empty())
-    return complain(wrong, 2);
+  if (auto error = validation_error(c); !error.empty())
+    return complain(error, 2);
   const auto where = parse_address(c.status.empty() ? c.listen : c.status);
   if (!where)
     return complain(where.error(), 2);
@@ -176,13 +176,13 @@ int run(const node_command& c) {
       return complain(named.error(), 2);
     files = std::move(*named);
   }
-  if (auto wrong = refusal_of_plain(*where, files.has_value(), c.insecure);
-      !wrong.empty())
-    return complain(wrong, 2);
+  if (auto error = plaintext_error(*where, files.has_value(), c.insecure);
+      !error.empty())
+    return complain(error, 2);
   auto links = node_links::from(files);
   if (!links)
     return complain(links.error(), 2);
-  return c.status.empty() ? serve(c, *where, **links) : ask(*where, **links);
+  return c.status.empty() ? serve(c, *where, **links) : print_status(*where, **links);
 }
 
 } // namespace
@@ -208,9 +208,9 @@ int main(int argc, char** argv) {
     std::_Exit(std::max(exit_code, 1));
   } catch (const CLI::Success& help) {
     return app.exit(help);
-  } catch (const CLI::ParseError& wrong) {
-    return complain(sentence_of(app, wrong) + "; see node --help", 2);
-  } catch (const std::exception& wrong) {
-    return complain(wrong.what(), 1);
+  } catch (const CLI::ParseError& error) {
+    return complain(sentence_of(app, error) + "; see node --help", 2);
+  } catch (const std::exception& error) {
+    return complain(error.what(), 1);
   }
 }

@@ -6,7 +6,7 @@
 using namespace troupe;
 
 int main(int argc, char** argv) {
-  const program_about about{
+  const program_info program{
     .name = "simulate",
     .description =
       "Simulation of schedules in virtual time, without arithmetic. Asynchronous "
@@ -15,6 +15,6 @@ int main(int argc, char** argv) {
     .draws = true,
     .defaults = {.schedules = {.steps = 1}, .cost = "F=1,B=2"},
   };
-  return run_program(about, argc, argv,
+  return run_program(program, argc, argv,
                      [](const options& o) { return run_session(o); });
 }

@@ -12,33 +12,34 @@ using namespace troupe;
 namespace {
 
 int run(const options& o) {
-  verified_runs all;
+  verified_runs total;
   std::size_t left_out = 0;
-  for (const auto& one : o.output.all ? verified_catalog(o) : std::vector{o}) {
-    if (o.output.all && !always_holds(one)) {
-      left_out += one.schedules.chosen.size();
+  for (const auto& variant :
+       o.output.whole_catalog ? verified_catalog(o) : std::vector{o}) {
+    if (o.output.whole_catalog && !always_holds(variant)) {
+      left_out += variant.schedules.chosen.size();
       continue;
     }
-    const auto some = verify(one);
-    if (!some)
+    const auto verified = verify(variant);
+    if (!verified)
       return 2;
-    all.runs += some->runs;
-    all.failures += some->failures;
+    total.runs += verified->runs;
+    total.failures += verified->failures;
     if (interruption())
       return 130;
   }
   if (!o.output.quiet)
-    std::cout << all.runs << " runs, " << all.failures << " that fail\n";
+    std::cout << total.runs << " runs, " << total.failures << " that fail\n";
   if (left_out > 0)
     std::cerr << "verify: " << left_out
               << " runs of tensor shards left out: they sum in another order, and in "
                  "bf16 every layer behind rounds that apart, now and then further than "
                  "a proof may allow\n";
-  return all.failures == 0 ? 0 : 1;
+  return total.failures == 0 ? 0 : 1;
 }
 
 } // namespace
 
 int main(int argc, char** argv) {
-  return run_program(about_verify(), argc, argv, run);
+  return run_program(verify_program(), argc, argv, run);
 }

@@ -14,8 +14,8 @@ constexpr std::int64_t values_a_slice = 1 << 16;
 
 /// Calls work(first, count) for ranges of n values, on the threads of the stream.
 template <class Work>
-void by_ranges(std::int64_t n, stream& on, const Work& work) {
-  on.cpu().run_ranges(
+void by_ranges(std::int64_t n, stream& stream, const Work& work) {
+  stream.cpu().run_ranges(
     n, values_a_slice,
     [&](std::int64_t first, std::int64_t last, int) { work(first, last - first); });
 }
@@ -34,19 +34,20 @@ void arrays<Scalar>::add(const Scalar* from, std::int64_t n, Scalar* to) {
 }
 
 template <class Scalar>
-void arrays<Scalar>::copy(const Scalar* from, std::int64_t n, Scalar* to, stream& on) {
+void arrays<Scalar>::copy(const Scalar* from, std::int64_t n, Scalar* to,
+                          stream& stream) {
   if constexpr (cuda::may_run<Scalar>)
-    if (auto* const gpu = on.gpu())
-      return cuda::arrays::copy(dense(from, 1, n), dense(to, 1, n), gpu->on());
-  by_ranges(n, on, [&](auto i, auto count) { copy(from + i, count, to + i); });
+    if (auto* const gpu = stream.gpu())
+      return cuda::arrays::copy(dense(from, 1, n), dense(to, 1, n), gpu->handle());
+  by_ranges(n, stream, [&](auto i, auto count) { copy(from + i, count, to + i); });
 }
 
 template <class Scalar>
 void arrays<Scalar>::copy(stored_matrix<const Scalar> from, stored_matrix<Scalar> to,
-                          stream& on) {
+                          stream& stream) {
   if constexpr (cuda::may_run<Scalar>)
-    if (auto* const gpu = on.gpu())
-      return cuda::arrays::copy(from, to, gpu->on());
+    if (auto* const gpu = stream.gpu())
+      return cuda::arrays::copy(from, to, gpu->handle());
   const auto rows = [&](std::int64_t first, std::int64_t last, int) {
     row_reader<Scalar> reader{from};
     row_writer<Scalar> writer{to};
@@ -55,24 +56,26 @@ void arrays<Scalar>::copy(stored_matrix<const Scalar> from, stored_matrix<Scalar
       writer.end(r);
     }
   };
-  on.cpu().run_ranges(from.rows,
-                      values_a_slice / std::max<std::int64_t>(from.columns, 1), rows);
+  stream.cpu().run_ranges(
+    from.rows, values_a_slice / std::max<std::int64_t>(from.columns, 1), rows);
 }
 
 template <class Scalar>
-void arrays<Scalar>::add(const Scalar* from, std::int64_t n, Scalar* to, stream& on) {
+void arrays<Scalar>::add(const Scalar* from, std::int64_t n, Scalar* to,
+                         stream& stream) {
   if constexpr (cuda::may_run<Scalar>)
-    if (auto* const gpu = on.gpu())
-      return cuda::arrays::add(from, n, to, gpu->on());
-  by_ranges(n, on, [&](auto i, auto count) { add(from + i, count, to + i); });
+    if (auto* const gpu = stream.gpu())
+      return cuda::arrays::add(from, n, to, gpu->handle());
+  by_ranges(n, stream, [&](auto i, auto count) { add(from + i, count, to + i); });
 }
 
 template <class Scalar>
-void arrays<Scalar>::clear(std::int64_t n, Scalar* to, stream& on) {
+void arrays<Scalar>::clear(std::int64_t n, Scalar* to, stream& stream) {
   if constexpr (cuda::may_run<Scalar>)
-    if (auto* const gpu = on.gpu())
-      return cuda::arrays::clear(n, to, gpu->on());
-  by_ranges(n, on, [&](auto i, auto count) { std::fill_n(to + i, count, Scalar{0}); });
+    if (auto* const gpu = stream.gpu())
+      return cuda::arrays::clear(n, to, gpu->handle());
+  by_ranges(n, stream,
+            [&](auto i, auto count) { std::fill_n(to + i, count, Scalar{0}); });
 }
 
 template struct arrays<float>;

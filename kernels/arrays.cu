@@ -45,17 +45,17 @@ struct clear_values {
 
 } // namespace
 
-void arrays::copy(input from, output to, stream_handle on) {
-  for_each_pack(on, from.rows, from.columns,
+void arrays::copy(input from, output to, stream_handle stream) {
+  for_each_pack(stream, from.rows, from.columns,
                 copy_values{stored_of(from), stored_of(to)}, from, to);
 }
 
-void arrays::add(const float* from, std::int64_t n, float* to, stream_handle on) {
-  for_each_pack(on, 1, n, add_values{stored_of(from), stored_of(to)}, from, to);
+void arrays::add(const float* from, std::int64_t n, float* to, stream_handle stream) {
+  for_each_pack(stream, 1, n, add_values{stored_of(from), stored_of(to)}, from, to);
 }
 
-void arrays::clear(std::int64_t n, float* to, stream_handle on) {
-  for_each_pack(on, 1, n, clear_values{stored_of(to)}, to);
+void arrays::clear(std::int64_t n, float* to, stream_handle stream) {
+  for_each_pack(stream, 1, n, clear_values{stored_of(to)}, to);
 }
 
 } // namespace troupe::cuda

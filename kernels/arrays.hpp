@@ -14,15 +14,15 @@ namespace troupe {
 template <class Scalar>
 struct arrays {
   /// to = from; values are rounded if only `to` is bf16.
-  static void copy(const Scalar* from, std::int64_t n, Scalar* to, stream& on);
+  static void copy(const Scalar* from, std::int64_t n, Scalar* to, stream& stream);
   static void copy(stored_matrix<const Scalar> from, stored_matrix<Scalar> to,
-                   stream& on);
+                   stream& stream);
 
   /// to += from.
-  static void add(const Scalar* from, std::int64_t n, Scalar* to, stream& on);
+  static void add(const Scalar* from, std::int64_t n, Scalar* to, stream& stream);
 
   /// to = 0.
-  static void clear(std::int64_t n, Scalar* to, stream& on);
+  static void clear(std::int64_t n, Scalar* to, stream& stream);
 
   // The same operations on the caller's thread, between arrays in the machine's memory.
   // For actors that handle messages while the stream of the rank computes.

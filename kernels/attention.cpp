@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/attention.hpp"
 
-#include "kernels/array_shelf.hpp"
+#include "kernels/array_layout.hpp"
 #include "kernels/bf16_choice.hpp"
 #include "kernels/cuda/dispatch.hpp"
 #include "kernels/cuda/kernels.hpp"
@@ -24,13 +24,14 @@ constexpr std::int64_t block = 32;
 /// The columns of one head in the rows of one sequence.
 template <class Scalar>
 stored_matrix<Scalar> columns_of(const attention_shape& dims,
-                                 const stored_matrix<Scalar>& all,
+                                 const stored_matrix<Scalar>& all_heads,
                                  std::int64_t sequence, std::int64_t number) {
   const auto size = dims.width / dims.heads;
   const auto first_row = dims.by_position ? sequence : sequence * dims.length;
-  auto result = all.row_range(first_row, 1).column_range(number * size, size);
+  auto result = all_heads.row_range(first_row, 1).column_range(number * size, size);
   result.rows = dims.length;
-  result.stride = dims.by_position ? dims.sequences * all.stride : all.stride;
+  result.stride =
+    dims.by_position ? dims.sequences * all_heads.stride : all_heads.stride;
   return result;
 }
 
@@ -67,10 +68,10 @@ bool widens(precision products) {
 
 /// Size, in values, of one packed matrix of a head: (T, C/H), or its transpose.
 template <class Scalar>
-std::int64_t packed_room(const attention_shape& dims) {
+std::int64_t packed_matrix_size(const attention_shape& dims) {
   const auto size = dims.width / dims.heads;
-  return std::max(right_side<Scalar>::room(size, dims.length),
-                  right_side<Scalar>::room(dims.length, size));
+  return std::max(right_side<Scalar>::values(size, dims.length),
+                  right_side<Scalar>::values(dims.length, size));
 }
 
 /// The part of the scratch that one thread uses. Without memory the constructor only
@@ -79,15 +80,15 @@ template <class Scalar>
 struct thread_space {
   thread_space(const attention_shape& dims, precision products, Scalar* begin = nullptr)
     : size_(dims.width / dims.heads) {
-    array_shelf<Scalar> all{begin};
-    for (auto*& one : packed)
-      one = all.take(packed_room<Scalar>(dims));
-    for (auto*& one : scores)
-      one = all.take(2 * block * dims.length);
-    sums = all.take(block);
-    for (auto*& one : made)
-      one = all.take(products == precision::fp32 ? 0 : dims.length * size_);
-    end = all.end();
+    array_layout<Scalar> layout{begin};
+    for (auto*& array : packed)
+      array = layout.allocate(packed_matrix_size<Scalar>(dims));
+    for (auto*& array : scores)
+      array = layout.allocate(2 * block * dims.length);
+    sums = layout.allocate(block);
+    for (auto*& array : results)
+      array = layout.allocate(products == precision::fp32 ? 0 : dims.length * size_);
+    end = layout.end();
     if (std::is_same_v<Scalar, float> && products == precision::fp32)
       end = std::max(end, fused_attention::scratch(dims.length, size_));
     if (std::is_same_v<Scalar, float> && products == precision::bf16) // of any path
@@ -97,13 +98,13 @@ struct thread_space {
   /// Memory for the rows of `to`: `to` itself, unless the values are rounded at the
   /// end.
   matrix<Scalar> place_of(const stored_matrix<Scalar>& to, int which) const {
-    return to.is_bf16 ? dense(made[which], to.rows, size_) : to.plain();
+    return to.is_bf16 ? dense(results[which], to.rows, size_) : to.plain();
   }
 
   Scalar* packed[3];
   Scalar* scores[2]; // (64, T) each
   Scalar* sums;
-  Scalar* made[2]; // (T, C/H) each, for results that are bf16
+  Scalar* results[2]; // (T, C/H) each, for results that are bf16
   std::int64_t end;
 
 private:
@@ -169,8 +170,8 @@ namespace {
 
 template <class Scalar>
 thread_space<Scalar> space_of(const attention_shape& dims, precision products,
-                              Scalar* all, int worker) {
-  return {dims, products, all + thread_space<Scalar>{dims, products}.end * worker};
+                              Scalar* space, int worker) {
+  return {dims, products, space + thread_space<Scalar>{dims, products}.end * worker};
 }
 
 } // namespace
@@ -179,38 +180,38 @@ template <class Scalar>
 void attention<Scalar>::forward(const attention_shape& dims,
                                 stored_matrix<const Scalar> qkv,
                                 stored_matrix<Scalar> y, Scalar* log_sum, Scalar* space,
-                                stream& on) {
+                                stream& stream) {
   if constexpr (cuda::may_run<Scalar>)
-    if (auto* const gpu = on.gpu())
-      return cuda::attention::forward(dims, qkv, y, log_sum, gpu->on());
+    if (auto* const gpu = stream.gpu())
+      return cuda::attention::forward(dims, qkv, y, log_sum, gpu->handle());
   const auto heads = static_cast<int>(dims.sequences * dims.heads);
-  const auto by = on.products();
-  on.cpu().run(heads, [&](int slice, int worker) {
+  const auto products = stream.products();
+  stream.cpu().run(heads, [&](int slice, int worker) {
     const auto sequence = slice / dims.heads, number = slice % dims.heads;
     const head<const Scalar> in{dims, qkv, sequence, number};
     const auto out = columns_of(dims, y, sequence, number);
-    const auto own = space_of(dims, by, space, worker);
+    const auto buffers = space_of(dims, products, space, worker);
     if constexpr (std::is_same_v<Scalar, float>) {
-      if (widens(by))
-        return widened_attention::forward(in.stored(), out,
-                                          log_sum + slice * dims.length, own.packed[0]);
-      if (by == precision::fp32 && !(qkv.is_bf16 || y.is_bf16))
-        return fused_attention::forward(in.plain(), out.plain(),
-                                        log_sum + slice * dims.length, own.packed[0]);
+      if (widens(products))
+        return widened_attention::forward(
+          in.stored(), out, log_sum + slice * dims.length, buffers.packed[0]);
+      if (products == precision::fp32 && !(qkv.is_bf16 || y.is_bf16))
+        return fused_attention::forward(
+          in.plain(), out.plain(), log_sum + slice * dims.length, buffers.packed[0]);
     }
-    const right_side<Scalar> keys_t{by, in.k.t(), own.packed[0]},
-      values{by, in.v, own.packed[1]};
+    const right_side<Scalar> keys_t{products, in.k.t(), buffers.packed[0]},
+      values{products, in.v, buffers.packed[1]};
     for (std::int64_t first = 0; first < dims.length; first += block) {
       const auto queries = std::min(block, dims.length - first);
-      const auto scores = dense(own.scores[0], queries, first + queries);
+      const auto scores = dense(buffers.scores[0], queries, first + queries);
       keys_t.multiply(in.q.row_range(first, queries), scale_of<Scalar>(dims), 0,
                       scores);
-      exponentiate(scores, first, own.sums, log_sum + slice * dims.length + first);
+      exponentiate(scores, first, buffers.sums, log_sum + slice * dims.length + first);
       const auto to = out.row_range(first, queries);
-      const auto rows = own.place_of(to, 0);
+      const auto rows = buffers.place_of(to, 0);
       values.multiply(scores, 1, 0, rows);
       for (std::int64_t r = 0; r < queries; ++r) {
-        const Scalar factor = 1 / own.sums[r];
+        const Scalar factor = 1 / buffers.sums[r];
         for (std::int64_t c = 0; c < rows.columns; ++c)
           rows.row(r)[c] *= factor;
       }
@@ -226,47 +227,50 @@ void attention<Scalar>::backward(const attention_shape& dims,
                                  stored_matrix<const Scalar> y, const Scalar* log_sum,
                                  stored_matrix<const Scalar> dy,
                                  stored_matrix<Scalar> dqkv, Scalar* space,
-                                 stream& on) {
+                                 stream& stream) {
   if constexpr (cuda::may_run<Scalar>)
-    if (auto* const gpu = on.gpu()) {
+    if (auto* const gpu = stream.gpu()) {
       const auto rows = dims.sequences * dims.heads * dims.length;
       return cuda::attention::backward(
         dims, qkv, y, log_sum, dy, dqkv,
-        static_cast<float*>(gpu->space(cuda::workspace::rows, 4 * rows)), gpu->on());
+        static_cast<float*>(gpu->space(cuda::workspace::rows, 4 * rows)),
+        gpu->handle());
     }
   const auto heads = static_cast<int>(dims.sequences * dims.heads);
-  const auto by = on.products();
-  on.cpu().run(heads, [&](int slice, int worker) {
+  const auto products = stream.products();
+  stream.cpu().run(heads, [&](int slice, int worker) {
     const auto sequence = slice / dims.heads, number = slice % dims.heads;
     const head<const Scalar> in{dims, qkv, sequence, number};
     const head<Scalar> gradient{dims, dqkv, sequence, number};
     const auto out = columns_of(dims, y, sequence, number);
     const auto upper = columns_of(dims, dy, sequence, number);
     const auto scale = scale_of<Scalar>(dims);
-    const auto own = space_of(dims, by, space, worker);
+    const auto buffers = space_of(dims, products, space, worker);
     if constexpr (std::is_same_v<Scalar, float>) {
-      if (widens(by))
+      if (widens(products))
         return widened_attention::backward(in.stored(), out,
                                            log_sum + slice * dims.length, upper,
-                                           gradient.stored(), own.packed[0]);
-      if (by == precision::fp32
+                                           gradient.stored(), buffers.packed[0]);
+      if (products == precision::fp32
           && !(qkv.is_bf16 || y.is_bf16 || dy.is_bf16 || dqkv.is_bf16))
         return fused_attention::backward(in.plain(), out.plain(),
                                          log_sum + slice * dims.length, upper.plain(),
-                                         gradient.plain(), own.packed[0]);
+                                         gradient.plain(), buffers.packed[0]);
     }
-    const auto dk = own.place_of(gradient.k, 0), dv = own.place_of(gradient.v, 1);
-    const right_side<Scalar> keys_t{by, in.k.t(), own.packed[0]},
-      values_t{by, in.v.t(), own.packed[1]}, keys{by, in.k, own.packed[2]};
+    const auto dk = buffers.place_of(gradient.k, 0),
+               dv = buffers.place_of(gradient.v, 1);
+    const right_side<Scalar> keys_t{products, in.k.t(), buffers.packed[0]},
+      values_t{products, in.v.t(), buffers.packed[1]},
+      keys{products, in.k, buffers.packed[2]};
     // The last blocks come first. The queries of the last blocks attend to all keys, so
     // these blocks initialise the sums for all other blocks.
-    constexpr auto both = 2 * block;
-    const auto pairs = (dims.length + both - 1) / both;
+    constexpr auto pair_size = 2 * block;
+    const auto pairs = (dims.length + pair_size - 1) / pair_size;
     for (auto pair = pairs; pair-- > 0;) {
-      const auto begin = pair * both;
-      const auto end = std::min(begin + both, dims.length);
-      const auto p = dense(own.scores[0], end - begin, end);
-      const auto ds = dense(own.scores[1], end - begin, end);
+      const auto begin = pair * pair_size;
+      const auto end = std::min(begin + pair_size, dims.length);
+      const auto p = dense(buffers.scores[0], end - begin, end);
+      const auto ds = dense(buffers.scores[1], end - begin, end);
       for (auto first = begin; first < end; first += block) {
         const auto queries = std::min(block, end - first);
         const auto seen = first + queries;
@@ -283,9 +287,9 @@ void attention<Scalar>::backward(const attention_shape& dims,
                       gradient.q.row_range(first, queries));
       }
       const Scalar beta = pair == pairs - 1 ? 0 : 1;
-      multiply<Scalar>(by, ds.t(), in.q.row_range(begin, end - begin), 1, beta,
+      multiply<Scalar>(products, ds.t(), in.q.row_range(begin, end - begin), 1, beta,
                        dk.row_range(0, end));
-      multiply<Scalar>(by, p.t(), upper.row_range(begin, end - begin), 1, beta,
+      multiply<Scalar>(products, p.t(), upper.row_range(begin, end - begin), 1, beta,
                        dv.row_range(0, end));
     }
     if (dqkv.is_bf16) {

@@ -12,16 +12,16 @@ namespace troupe::cuda {
 namespace {
 
 /// The maximum over the lanes that share a row; NaNs are ignored.
-__device__ float max_of_row(float own) {
+__device__ float max_of_row(float value) {
   for (int apart = 1; apart < 4; apart *= 2)
-    own = fmaxf(own, __shfl_xor_sync(whole_warp, own, apart));
-  return own;
+    value = fmaxf(value, __shfl_xor_sync(whole_warp, value, apart));
+  return value;
 }
 
-__device__ float sum_of_row(float own) {
+__device__ float sum_of_row(float value) {
   for (int apart = 1; apart < 4; apart *= 2)
-    own += __shfl_xor_sync(whole_warp, own, apart);
-  return own;
+    value += __shfl_xor_sync(whole_warp, value, apart);
+  return value;
 }
 
 /// The softmax of a lane's two rows over the keys so far. Milakov & Gimelshein, "Online
@@ -73,36 +73,39 @@ __global__ void __launch_bounds__(Tiles::threads, Tiles::forward_blocks)
   constexpr int step = Tiles::forward_step;
   TROUPE_DYNAMIC_SHARED(Value, space);
   const tile<Value, Width> queries{space};
-  const block_of_head at{dims, Tiles::rows, true};
-  const head_columns q{qkv, dims, at.slice, 0}, out{y, dims, at.slice, 0};
-  const steps_of_rows<Value, Width, step, Tiles::threads> others{
-    queries.below(Tiles::rows), {qkv, dims, at.slice, 1}, {qkv, dims, at.slice, 2}};
-  const int own_row = static_cast<int>(threadIdx.x) / warp_size * chunk,
-            first = at.first + own_row,
-            end = at.first + Tiles::rows < q.length ? at.first + Tiles::rows : q.length;
+  const block_of_head position{dims, Tiles::rows, true};
+  const head_columns q{qkv, dims, position.slice, 0}, out{y, dims, position.slice, 0};
+  const steps_of_rows<Value, Width, step, Tiles::threads> steps{
+    queries.below(Tiles::rows),
+    {qkv, dims, position.slice, 1},
+    {qkv, dims, position.slice, 2}};
+  const int warp_row = static_cast<int>(threadIdx.x) / warp_size * chunk,
+            first = position.first + warp_row,
+            end = position.first + Tiles::rows < q.length ? position.first + Tiles::rows
+                                                          : q.length;
   const float scale = scale_of_scores(q.width);
   running_softmax softmax;
   strip<Width> sums{};
   const auto add_keys = [&](int key, const auto& seen) {
     strip<step> scores{};
-    multiply_by_rows(scores, queries.below(own_row), others.first_at(key), seen);
+    multiply_by_rows(scores, queries.below(warp_row), steps.first_at(key), seen);
     float factors[2];
     softmax.add(scores, seen, scale * log2_of_e, factors);
     TROUPE_UNROLL
     for (int block = 0; block < Width / 8; ++block)
       for (int i = 0; i < 4; ++i)
         sums.values[block][i] *= factors[i / 2];
-    multiply(sums, scores, others.second_at(key), seen);
+    multiply(sums, scores, steps.second_at(key), seen);
   };
-  q.template begin_load<Tiles::rows, Tiles::threads>(queries, at.first);
-  go_through_keys(others, first, end, add_keys);
+  q.template begin_load<Tiles::rows, Tiles::threads>(queries, position.first);
+  go_through_keys(steps, first, end, add_keys);
   for (auto& sum : softmax.sums)
     sum = sum_of_row(sum);
   out.store(sums, first, 0, {1 / softmax.sums[0], 1 / softmax.sums[1]});
   for (int half = 0; half < 2; ++half) {
     const int token = first + sums.row(2 * half);
     if (token < q.length && lane() % 4 == 0)
-      log_sum[at.slice * dims.length + token] =
+      log_sum[position.slice * dims.length + token] =
         scale * softmax.most[half] + logf(softmax.sums[half]);
   }
 }
@@ -110,13 +113,13 @@ __global__ void __launch_bounds__(Tiles::threads, Tiles::forward_blocks)
 } // namespace
 
 void attention::forward(const attention_shape& dims, input qkv, output y,
-                        float* log_sum, stream_handle on) {
+                        float* log_sum, stream_handle stream) {
   by_tile(dims, qkv.is_bf16, [&](auto value, auto width) {
     using tiles = forward_tiles<decltype(value), width>;
     constexpr auto room = tiles::room(tiles::rows + 4 * tiles::forward_step);
     static_assert(room <= most_room);
-    launch(on, {blocks_of_heads(dims, tiles::rows), 1, 1}, {tiles::threads, 1, 1}, room,
-           attend<decltype(value), width>, dims, token_matrix_of(dims, qkv),
+    launch(stream, {blocks_of_heads(dims, tiles::rows), 1, 1}, {tiles::threads, 1, 1},
+           room, attend<decltype(value), width>, dims, token_matrix_of(dims, qkv),
            token_matrix_of(dims, y), log_sum);
   });
 }

@@ -40,14 +40,14 @@ struct attention {
   /// \param space scratch() values
   static void forward(const attention_shape& dims, stored_matrix<const Scalar> qkv,
                       stored_matrix<Scalar> y, Scalar* log_sum, Scalar* space,
-                      stream& on);
+                      stream& stream);
 
   /// Fills dqkv.
   /// \param y the output of the forward
   static void backward(const attention_shape& dims, stored_matrix<const Scalar> qkv,
                        stored_matrix<const Scalar> y, const Scalar* log_sum,
                        stored_matrix<const Scalar> dy, stored_matrix<Scalar> dqkv,
-                       Scalar* space, stream& on);
+                       Scalar* space, stream& stream);
 };
 
 } // namespace troupe

@@ -13,7 +13,7 @@ namespace troupe {
 
 inline constexpr std::int64_t panel = 2 * lanes;
 
-constexpr std::int64_t up_to(std::int64_t unit, std::int64_t size) {
+constexpr std::int64_t round_up(std::int64_t unit, std::int64_t size) {
   return (size + unit - 1) / unit * unit;
 }
 
@@ -23,11 +23,11 @@ struct token_panels {
   float* data;
   std::int64_t size;
 
-  static std::int64_t room(std::int64_t tokens, std::int64_t size) {
-    return up_to(panel, tokens) * size;
+  static std::int64_t packed_size(std::int64_t tokens, std::int64_t size) {
+    return round_up(panel, tokens) * size;
   }
 
-  float* at(std::int64_t token) const {
+  float* address(std::int64_t token) const {
     return data + token / panel * panel * size + token % panel;
   }
 
@@ -43,11 +43,11 @@ struct value_panels {
   std::int64_t tokens; ///< T
   std::int64_t size;
 
-  static std::int64_t room(std::int64_t tokens, std::int64_t size) {
-    return tokens * up_to(panel, size);
+  static std::int64_t packed_size(std::int64_t tokens, std::int64_t size) {
+    return tokens * round_up(panel, size);
   }
 
-  float* at(std::int64_t token, std::int64_t value) const {
+  float* address(std::int64_t token, std::int64_t value) const {
     return data + value * tokens + token * panel;
   }
 
@@ -62,15 +62,15 @@ struct value_panels {
 /// Prefetches rows that are read or written soon. Rows are a page apart, so no
 /// processor prefetches the rows by itself. Each tile prefetches a few rows during the
 /// computation. At most 8 matrices.
-class coming_rows {
+class row_prefetcher {
 public:
   void add(matrix<const float> rows);
 
   /// Prefetches the next row of each matrix.
-  void ask();
+  void prefetch();
 
 private:
-  matrix<const float> of_[8];
+  matrix<const float> matrices_[8];
   int count_ = 0;
   std::int64_t next_ = 0;
 };

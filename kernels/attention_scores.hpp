@@ -36,29 +36,30 @@ inline float score_exp(float x) {
 /// a vector.
 template <int ToRow>
 void make_scores(const token_panels& keys, const float* queries, std::int64_t count,
-                 std::int64_t ahead, float* scores, coming_rows& next) {
+                 std::int64_t ahead, float* scores, row_prefetcher& next) {
   const auto seen = std::min(count, ahead + panel);
   for (std::int64_t k = 0; k < seen; k += tile_rows) {
-    next.ask();
+    next.prefetch();
     auto* const c = scores + k * ToRow;
     if (k < ahead + lanes)
-      make_tile<2, 1, ToRow, tile_begin::zero>(keys.size, keys.at(k), panel, queries,
-                                               c);
+      make_tile<2, 1, ToRow, tile_begin::zero>(keys.size, keys.address(k), panel,
+                                               queries, c);
     else
-      make_tile<1, 1, ToRow, tile_begin::zero>(keys.size, keys.at(k), panel,
+      make_tile<1, 1, ToRow, tile_begin::zero>(keys.size, keys.address(k), panel,
                                                queries + lanes, c + lanes);
   }
 }
 
 /// Causal mask: sets the scores of keys that are later than a query.
 template <int ToRow>
-void hide_later(float* scores, std::int64_t count, std::int64_t ahead, float with) {
+void mask_later_keys(float* scores, std::int64_t count, std::int64_t ahead,
+                     float value) {
   const auto seen = std::min(count, ahead + panel);
   for (auto k = std::max<std::int64_t>(ahead + 1, 0); k < seen; ++k) {
     auto* const row = scores + k * ToRow;
     const auto hidden = static_cast<int>(k - ahead);
     for (int q = 0; q < static_cast<int>(panel); ++q)
-      row[q] = q < hidden ? with : row[q];
+      row[q] = q < hidden ? value : row[q];
   }
 }
 

@@ -19,7 +19,7 @@ enum class tile_begin { zero, sum, scaled };
 /// values apart, the layout of sgemm; c: rows ToRow apart. Element (row, k) of a is at
 /// a[row * FromRow + k * step], so memory may hold a or its transpose.
 /// \param factors one for each row; read only if the start value is scaled
-template <int Vectors, int FromRow, int ToRow, tile_begin With>
+template <int Vectors, int FromRow, int ToRow, tile_begin Begin>
 void make_tile(std::int64_t depth, const float* a, std::int64_t step, const float* b,
                float* c, const float* factors = nullptr) {
   vector sums[tile_rows][Vectors];
@@ -28,23 +28,23 @@ void make_tile(std::int64_t depth, const float* a, std::int64_t step, const floa
 #pragma GCC unroll 2
     for (int v = 0; v < Vectors; ++v) {
       const auto* const from = c + r * ToRow + v * lanes;
-      if constexpr (With == tile_begin::zero)
+      if constexpr (Begin == tile_begin::zero)
         sums[r][v] = vector{};
-      else if constexpr (With == tile_begin::sum)
+      else if constexpr (Begin == tile_begin::sum)
         sums[r][v] = load(from);
       else
         sums[r][v] = factors[r] * load(from);
     }
   for (std::int64_t k = 0; k < depth; ++k) {
-    vector right[Vectors];
+    vector b_values[Vectors];
 #pragma GCC unroll 2
     for (int v = 0; v < Vectors; ++v)
-      right[v] = load(b + v * lanes);
+      b_values[v] = load(b + v * lanes);
 #pragma GCC unroll 8
     for (int r = 0; r < tile_rows; ++r)
 #pragma GCC unroll 2
       for (int v = 0; v < Vectors; ++v)
-        sums[r][v] += a[r * FromRow] * right[v];
+        sums[r][v] += a[r * FromRow] * b_values[v];
     a += step;
     b += 2 * lanes;
   }

@@ -31,18 +31,18 @@ class flushed_denormals {
 public:
   flushed_denormals() {
     constexpr unsigned flush_to_zero = 1U << 15U, denormals_are_zeros = 1U << 6U;
-    _mm_setcsr(before_ | flush_to_zero | denormals_are_zeros);
+    _mm_setcsr(previous_ | flush_to_zero | denormals_are_zeros);
     asm volatile("" ::: "memory"); // no operation moves to before this line
   }
   ~flushed_denormals() {
     asm volatile("" ::: "memory");
-    _mm_setcsr(before_);
+    _mm_setcsr(previous_);
   }
   flushed_denormals(const flushed_denormals&) = delete;
   flushed_denormals& operator=(const flushed_denormals&) = delete;
 
 private:
-  unsigned before_ = _mm_getcsr();
+  unsigned previous_ = _mm_getcsr();
 };
 
 /// Adds the products of one step to a row of one of c's tiles of 16 columns, from a row
@@ -54,17 +54,17 @@ void add_plain_row(const std::uint16_t* a, const std::uint16_t* b, float* c) {
   __m256 even[2]{_mm256_setzero_ps(), _mm256_setzero_ps()};
   __m256 odd[2]{_mm256_setzero_ps(), _mm256_setzero_ps()};
   for (int pair = 0; pair < step_depth / 2; ++pair) {
-    const auto left = _mm256_set1_ps(fp32_of(a[2 * pair])),
-               right = _mm256_set1_ps(fp32_of(a[2 * pair + 1]));
+    const auto even_a = _mm256_set1_ps(fp32_of(a[2 * pair])),
+               odd_a = _mm256_set1_ps(fp32_of(a[2 * pair + 1]));
     const auto* const row = b + pair * step_depth;
 #pragma GCC unroll 2
     for (int i = 0; i < 2; ++i) {
-      const auto both =
+      const auto pairs =
         _mm256_loadu_si256(reinterpret_cast<const __m256i*>(row + 2 * columns * i));
-      const auto first = _mm256_castsi256_ps(_mm256_slli_epi32(both, 16)),
-                 second = _mm256_castsi256_ps(_mm256_and_si256(both, upper_half));
-      even[i] = _mm256_fmadd_ps(left, first, even[i]);
-      odd[i] = _mm256_fmadd_ps(right, second, odd[i]);
+      const auto first = _mm256_castsi256_ps(_mm256_slli_epi32(pairs, 16)),
+                 second = _mm256_castsi256_ps(_mm256_and_si256(pairs, upper_half));
+      even[i] = _mm256_fmadd_ps(even_a, first, even[i]);
+      odd[i] = _mm256_fmadd_ps(odd_a, second, odd[i]);
     }
   }
   for (int i = 0; i < 2; ++i) {
@@ -121,7 +121,7 @@ void add_plain_row(const std::uint16_t* a, const std::uint16_t* b, float* c) {
 
 void plain_block(std::int64_t steps, const std::uint16_t* a, const std::uint16_t* b,
                  bool from_zero, float* c, std::int64_t stride) {
-  [[maybe_unused]] const flushed_denormals here;
+  [[maybe_unused]] const flushed_denormals flushed;
   for (int row = 0; row < block_side; ++row) {
     auto* const to = c + row * stride;
     if (from_zero)
@@ -160,12 +160,12 @@ bool has_amx() {
 
 [[gnu::target("amx-tile,amx-bf16")]] void load_tile_shapes() {
   static constexpr tile_shapes shapes = [] {
-    tile_shapes all;
+    tile_shapes result;
     for (std::size_t i = 0; i < 8; ++i) {
-      all.bytes_a_row[i] = 64;
-      all.rows[i] = tile_side;
+      result.bytes_a_row[i] = 64;
+      result.rows[i] = tile_side;
     }
-    return all;
+    return result;
   }();
   asm volatile("" ::: "memory"); // gcc assumes that 8 bytes are read
   _tile_loadconfig(&shapes);
@@ -228,16 +228,16 @@ dot_block(std::int64_t steps, const std::uint16_t* a, const std::uint16_t* b,
       const auto* const from = a + step * step_values + first * step_depth;
       const auto* const to = b + step * step_values;
       for (int pair = 0; pair < step_depth / 2; ++pair) {
-        const auto left = (__m512bh)_mm512_loadu_si512(to + pair * step_depth),
-                   right =
+        const auto b_left = (__m512bh)_mm512_loadu_si512(to + pair * step_depth),
+                   b_right =
                      (__m512bh)_mm512_loadu_si512(to + tile_values + pair * step_depth);
 #pragma GCC unroll 8
         for (int r = 0; r < rows_at_once; ++r) {
-          int both = 0;
-          std::memcpy(&both, from + r * step_depth + 2 * pair, sizeof both);
-          const auto row = (__m512bh)_mm512_set1_epi32(both);
-          sums[r][0] = _mm512_dpbf16_ps(sums[r][0], row, left);
-          sums[r][1] = _mm512_dpbf16_ps(sums[r][1], row, right);
+          int pair_bits = 0;
+          std::memcpy(&pair_bits, from + r * step_depth + 2 * pair, sizeof pair_bits);
+          const auto row = (__m512bh)_mm512_set1_epi32(pair_bits);
+          sums[r][0] = _mm512_dpbf16_ps(sums[r][0], row, b_left);
+          sums[r][1] = _mm512_dpbf16_ps(sums[r][1], row, b_right);
         }
       }
     }
@@ -283,8 +283,8 @@ std::string to_text(bf16_path path) {
 }
 
 std::vector<bf16_path> bf16_paths() {
-  static const auto all = find_paths();
-  return all;
+  static const auto paths = find_paths();
+  return paths;
 }
 
 bf16_sums sums_of(bf16_path path) {

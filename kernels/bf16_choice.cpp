@@ -57,12 +57,13 @@ std::optional<bf16_path> kept_path(const bf16_machine& machine, const fs::path& 
   std::ifstream from{file, std::ios::binary};
   for (const auto path : {bf16_path::dot, bf16_path::widen}) {
     const auto expected = text_of(machine, path);
-    std::string found(expected.size() + 1, '\0');
+    std::string content(expected.size() + 1, '\0');
     from.clear();
     from.seekg(0);
-    from.read(found.data(), static_cast<std::streamsize>(found.size()));
-    found.resize(static_cast<std::size_t>(std::max<std::streamsize>(from.gcount(), 0)));
-    if (found == expected && offers(machine, path))
+    from.read(content.data(), static_cast<std::streamsize>(content.size()));
+    content.resize(
+      static_cast<std::size_t>(std::max<std::streamsize>(from.gcount(), 0)));
+    if (content == expected && offers(machine, path))
       return path;
   }
   return {};
@@ -70,7 +71,7 @@ std::optional<bf16_path> kept_path(const bf16_machine& machine, const fs::path& 
 
 /// Writes a text to a new file whose name is the given path and a random suffix.
 /// Returns the name, or an empty path on failure.
-fs::path written_beside(const fs::path& file, const std::string& text) {
+fs::path write_temporary(const fs::path& file, const std::string& text) {
   auto name = file.string() + ".XXXXXX";
   const int descriptor = mkstemp(name.data());
   if (descriptor < 0)
@@ -92,7 +93,7 @@ std::optional<bf16_path> keep(const bf16_machine& machine, bf16_path path) {
   const auto file = file_of_choice(machine);
   std::error_code failed;
   fs::create_directories(*machine.cache, failed);
-  const auto written = written_beside(file, text_of(machine, path));
+  const auto written = write_temporary(file, text_of(machine, path));
   if (written.empty())
     return {};
   folder_lock lock;
@@ -160,7 +161,7 @@ const tl::expected<bf16_choice, std::string>& chosen() {
 } // namespace
 
 tl::expected<bf16_path, std::string> chosen_bf16_path() {
-  return chosen().map([](const bf16_choice& made) { return made.path; });
+  return chosen().map([](const bf16_choice& choice) { return choice.path; });
 }
 
 tl::expected<std::optional<bf16_path>, std::string> known_bf16_path() {

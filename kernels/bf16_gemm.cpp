@@ -52,12 +52,12 @@ void pack_values(matrix<const Value> m, std::int64_t line, std::int64_t lines,
   const auto steps = steps_of(depth);
   const bool by_depth = !m.transposed;
   const auto tile_at = [&](std::int64_t step, std::int64_t i) {
-    const auto place = step * step_depth;
+    const auto offset = step * step_depth;
     const tile_source<Value> s{
-      by_depth ? m.data + (line + i) * m.stride + begin + place
-               : m.data + (begin + place) * m.stride + line + i,
+      by_depth ? m.data + (line + i) * m.stride + begin + offset
+               : m.data + (begin + offset) * m.stride + line + i,
       m.stride, static_cast<int>(std::clamp<std::int64_t>(lines - i, 0, tile_side)),
-      static_cast<int>(std::min<std::int64_t>(depth - place, step_depth)), by_depth};
+      static_cast<int>(std::min<std::int64_t>(depth - offset, step_depth)), by_depth};
     pack_tile<OfA>(s, to + i / block_side * steps * step_values + step * step_values
                         + i % block_side / tile_side * tile_values);
   };
@@ -99,14 +99,14 @@ void make_blocks(bf16_block make, std::int64_t steps, const std::uint16_t* a,
                  bool from_zero, matrix<float> c) {
   for (std::int64_t i = 0; i < c.rows; i += block_side)
     for (std::int64_t j = 0; j < c.columns; j += block_side) {
-      const auto* const left = a + i / block_side * a_sliver;
-      const auto* const right = b + j / block_side * b_sliver;
+      const auto* const a_block = a + i / block_side * a_sliver;
+      const auto* const b_block = b + j / block_side * b_sliver;
       const auto rows = std::min<std::int64_t>(block_side, c.rows - i),
                  columns = std::min<std::int64_t>(block_side, c.columns - j);
       if (rows == block_side && columns == block_side)
-        make(steps, left, right, from_zero, c.row(i) + j, c.stride);
+        make(steps, a_block, b_block, from_zero, c.row(i) + j, c.stride);
       else
-        make_part(make, steps, left, right, from_zero,
+        make_part(make, steps, a_block, b_block, from_zero,
                   c.row_range(i, rows).column_range(j, columns));
     }
 }
@@ -184,8 +184,8 @@ void bf16_gemm_packed(bf16_path path, stored_matrix<const float> a, const float*
   const tile_state tiles{path};
   const auto whole_depth = read_depth(a);
   const auto sliver = steps_of(depth) * step_values;
-  const auto* const right = reinterpret_cast<const std::uint16_t*>(b);
-  auto* const left = space().a;
+  const auto* const packed_b = reinterpret_cast<const std::uint16_t*>(b);
+  auto* const packed_a = space().a;
   for (std::int64_t column = 0; column < c.columns; column += panel_columns)
     for (std::int64_t row = 0; row < c.rows; row += most_rows) {
       const part_of_sums to{c, row, column,
@@ -195,16 +195,16 @@ void bf16_gemm_packed(bf16_path path, stored_matrix<const float> a, const float*
       if (beta != 0)
         scale(beta, sums);
       for (std::int64_t begin = 0; begin < whole_depth; begin += most_depth) {
-        const auto some = std::min(most_depth, whole_depth - begin),
-                   steps = steps_of(some);
-        pack<true>(a, row, sums.rows, begin, some, left);
+        const auto block_depth = std::min(most_depth, whole_depth - begin),
+                   steps = steps_of(block_depth);
+        pack<true>(a, row, sums.rows, begin, block_depth, packed_a);
         for (std::int64_t j = 0; j < sums.columns; j += columns_a_part) {
           const auto count = std::min(columns_a_part, sums.columns - j);
-          make_blocks(make, steps, left, steps * step_values,
-                      right + (first + column + j) / block_side * sliver
+          make_blocks(make, steps, packed_a, steps * step_values,
+                      packed_b + (first + column + j) / block_side * sliver
                         + begin / step_depth * step_values,
                       sliver, begin == 0 && beta == 0, sums.column_range(j, count));
-          if (begin + some == whole_depth)
+          if (begin + block_depth == whole_depth)
             to.end(j, count, alpha, end);
         }
       }

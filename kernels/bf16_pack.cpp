@@ -17,12 +17,12 @@ namespace troupe {
 template <bool OfA, class Value>
 void pack_tile_plainly(const tile_source<Value>& s, std::uint16_t* to) {
   for (int line = 0; line < tile_side; ++line)
-    for (int place = 0; place < step_depth; ++place) {
-      const auto value = s.at(line, place);
+    for (int index = 0; index < step_depth; ++index) {
+      const auto value = s.at(line, index);
       if (OfA)
-        to[line * step_depth + place] = value;
+        to[line * step_depth + index] = value;
       else
-        to[place / 2 * step_depth + 2 * line + place % 2] = value;
+        to[index / 2 * step_depth + 2 * line + index % 2] = value;
     }
 }
 
@@ -105,12 +105,12 @@ struct pairs {
 
 template <bool OfA, class Value>
 void pack_tile(const tile_source<Value>& s, std::uint16_t* to) {
-  pairs all{s};
+  pairs packed{s};
   if (s.by_depth != OfA)
-    transpose(all.rows);
+    transpose(packed.rows);
 #pragma GCC unroll 16
   for (int row = 0; row < lanes; ++row)
-    std::memcpy(to + row * step_depth, &all.rows[row], sizeof(vector));
+    std::memcpy(to + row * step_depth, &packed.rows[row], sizeof(vector));
 }
 
 #else

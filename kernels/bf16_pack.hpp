@@ -21,11 +21,11 @@ struct tile_source {
                  ///< are.
 
   /// The bits of the value, rounded to bf16.
-  std::uint16_t at(int line, int place) const {
-    if (line >= lines || place >= depth)
+  std::uint16_t at(int line, int index) const {
+    if (line >= lines || index >= depth)
       return 0;
     const auto& value =
-      by_depth ? from[line * stride + place] : from[place * stride + line];
+      by_depth ? from[line * stride + index] : from[index * stride + line];
     if constexpr (requires { value.bits; })
       return value.bits;
     else

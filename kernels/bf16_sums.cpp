@@ -12,30 +12,30 @@ void check_factors(float alpha, float beta, const stored_matrix<float>& c) {
     throw std::logic_error("sums of bf16 have nothing to be added to");
 }
 
-void scale(float by, matrix<float> c) {
-  if (by == 1)
+void scale(float factor, matrix<float> c) {
+  if (factor == 1)
     return;
   for (std::int64_t r = 0; r < c.rows; ++r)
     for (std::int64_t j = 0; j < c.columns; ++j)
-      c.row(r)[j] *= by;
+      c.row(r)[j] *= factor;
 }
 
 part_of_sums::part_of_sums(const stored_matrix<float>& c, std::int64_t row,
-                           std::int64_t column, matrix<float> room)
-  : to_(c.row_range(row, room.rows).column_range(column, room.columns)),
+                           std::int64_t column, matrix<float> buffer)
+  : to_(c.row_range(row, buffer.rows).column_range(column, buffer.columns)),
     row_(row),
     column_(column),
-    sums_(c.is_bf16 ? room : to_.plain()) {
+    sums_(c.is_bf16 ? buffer : to_.plain()) {
   // nop
 }
 
 void part_of_sums::end(std::int64_t first, std::int64_t count, float alpha,
                        const epilogue<float>& last) const {
-  const auto made = sums_.column_range(first, count);
-  scale(alpha, made);
-  last.finish(made, row_, column_ + first);
+  const auto part = sums_.column_range(first, count);
+  scale(alpha, part);
+  last.finish(part, row_, column_ + first);
   if (to_.is_bf16)
-    round_into(to_.column_range(first, count), made);
+    round_into(to_.column_range(first, count), part);
 }
 
 } // namespace troupe

@@ -12,7 +12,7 @@ namespace troupe {
 void check_factors(float alpha, float beta, const stored_matrix<float>& c);
 
 /// c = factor c
-void scale(float by, matrix<float> c);
+void scale(float factor, matrix<float> c);
 
 /// Number of columns of a matrix as read.
 inline std::int64_t read_depth(const stored_matrix<const float>& a) {
@@ -25,7 +25,7 @@ class part_of_sums {
 public:
   /// \param buffer as large as the part
   part_of_sums(const stored_matrix<float>& c, std::int64_t row, std::int64_t column,
-               matrix<float> room);
+               matrix<float> buffer);
 
   matrix<float> sums() const { return sums_; }
 

@@ -11,10 +11,10 @@ namespace troupe {
 template <class Scalar>
 void bias<Scalar>::add_with_residual(matrix<const Scalar> product, const Scalar* bias,
                                      stored_matrix<const Scalar> x,
-                                     stored_matrix<Scalar> y, stream& on) {
+                                     stored_matrix<Scalar> y, stream& stream) {
   if constexpr (cuda::may_run<Scalar>)
-    if (auto* const gpu = on.gpu())
-      return cuda::bias::add_with_residual(product, bias, x, y, gpu->on());
+    if (auto* const gpu = stream.gpu())
+      return cuda::bias::add_with_residual(product, bias, x, y, gpu->handle());
   constexpr std::int64_t rows_a_slice = 16;
   const auto add_rows = [&](std::int64_t first, std::int64_t last, int) {
     row_reader<Scalar> residual{x};
@@ -27,15 +27,15 @@ void bias<Scalar>::add_with_residual(matrix<const Scalar> product, const Scalar*
       to.end(r);
     }
   };
-  on.cpu().run_ranges(y.rows, rows_a_slice, add_rows);
+  stream.cpu().run_ranges(y.rows, rows_a_slice, add_rows);
 }
 
 template <class Scalar>
 void bias<Scalar>::gradient(stored_matrix<const Scalar> dy, Scalar beta, Scalar* dbias,
-                            stream& on) {
+                            stream& stream) {
   if constexpr (cuda::may_run<Scalar>)
-    if (auto* const gpu = on.gpu())
-      return cuda::bias::gradient(dy, beta, dbias, gpu->on());
+    if (auto* const gpu = stream.gpu())
+      return cuda::bias::gradient(dy, beta, dbias, gpu->handle());
   constexpr std::int64_t columns_a_slice = 256; // a slice adds whole columns, in order
   const auto sum_columns = [&](std::int64_t first, std::int64_t last, int) {
     if (beta == 0)
@@ -47,7 +47,7 @@ void bias<Scalar>::gradient(stored_matrix<const Scalar> dy, Scalar beta, Scalar*
         dbias[c] += row[c - first];
     }
   };
-  on.cpu().run_ranges(dy.columns, columns_a_slice, sum_columns);
+  stream.cpu().run_ranges(dy.columns, columns_a_slice, sum_columns);
 }
 
 template struct bias<float>;

@@ -50,15 +50,15 @@ struct bias_terms {
 } // namespace
 
 void bias::add_with_residual(matrix<const float> product, const float* bias, input x,
-                             output y, stream_handle on) {
+                             output y, stream_handle stream) {
   for_each_pack(
-    on, product.rows, product.columns,
+    stream, product.rows, product.columns,
     add_bias_and_residual{stored_of(input{product}), bias, stored_of(x), stored_of(y)},
     input{product}, bias, x, y);
 }
 
-void bias::gradient(input dy, float beta, float* dbias, stream_handle on) {
-  launch_column_sums<1>(on, dy.rows, dy.columns, bias_terms{stored_of(dy), {dbias}},
+void bias::gradient(input dy, float beta, float* dbias, stream_handle stream) {
+  launch_column_sums<1>(stream, dy.rows, dy.columns, bias_terms{stored_of(dy), {dbias}},
                         beta, dy);
 }
 

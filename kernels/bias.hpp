@@ -14,11 +14,11 @@ struct bias {
   /// over tensor shards. y may be the product.
   static void add_with_residual(matrix<const Scalar> product, const Scalar* bias,
                                 stored_matrix<const Scalar> x, stored_matrix<Scalar> y,
-                                stream& on);
+                                stream& stream);
 
   /// dbias = beta dbias + the sum of dy's rows, in order; beta is 0 or 1.
   static void gradient(stored_matrix<const Scalar> dy, Scalar beta, Scalar* dbias,
-                       stream& on);
+                       stream& stream);
 };
 
 } // namespace troupe

@@ -6,7 +6,7 @@
 
 namespace troupe {
 
-class launched_end;
+class gpu_completion;
 class memory_space;
 class pool;
 
@@ -15,9 +15,9 @@ class pool;
 class buffer {
 public:
   buffer() = default;
-  buffer(const buffer& other);
-  buffer(buffer&& other) noexcept : block_(other.block_) { other.block_ = nullptr; }
-  buffer& operator=(buffer other) noexcept;
+  buffer(const buffer& source);
+  buffer(buffer&& source) noexcept : block_(source.block_) { source.block_ = nullptr; }
+  buffer& operator=(buffer source) noexcept;
   ~buffer();
 
   explicit operator bool() const { return block_ != nullptr; }
@@ -29,16 +29,16 @@ public:
   std::int32_t* integers() const;
 
   /// The memory space of the values; null for an empty handle.
-  const memory_space* where() const;
+  const memory_space* space() const;
 
   /// Records a work that may still read the buffer on a GPU after all handles are gone.
   /// The next writer of the buffer must wait for that work. Replaces an earlier record.
   /// \pre the handle has a block, of a pool whose buffers only GPUs write
-  void read_until(std::shared_ptr<launched_end> reader) const;
+  void set_reader(std::shared_ptr<gpu_completion> reader) const;
 
   /// Returns the recorded work to the next writer, and removes the record; null without
   /// a record.
-  std::shared_ptr<launched_end> take_reader() const;
+  std::shared_ptr<gpu_completion> take_reader() const;
 
 private:
   friend class pool;

@@ -14,8 +14,8 @@ namespace troupe {
 using group_id = std::array<char, 128>;
 
 /// One member of a group.
-struct membership {
-  group_id of;
+struct group_member {
+  group_id group;
   int member; ///< 0 to members - 1.
   int members;
   int blocks =
@@ -26,8 +26,8 @@ struct membership {
 struct transfer {
   enum class way : std::uint8_t { send, receive };
 
-  way how;
-  int other; ///< The member that receives, or sends.
+  way direction;
+  int peer; ///< The member that receives, or sends.
   float* values;
   std::int64_t count; ///< At least one.
 };
@@ -44,7 +44,7 @@ public:
   /// transfers. Values from one member to another arrive in the order of sending. For
   /// one thread at a time.
   /// \throws std::runtime_error if the group has failed
-  virtual void exchange(std::span<const transfer> all) = 0;
+  virtual void exchange(std::span<const transfer> transfers) = 0;
 
   /// Ends all transfers under way, and all later ones. From any thread.
   virtual void abort() noexcept = 0;

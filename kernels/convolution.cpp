@@ -20,18 +20,19 @@ constexpr int groups = 4;
 /// patches from index `position` on. All other values of patches are padding.
 template <class Copied>
 void for_each_row(const convolution_shape& dims, const Copied& copied) {
-  std::int64_t places = 0; // of the weights before
+  std::int64_t offset = 0; // of the weights before
   for (std::int64_t c = 0; c < dims.channels; ++c)
     for (std::int64_t i = -dims.padding; i < dims.size - dims.padding; ++i)
       for (std::int64_t j = -dims.padding; j < dims.size - dims.padding; ++j) {
-        const auto top = std::max<std::int64_t>(0, -i),
-                   bottom = std::min(dims.out_height(), dims.height - i),
-                   left = std::max<std::int64_t>(0, -j),
-                   right = std::min(dims.out_width(), dims.width - j);
-        for (auto h = top; h < bottom && left < right; ++h)
-          copied((c * dims.height + h + i) * dims.width + left + j,
-                 places + h * dims.out_width() + left, right - left);
-        places += dims.places();
+        const auto begin_row = std::max<std::int64_t>(0, -i),
+                   end_row = std::min(dims.out_height(), dims.height - i),
+                   begin_column = std::max<std::int64_t>(0, -j),
+                   end_column = std::min(dims.out_width(), dims.width - j);
+        for (auto h = begin_row; h < end_row && begin_column < end_column; ++h)
+          copied((c * dims.height + h + i) * dims.width + begin_column + j,
+                 offset + h * dims.out_width() + begin_column,
+                 end_column - begin_column);
+        offset += dims.positions();
       }
 }
 
@@ -39,10 +40,11 @@ void for_each_row(const convolution_shape& dims, const Copied& copied) {
 template <class Scalar>
 void gather(const convolution_shape& dims, const Scalar* image, Scalar* patches) {
   if (dims.padding > 0)
-    std::fill_n(patches, dims.patch() * dims.places(), Scalar{0});
-  for_each_row(dims, [=](std::int64_t pixel, std::int64_t place, std::int64_t count) {
-    std::copy_n(image + pixel, count, patches + place);
-  });
+    std::fill_n(patches, dims.patch() * dims.positions(), Scalar{0});
+  for_each_row(dims,
+               [=](std::int64_t pixel, std::int64_t position, std::int64_t count) {
+                 std::copy_n(image + pixel, count, patches + position);
+               });
 }
 
 /// The adjoint of gather: each pixel of the image = the sum of the pixel's values in
@@ -50,39 +52,40 @@ void gather(const convolution_shape& dims, const Scalar* image, Scalar* patches)
 template <class Scalar>
 void scatter(const convolution_shape& dims, const Scalar* patches, Scalar* image) {
   std::fill(image, image + dims.in_values(), Scalar{0});
-  for_each_row(dims, [=](std::int64_t pixel, std::int64_t place, std::int64_t count) {
-    for (std::int64_t w = 0; w < count; ++w)
-      image[pixel + w] += patches[place + w];
-  });
+  for_each_row(dims,
+               [=](std::int64_t pixel, std::int64_t position, std::int64_t count) {
+                 for (std::int64_t w = 0; w < count; ++w)
+                   image[pixel + w] += patches[position + w];
+               });
 }
 
 } // namespace
 
 template <class Scalar>
 std::int64_t convolution<Scalar>::scratch(const convolution_shape& dims, int threads) {
-  return dims.patch() * dims.places() * threads
+  return dims.patch() * dims.positions() * threads
          + groups * dims.filters * (dims.patch() + 1);
 }
 
 template <class Scalar>
 void convolution<Scalar>::forward(const convolution_shape& dims, const Scalar* x,
                                   const Scalar* w, const Scalar* bias, Scalar* y,
-                                  Scalar* space, stream& on) {
+                                  Scalar* space, stream& stream) {
   if constexpr (cuda::may_run<Scalar>)
-    if (auto* const gpu = on.gpu())
-      return cuda::convolution::forward(dims, x, w, bias, y, gpu->on());
+    if (auto* const gpu = stream.gpu())
+      return cuda::convolution::forward(dims, x, w, bias, y, gpu->handle());
   const auto weights = dense(w, dims.filters, dims.patch());
-  on.cpu().run_ranges(
+  stream.cpu().run_ranges(
     dims.images, 1, [&](std::int64_t first, std::int64_t last, int worker) {
-      auto* patches = space + worker * dims.patch() * dims.places();
+      auto* patches = space + worker * dims.patch() * dims.positions();
       for (auto n = first; n < last; ++n) {
         gather(dims, x + n * dims.in_values(), patches);
         auto* out = y + n * dims.out_values();
         for (std::int64_t o = 0; o < dims.filters; ++o)
-          std::fill_n(out + o * dims.places(), dims.places(), bias[o]);
+          std::fill_n(out + o * dims.positions(), dims.positions(), bias[o]);
         multiply<Scalar>(precision::fp32, weights,
-                         dense(patches, dims.patch(), dims.places()), 1, 1,
-                         dense(out, dims.filters, dims.places()));
+                         dense(patches, dims.patch(), dims.positions()), 1, 1,
+                         dense(out, dims.filters, dims.positions()));
       }
     });
 }
@@ -90,18 +93,19 @@ void convolution<Scalar>::forward(const convolution_shape& dims, const Scalar* x
 template <class Scalar>
 void convolution<Scalar>::input_gradient(const convolution_shape& dims, const Scalar* w,
                                          const Scalar* dy, Scalar* dx, Scalar* space,
-                                         stream& on) {
+                                         stream& stream) {
   if constexpr (cuda::may_run<Scalar>)
-    if (auto* const gpu = on.gpu())
-      return cuda::convolution::input_gradient(dims, w, dy, dx, gpu->on());
+    if (auto* const gpu = stream.gpu())
+      return cuda::convolution::input_gradient(dims, w, dy, dx, gpu->handle());
   const auto weights = dense(w, dims.filters, dims.patch());
-  on.cpu().run_ranges(
+  stream.cpu().run_ranges(
     dims.images, 1, [&](std::int64_t first, std::int64_t last, int worker) {
-      auto* patches = space + worker * dims.patch() * dims.places();
+      auto* patches = space + worker * dims.patch() * dims.positions();
       for (auto n = first; n < last; ++n) {
-        multiply<Scalar>(precision::fp32, weights.t(),
-                         dense(dy + n * dims.out_values(), dims.filters, dims.places()),
-                         1, 0, dense(patches, dims.patch(), dims.places()));
+        multiply<Scalar>(
+          precision::fp32, weights.t(),
+          dense(dy + n * dims.out_values(), dims.filters, dims.positions()), 1, 0,
+          dense(patches, dims.patch(), dims.positions()));
         scatter(dims, patches, dx + n * dims.in_values());
       }
     });
@@ -111,15 +115,15 @@ template <class Scalar>
 void convolution<Scalar>::weight_gradient(const convolution_shape& dims,
                                           const Scalar* x, const Scalar* dy,
                                           Scalar beta, Scalar* dw, Scalar* dbias,
-                                          Scalar* space, stream& on) {
+                                          Scalar* space, stream& stream) {
   if constexpr (cuda::may_run<Scalar>)
-    if (auto* const gpu = on.gpu())
+    if (auto* const gpu = stream.gpu())
       return cuda::convolution::weight_gradient(dims, x, dy, beta, dw, dbias,
-                                                gpu->on());
+                                                gpu->handle());
   const auto weights = dims.filters * dims.patch();
-  auto* const sums = space + on.threads() * dims.patch() * dims.places();
-  on.cpu().run(groups, [&](int group, int worker) {
-    auto* patches = space + worker * dims.patch() * dims.places();
+  auto* const sums = space + stream.threads() * dims.patch() * dims.positions();
+  stream.cpu().run(groups, [&](int group, int worker) {
+    auto* patches = space + worker * dims.patch() * dims.positions();
     auto* sum_w = sums + group * (weights + dims.filters);
     auto* sum_bias = sum_w + weights;
     std::fill(sum_w, sum_bias + dims.filters, Scalar{0});
@@ -127,12 +131,12 @@ void convolution<Scalar>::weight_gradient(const convolution_shape& dims,
          ++n) {
       const auto* upper = dy + n * dims.out_values();
       gather(dims, x + n * dims.in_values(), patches);
-      multiply<Scalar>(precision::fp32, dense(upper, dims.filters, dims.places()),
-                       dense(patches, dims.patch(), dims.places()).t(), 1, 1,
+      multiply<Scalar>(precision::fp32, dense(upper, dims.filters, dims.positions()),
+                       dense(patches, dims.patch(), dims.positions()).t(), 1, 1,
                        dense(sum_w, dims.filters, dims.patch()));
       for (std::int64_t o = 0; o < dims.filters; ++o)
-        for (std::int64_t p = 0; p < dims.places(); ++p)
-          sum_bias[o] += upper[o * dims.places() + p];
+        for (std::int64_t p = 0; p < dims.positions(); ++p)
+          sum_bias[o] += upper[o * dims.positions() + p];
     }
   });
   if (beta == 0) {

@@ -35,19 +35,19 @@ struct convolve {
   std::int64_t out_height, out_width;
 
   template <int N>
-  __device__ void run(std::int64_t n, std::int64_t place) const {
-    const auto at = pixel_at(place, out_height, out_width);
+  __device__ void run(std::int64_t n, std::int64_t output_index) const {
+    const auto position = pixel_at(output_index, out_height, out_width);
     const auto K = dims.size;
     const float* const image = x + n * dims.channels * dims.height * dims.width;
-    const float* weight = w + at.plane * dims.channels * K * K;
-    float sum = bias[at.plane];
+    const float* weight = w + position.plane * dims.channels * K * K;
+    float sum = bias[position.plane];
     for (std::int64_t c = 0; c < dims.channels; ++c)
       for (std::int64_t i = 0; i < K; ++i)
         for (std::int64_t j = 0; j < K; ++j)
           sum += *weight++
-                 * padded_value(dims, image, c, at.row + i - dims.padding,
-                                at.column + j - dims.padding);
-    y[n * dims.filters * out_height * out_width + place] = sum;
+                 * padded_value(dims, image, c, position.row + i - dims.padding,
+                                position.column + j - dims.padding);
+    y[n * dims.filters * out_height * out_width + output_index] = sum;
   }
 };
 
@@ -60,19 +60,20 @@ struct convolve_back {
   std::int64_t out_height, out_width;
 
   template <int N>
-  __device__ void run(std::int64_t n, std::int64_t place) const {
-    const auto at = pixel_at(place, dims.height, dims.width);
+  __device__ void run(std::int64_t n, std::int64_t pixel_index) const {
+    const auto position = pixel_at(pixel_index, dims.height, dims.width);
     const auto K = dims.size;
     float sum = 0;
     for (std::int64_t o = 0; o < dims.filters; ++o)
       for (std::int64_t i = 0; i < K; ++i)
         for (std::int64_t j = 0; j < K; ++j) {
-          const auto h = at.row + dims.padding - i, v = at.column + dims.padding - j;
+          const auto h = position.row + dims.padding - i,
+                     v = position.column + dims.padding - j;
           if (h >= 0 && v >= 0 && h < out_height && v < out_width)
-            sum += w[((o * dims.channels + at.plane) * K + i) * K + j]
+            sum += w[((o * dims.channels + position.plane) * K + i) * K + j]
                    * dy[((n * dims.filters + o) * out_height + h) * out_width + v];
         }
-    dx[n * dims.channels * dims.height * dims.width + place] = sum;
+    dx[n * dims.channels * dims.height * dims.width + pixel_index] = sum;
   }
 };
 
@@ -88,19 +89,19 @@ __global__ void sum_weight(convolution_shape dims, const float* x, const float* 
   const std::int64_t which = blockIdx.x;
   const bool is_bias = which >= weights;
   const auto o = is_bias ? which - weights : which / (dims.channels * K * K);
-  const auto at = pixel_at(which % (dims.channels * K * K), K, K); // c, i, j
-  const auto places = out_height * out_width;
+  const auto position = pixel_at(which % (dims.channels * K * K), K, K); // c, i, j
+  const auto outputs = out_height * out_width;
   float sum = 0;
-  for (std::int64_t p = threadIdx.x; p < dims.images * places; p += sum_threads) {
-    const auto n = p / places;
-    const auto from = pixel_at(p % places, out_height, out_width);
-    const float upper = dy[(n * dims.filters + o) * places + p % places];
+  for (std::int64_t p = threadIdx.x; p < dims.images * outputs; p += sum_threads) {
+    const auto n = p / outputs;
+    const auto from = pixel_at(p % outputs, out_height, out_width);
+    const float upper = dy[(n * dims.filters + o) * outputs + p % outputs];
     sum += is_bias
              ? upper
              : upper
                  * padded_value(dims, x + n * dims.channels * dims.height * dims.width,
-                                at.plane, from.row + at.row - dims.padding,
-                                from.column + at.column - dims.padding);
+                                position.plane, from.row + position.row - dims.padding,
+                                from.column + position.column - dims.padding);
   }
   sum = sum_over_block(sum, warps);
   if (threadIdx.x > 0)
@@ -112,23 +113,23 @@ __global__ void sum_weight(convolution_shape dims, const float* x, const float* 
 } // namespace
 
 void convolution::forward(const convolution_shape& dims, const float* x, const float* w,
-                          const float* bias, float* y, stream_handle on) {
-  for_each_value(on, dims.images, dims.out_values(),
+                          const float* bias, float* y, stream_handle stream) {
+  for_each_value(stream, dims.images, dims.out_values(),
                  convolve{dims, x, w, bias, y, dims.out_height(), dims.out_width()});
 }
 
 void convolution::input_gradient(const convolution_shape& dims, const float* w,
-                                 const float* dy, float* dx, stream_handle on) {
-  for_each_value(on, dims.images, dims.in_values(),
+                                 const float* dy, float* dx, stream_handle stream) {
+  for_each_value(stream, dims.images, dims.in_values(),
                  convolve_back{dims, w, dy, dx, dims.out_height(), dims.out_width()});
 }
 
 void convolution::weight_gradient(const convolution_shape& dims, const float* x,
                                   const float* dy, float beta, float* dw, float* dbias,
-                                  stream_handle on) {
+                                  stream_handle stream) {
   const auto sums = dims.filters * (dims.patch() + 1);
-  launch(on, {static_cast<unsigned>(sums), 1, 1}, {sum_threads, 1, 1}, 0, sum_weight,
-         dims, x, dy, beta, dw, dbias, dims.out_height(), dims.out_width());
+  launch(stream, {static_cast<unsigned>(sums), 1, 1}, {sum_threads, 1, 1}, 0,
+         sum_weight, dims, x, dy, beta, dw, dbias, dims.out_height(), dims.out_width());
 }
 
 } // namespace troupe::cuda

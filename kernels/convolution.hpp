@@ -23,11 +23,11 @@ struct convolution_shape {
   std::int64_t in_values() const { return channels * height * width; }
   std::int64_t out_values() const { return filters * out_height() * out_width(); }
   std::int64_t patch() const { return channels * size * size; }
-  std::int64_t places() const { return out_height() * out_width(); }
+  std::int64_t positions() const { return out_height() * out_width(); }
 };
 
 /// Two-dimensional convolution (cross-correlation), as products with the matrix of all
-/// patches of an image. x: (N, C, H, W); w: (O, C, K, K); bias: (O); y: (N, O,
+/// patches of an image. Shapes: x: (N, C, H, W); w: (O, C, K, K); bias: (O); y: (N, O,
 /// H+2P-K+1, W+2P-K+1). Products are fp32 on any stream. With so few filters bf16 is no
 /// faster, and rounding would change the choices of a pooling layer after the
 /// convolution.
@@ -37,16 +37,17 @@ struct convolution {
   static std::int64_t scratch(const convolution_shape& dims, int threads);
 
   static void forward(const convolution_shape& dims, const Scalar* x, const Scalar* w,
-                      const Scalar* bias, Scalar* y, Scalar* space, stream& on);
+                      const Scalar* bias, Scalar* y, Scalar* space, stream& stream);
 
   static void input_gradient(const convolution_shape& dims, const Scalar* w,
-                             const Scalar* dy, Scalar* dx, Scalar* space, stream& on);
+                             const Scalar* dy, Scalar* dx, Scalar* space,
+                             stream& stream);
 
   /// dw = beta dw + gradient, dbias likewise; beta is 0 or 1. Images are summed in 4
   /// groups, then the groups in order.
   static void weight_gradient(const convolution_shape& dims, const Scalar* x,
                               const Scalar* dy, Scalar beta, Scalar* dw, Scalar* dbias,
-                              Scalar* space, stream& on);
+                              Scalar* space, stream& stream);
 };
 
 } // namespace troupe

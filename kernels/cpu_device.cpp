@@ -45,18 +45,18 @@ bool compute_threads::fits() const {
 void compute_threads::add(cpu_device& ready) {
   ready_.push_back(&ready);
   wanted_ = fits();
-  if (wanted_ && ready_.size() > telling_)
+  if (wanted_ && ready_.size() > reporting_)
     news_.notify_one();
 }
 
 /// Marks a device as idle, or adds the device again if more work is in the queue.
 /// \pre the lock is held
-void compute_threads::rest(cpu_device& over) {
-  over.busy_ = false;
-  if (over.jobs_.empty())
+void compute_threads::rest(cpu_device& finished) {
+  finished.busy_ = false;
+  if (finished.jobs_.empty())
     rest_.notify_all();
   else
-    add(over);
+    add(finished);
 }
 
 bool compute_threads::quiet() {
@@ -70,33 +70,33 @@ void compute_threads::serve() {
     news_.wait(guard, [this] { return ending_ || fits(); });
     if (ending_)
       return;
-    auto& on = *ready_.front();
+    auto& target = *ready_.front();
     ready_.pop_front();
-    free_ -= on.team_;
-    on.busy_ = true;
+    free_ -= target.team_;
+    target.busy_ = true;
     ++at_work_;
     wanted_ = fits();
-    auto next = on.jobs_.next();
+    auto next = target.jobs_.next();
     guard.unlock();
-    if (on.launched_) {
-      on.launched_->launch(std::move(next));
+    if (target.launched_) {
+      target.launched_->launch(std::move(next));
       guard.lock();
-      free_ += on.team_;
-      ++telling_; // this thread takes the next ready device itself
-      rest(on);
-      --telling_;
+      free_ += target.team_;
+      ++reporting_; // this thread takes the next ready device itself
+      rest(target);
+      --reporting_;
       --at_work_;
       continue;
     }
-    const auto how = on.compute(next.what);
+    const auto outcome = target.compute(next.item);
     guard.lock();
-    free_ += on.team_;
-    ++telling_;
+    free_ += target.team_;
+    ++reporting_;
     wanted_ = fits();
     guard.unlock();
-    const bool was_away = tell(on, std::move(next), how);
+    const bool was_away = report(target, std::move(next), outcome);
     guard.lock();
-    telling_ -= was_away ? 0 : 1;
+    reporting_ -= was_away ? 0 : 1;
     --at_work_;
   }
 }
@@ -104,28 +104,29 @@ void compute_threads::serve() {
 /// Reports the end of a work, releases the device, and runs the actors that follow.
 /// Returns whether the thread was away for long, so that the other threads no longer
 /// count on this thread.
-bool compute_threads::tell(cpu_device& on, device_job done, const work_end& how) {
+bool compute_threads::report(cpu_device& target, device_job done,
+                             const work_end& outcome) {
   bool at_rest = false, is_away = false;
-  const auto say = [&] {
-    done.ended(how);
+  const auto report_end = [&] {
+    done.ended(outcome);
     done = {}; // releases the values of the work before the device is idle
     at_rest = true;
     const std::lock_guard guard{lock_};
-    rest(on);
+    rest(target);
   };
   try {
     if (visit)
-      visit(say, {.wanted = [this] { return wanted_.load(); },
-                  .away =
-                    [&] {
-                      const std::lock_guard guard{lock_};
-                      telling_ -= is_away ? 0 : 1;
-                      is_away = true;
-                      if (fits())
-                        news_.notify_one();
-                    }});
+      visit(report_end, {.wanted = [this] { return wanted_.load(); },
+                         .on_leave =
+                           [&] {
+                             const std::lock_guard guard{lock_};
+                             reporting_ -= is_away ? 0 : 1;
+                             is_away = true;
+                             if (fits())
+                               news_.notify_one();
+                           }});
     else
-      say();
+      report_end();
   } catch (...) {
     if (broken)
       broken();
@@ -134,19 +135,20 @@ bool compute_threads::tell(cpu_device& on, device_job done, const work_end& how)
     return is_away;
   done = {};
   const std::lock_guard guard{lock_};
-  rest(on);
+  rest(target);
   return is_away;
 }
 
 cpu_device::cpu_device(occupation& seen, std::shared_ptr<compute_threads> shared,
-                       int team, const stream* on, work_name name, launch_times* times)
+                       int team, const stream* stream, work_name name,
+                       launch_times* times)
   : seen_(seen), shared_(std::move(shared)), team_(team) {
-  if (shared_ && on != nullptr && on->gpu() != nullptr)
+  if (shared_ && stream != nullptr && stream->gpu() != nullptr)
     launched_ = std::make_unique<launched_works>(
-      seen_, *on, std::move(name),
-      [all = shared_.get()] {
-        if (all->broken)
-          all->broken();
+      seen_, *stream, std::move(name),
+      [threads = shared_.get()] {
+        if (threads->broken)
+          threads->broken();
       },
       times);
 }
@@ -159,14 +161,14 @@ cpu_device::~cpu_device() {
   shared_->rest_.wait(guard, [this] { return !busy_; });
 }
 
-void cpu_device::enqueue(work what, on_end ended) {
-  device_job next{std::move(what), std::move(ended)};
+void cpu_device::enqueue(work item, on_end ended) {
+  device_job next{std::move(item), std::move(ended)};
   if (shared_) {
     const std::lock_guard guard{shared_->lock_};
     if (stopped_)
       return;
     const bool is_free = !busy_ && jobs_.idle() && (!launched_ || launched_->idle());
-    if (next.what.computes() || next.what.turn != no_turn || !is_free) {
+    if (next.item.computes() || next.item.turn != no_turn || !is_free) {
       const bool at_rest = !busy_ && jobs_.empty();
       jobs_.add(std::move(next));
       if (at_rest && !jobs_.empty())
@@ -174,14 +176,14 @@ void cpu_device::enqueue(work what, on_end ended) {
       return;
     }
   }
-  next.ended(compute(next.what));
+  next.ended(compute(next.item));
 }
 
-work_end cpu_device::compute(const work& what) {
-  occupied now{seen_, {what.kind, what.stage, what.microbatch, what.operations}};
+work_end cpu_device::compute(const work& item) {
+  occupied now{seen_, {item.kind, item.stage, item.microbatch, item.operations}};
   work_end result{.start = now.start()};
   try {
-    what.compute();
+    item.compute();
   } catch (...) {
     result.failure = std::current_exception();
   }

@@ -36,18 +36,18 @@ public:
   compute_threads& operator=(const compute_threads&) = delete;
 
   /// The requests to a compute thread, and its reports, between two works.
-  struct between {
-    std::function<bool()> wanted; ///< Whether the thread should come back to work.
-    std::function<void()> away;   ///< Reports that the thread will stay away for long,
-                                  ///< for example to read a file.
+  struct thread_control {
+    std::function<bool()> wanted;   ///< Whether the thread should come back to work.
+    std::function<void()> on_leave; ///< Reports that the thread will stay away for
+                                    ///< long, for example to read a file.
   };
 
   /// Replaces the direct call of `report`, which reports the end of a work. A compute
   /// thread calls the function. The function must call `report`, and may then run the
   /// actors that follow until the thread is wanted. Empty: the thread only calls
   /// `report`. Set before the first work.
-  std::function<void(const std::function<void()>& tell, const between& works)> visit =
-    {};
+  std::function<void(const std::function<void()>& report, const thread_control& works)>
+    visit = {};
 
   /// Called if memory runs out for the message that a work has ended: the actor of the
   /// work will never receive the message. Set before the first work.
@@ -62,10 +62,10 @@ private:
 
   void end();
   void add(cpu_device& ready);
-  void rest(cpu_device& over);
+  void rest(cpu_device& finished);
   bool fits() const;
   void serve();
-  bool tell(cpu_device& on, device_job done, const work_end& how);
+  bool report(cpu_device& target, device_job done, const work_end& outcome);
 
   std::mutex lock_;
   std::condition_variable news_; // for the threads
@@ -73,7 +73,7 @@ private:
   std::deque<cpu_device*> ready_;
   std::atomic<bool> wanted_ = false; // a device is ready, and may compute
   int free_;
-  std::size_t telling_ =
+  std::size_t reporting_ =
     0; // threads that report an end, or run for a short time the actors that follow
   int at_work_ = 0; // threads that compute or report
   bool ending_ = false;
@@ -95,13 +95,13 @@ public:
   /// \param name names a work in reports; may be empty
   /// \param times records launches on a GPU; null: not recorded
   cpu_device(occupation& seen, std::shared_ptr<compute_threads> shared, int team,
-             const stream* on = nullptr, work_name name = {},
+             const stream* stream = nullptr, work_name name = {},
              launch_times* times = nullptr);
 
   /// Waits for the work under way.
   ~cpu_device() override;
 
-  void enqueue(work what, on_end ended) override;
+  void enqueue(work item, on_end ended) override;
   void stop() override;
   bool idle() const override;
   bool computes() const override { return seen_.now().has_value(); }
@@ -110,7 +110,7 @@ public:
 private:
   friend class compute_threads;
 
-  work_end compute(const work& what);
+  work_end compute(const work& item);
 
   occupation& seen_;
   std::shared_ptr<compute_threads> shared_;

@@ -42,12 +42,12 @@ bool is_first_largest(const Scalar* row, std::int64_t label, Scalar most) {
                              std::int64_t rows, const std::int32_t* hits,
                              loss_sum& sum) {
   static_assert(sizeof sum <= cuda::stream::result_bytes);
-  const auto found = gpu.result();
-  cuda::cross_entropy::sum(row_losses, hits, rows, static_cast<loss_sum*>(found.get()),
-                           gpu.on());
-  gpu.when_over([found, &sum](const std::exception_ptr& failure) {
+  const auto result = gpu.result();
+  cuda::cross_entropy::sum(row_losses, hits, rows, static_cast<loss_sum*>(result.get()),
+                           gpu.handle());
+  gpu.on_complete([result, &sum](const std::exception_ptr& failure) {
     if (!failure)
-      sum = *static_cast<const loss_sum*>(found.get());
+      sum = *static_cast<const loss_sum*>(result.get());
   });
 }
 
@@ -56,49 +56,52 @@ bool is_first_largest(const Scalar* row, std::int64_t label, Scalar most) {
 template <class Scalar>
 void cross_entropy<Scalar>::forward(matrix<Scalar> logits, const std::int32_t* labels,
                                     Scalar scale, Scalar* row_losses, loss_sum& sum,
-                                    stream& on) {
+                                    stream& stream) {
   if constexpr (cuda::may_run<Scalar>)
-    if (auto* const gpu = on.gpu()) {
+    if (auto* const gpu = stream.gpu()) {
       auto* const hits = hits_on(*gpu, logits.rows);
-      cuda::cross_entropy::forward(logits, labels, scale, row_losses, hits, gpu->on());
+      cuda::cross_entropy::forward(logits, labels, scale, row_losses, hits,
+                                   gpu->handle());
       return sum_on(*gpu, row_losses, logits.rows, hits, sum);
     }
   std::atomic<std::int64_t> correct = 0;
-  on.cpu().run_ranges(logits.rows, rows_a_slice,
-                      [&](std::int64_t first, std::int64_t last, int) {
-                        std::int64_t hits = 0;
-                        for (auto r = first; r < last; ++r) {
-                          auto* row = logits.row(r);
-                          const auto label = labels[r];
-                          const Scalar own = row[label];
-                          const Scalar most = largest(row, logits.columns);
-                          hits += is_first_largest(row, label, most);
-                          Scalar mass = 0;
-                          for (std::int64_t v = 0; v < logits.columns; ++v) {
-                            row[v] = fast_exp(row[v] - most);
-                            mass += row[v];
-                          }
-                          const Scalar factor = scale / mass;
-                          for (std::int64_t v = 0; v < logits.columns; ++v)
-                            row[v] *= factor;
-                          row[label] -= scale;
-                          row_losses[r] = most + std::log(mass) - own;
-                        }
-                        correct += hits;
-                      });
+  stream.cpu().run_ranges(logits.rows, rows_a_slice,
+                          [&](std::int64_t first, std::int64_t last, int) {
+                            std::int64_t hits = 0;
+                            for (auto r = first; r < last; ++r) {
+                              auto* row = logits.row(r);
+                              const auto label = labels[r];
+                              const Scalar label_logit = row[label];
+                              const Scalar most = largest(row, logits.columns);
+                              hits += is_first_largest(row, label, most);
+                              Scalar mass = 0;
+                              for (std::int64_t v = 0; v < logits.columns; ++v) {
+                                row[v] = fast_exp(row[v] - most);
+                                mass += row[v];
+                              }
+                              const Scalar factor = scale / mass;
+                              for (std::int64_t v = 0; v < logits.columns; ++v)
+                                row[v] *= factor;
+                              row[label] -= scale;
+                              row_losses[r] = most + std::log(mass) - label_logit;
+                            }
+                            correct += hits;
+                          });
   sum = sum_of_rows(row_losses, logits.rows, correct);
 }
 
 template <class Scalar>
-void cross_entropy<Scalar>::tell(matrix<Scalar> logits, std::int64_t first,
-                                 const std::int32_t* labels, Scalar* own, stream& on) {
+void cross_entropy<Scalar>::prepare(matrix<Scalar> logits, std::int64_t first,
+                                    const std::int32_t* labels, Scalar* local_facts,
+                                    stream& stream) {
   if constexpr (cuda::may_run<Scalar>)
-    if (auto* const gpu = on.gpu())
-      return cuda::cross_entropy::tell(logits, first, labels, own, gpu->on());
-  auto* const largest_of = own;
-  auto* const sum_of = own + logits.rows;
-  auto* const labelled = own + 2 * logits.rows;
-  on.cpu().run_ranges(
+    if (auto* const gpu = stream.gpu())
+      return cuda::cross_entropy::prepare(logits, first, labels, local_facts,
+                                          gpu->handle());
+  auto* const largest_of = local_facts;
+  auto* const sum_of = local_facts + logits.rows;
+  auto* const labelled = local_facts + 2 * logits.rows;
+  stream.cpu().run_ranges(
     logits.rows, rows_a_slice, [&](std::int64_t begin, std::int64_t end, int) {
       for (auto r = begin; r < end; ++r) {
         auto* row = logits.row(r);
@@ -119,22 +122,22 @@ void cross_entropy<Scalar>::tell(matrix<Scalar> logits, std::int64_t first,
 
 template <class Scalar>
 void cross_entropy<Scalar>::finish(matrix<Scalar> exponentials, std::int64_t first,
-                                   const std::int32_t* labels, const Scalar* all,
-                                   int shards, int own, Scalar scale,
-                                   Scalar* row_losses, loss_sum& sum, stream& on) {
+                                   const std::int32_t* labels, const Scalar* all_facts,
+                                   int shards, int local_shard, Scalar scale,
+                                   Scalar* row_losses, loss_sum& sum, stream& stream) {
   if constexpr (cuda::may_run<Scalar>)
-    if (auto* const gpu = on.gpu()) {
+    if (auto* const gpu = stream.gpu()) {
       auto* const hits = hits_on(*gpu, exponentials.rows);
-      cuda::cross_entropy::finish(exponentials, first, labels, all, shards, own, scale,
-                                  row_losses, hits, gpu->on());
+      cuda::cross_entropy::finish(exponentials, first, labels, all_facts, shards,
+                                  local_shard, scale, row_losses, hits, gpu->handle());
       return sum_on(*gpu, row_losses, exponentials.rows, hits, sum);
     }
   const auto rows = exponentials.rows;
   const auto fact = [&](int shard, int which, std::int64_t row) {
-    return all[shard * facts(rows) + which * rows + row];
+    return all_facts[shard * facts(rows) + which * rows + row];
   };
   std::atomic<std::int64_t> correct = 0;
-  on.cpu().run_ranges(
+  stream.cpu().run_ranges(
     rows, rows_a_slice, [&](std::int64_t begin, std::int64_t end, int) {
       std::int64_t hits = 0;
       for (auto r = begin; r < end; ++r) {
@@ -151,7 +154,7 @@ void cross_entropy<Scalar>::finish(matrix<Scalar> exponentials, std::int64_t fir
           labelled += fact(t, 2, r);
         }
         auto* row = exponentials.row(r);
-        const Scalar factor = scale * std::exp(fact(own, 0, r) - most) / mass;
+        const Scalar factor = scale * std::exp(fact(local_shard, 0, r) - most) / mass;
         for (std::int64_t v = 0; v < exponentials.columns; ++v)
           row[v] *= factor;
         const auto label = labels[r] - first;

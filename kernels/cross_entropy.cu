@@ -47,84 +47,84 @@ __device__ mass merged(mass a, mass b) {
           earlier ? lower.first : upper.first};
 }
 
-__device__ mass merged_over_warp(mass own) {
+__device__ mass merged_over_warp(mass part) {
   for (int apart = warp_size / 2; apart > 0; apart /= 2) {
-    const float most = __shfl_xor_sync(whole_warp, own.most, apart);
-    const float sum = __shfl_xor_sync(whole_warp, own.sum, apart);
-    own = merged(own, {most, sum, __shfl_xor_sync(whole_warp, own.first, apart)});
+    const float most = __shfl_xor_sync(whole_warp, part.most, apart);
+    const float sum = __shfl_xor_sync(whole_warp, part.sum, apart);
+    part = merged(part, {most, sum, __shfl_xor_sync(whole_warp, part.first, apart)});
   }
-  return own;
+  return part;
 }
 
 /// Returns the merged parts to every thread of the block, with the same bits.
-__device__ mass merged_over_block(mass own) {
+__device__ mass merged_over_block(mass part) {
   TROUPE_SHARED(float, most, [most_warps]);
   TROUPE_SHARED(float, sums, [most_warps]);
   TROUPE_SHARED(int, firsts, [most_warps]);
   const unsigned lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size;
-  own = merged_over_warp(own);
+  part = merged_over_warp(part);
   if (lane == 0) {
-    most[warp] = own.most;
-    sums[warp] = own.sum;
-    firsts[warp] = own.first;
+    most[warp] = part.most;
+    sums[warp] = part.sum;
+    firsts[warp] = part.first;
   }
   __syncthreads();
-  own = nothing();
+  part = nothing();
   if (lane < blockDim.x / warp_size)
-    own = {most[lane], sums[lane], firsts[lane]};
-  return merged_over_warp(own);
+    part = {most[lane], sums[lane], firsts[lane]};
+  return merged_over_warp(part);
 }
 
 /// The contribution of a whole row.
 template <int N>
 __device__ mass mass_of_row(stored logits, std::int64_t row, int columns) {
-  mass own = nothing();
+  mass part = nothing();
   float x[N];
   for (int c = threadIdx.x * N; c < columns; c += blockDim.x * N) {
     logits.load(row, c, x);
-    float most = own.most;
+    float most = part.most;
     for (int i = 0; i < N; ++i)
       most = larger(most, x[i]);
     if (most == -INFINITY)
       continue;
-    if (most > own.most)
+    if (most > part.most)
       for (int i = N - 1; i >= 0; --i)
-        own.first = x[i] == most ? c + i : own.first;
-    own.sum *= expf(own.most - most);
+        part.first = x[i] == most ? c + i : part.first;
+    part.sum *= expf(part.most - most);
     for (int i = 0; i < N; ++i)
-      own.sum += expf(x[i] - most);
-    own.most = most;
+      part.sum += expf(x[i] - most);
+    part.most = most;
   }
-  return merged_over_block(own);
+  return merged_over_block(part);
 }
 
 /// Whether the label has the first of the largest logits. \param label may be in
 /// another shard
-__device__ bool is_first_largest(mass all, std::int64_t label) {
-  return all.first == label && all.most == all.most; // false for a NaN
+__device__ bool is_first_largest(mass total, std::int64_t label) {
+  return total.first == label && total.most == total.most; // false for a NaN
 }
 
 /// Replaces x by turn(x), less `scale` at the label's column. \param label may be
 /// elsewhere
 template <int N, class Turn>
-__device__ void rewrite_row(stored of, std::int64_t row, int columns,
+__device__ void rewrite_row(stored values, std::int64_t row, int columns,
                             std::int64_t label, float scale, const Turn& turn) {
   float x[N];
   for (int c = threadIdx.x * N; c < columns; c += blockDim.x * N) {
-    of.load(row, c, x);
+    values.load(row, c, x);
     for (int i = 0; i < N; ++i)
       x[i] = c + i == label ? turn(x[i]) - scale : turn(x[i]);
-    of.store(row, c, x);
+    values.store(row, c, x);
   }
 }
 
 /// The label's logit; 0 if another shard has the label.
 __device__ float label_of_row(stored logits, std::int64_t row, int columns,
                               std::int64_t label) {
-  float own[1] = {0};
+  float value[1] = {0};
   if (label >= 0 && label < columns)
-    logits.load(row, label, own);
-  return own[0];
+    logits.load(row, label, value);
+  return value[0];
 }
 
 template <int N>
@@ -134,40 +134,43 @@ __global__ void __launch_bounds__(most_warps* warp_size)
   const std::int64_t row = blockIdx.x;
   const auto label = labels[row];
   // Read before the block's barrier, behind which logits become gradients.
-  const float own = threadIdx.x == 0 ? label_of_row(logits, row, columns, label) : 0;
-  const auto all = mass_of_row<N>(logits, row, columns);
+  const float label_logit =
+    threadIdx.x == 0 ? label_of_row(logits, row, columns, label) : 0;
+  const auto total = mass_of_row<N>(logits, row, columns);
   if (threadIdx.x == 0) {
-    row_losses[row] = all.most + logf(all.sum) - own;
-    correct[row] = is_first_largest(all, label) ? 1 : 0;
+    row_losses[row] = total.most + logf(total.sum) - label_logit;
+    correct[row] = is_first_largest(total, label) ? 1 : 0;
   }
-  const float factor = scale / all.sum;
+  const float factor = scale / total.sum;
   rewrite_row<N>(logits, row, columns, label, scale,
-                 [&](float x) { return expf(x - all.most) * factor; });
+                 [&](float x) { return expf(x - total.most) * factor; });
 }
 
-/// \param own three facts of each row: see cross_entropy.hpp
+/// \param local_facts three facts of each row: see cross_entropy.hpp
 template <int N>
 __global__ void __launch_bounds__(most_warps* warp_size)
   exponentials_of_shard(stored logits, std::int64_t first, const std::int32_t* labels,
-                        float* own, int columns) {
+                        float* local_facts, int columns) {
   const std::int64_t row = blockIdx.x, rows = gridDim.x;
   if (threadIdx.x == 0)
-    own[2 * rows + row] = label_of_row(logits, row, columns, labels[row] - first);
-  const auto all = mass_of_row<N>(logits, row, columns);
+    local_facts[2 * rows + row] =
+      label_of_row(logits, row, columns, labels[row] - first);
+  const auto total = mass_of_row<N>(logits, row, columns);
   if (threadIdx.x == 0) {
-    own[row] = all.most;
-    own[rows + row] = is_first_largest(all, labels[row] - first) ? -all.sum : all.sum;
+    local_facts[row] = total.most;
+    local_facts[rows + row] =
+      is_first_largest(total, labels[row] - first) ? -total.sum : total.sum;
   }
   rewrite_row<N>(logits, row, columns, -1, 0,
-                 [&](float x) { return expf(x - all.most); });
+                 [&](float x) { return expf(x - total.most); });
 }
 
 template <int N>
 __global__ void __launch_bounds__(most_warps* warp_size)
   gradients_of_shard(stored exponentials, std::int64_t first,
                      const std::int32_t* labels, const float* facts, int shards,
-                     int own, float scale, float* row_losses, std::int32_t* correct,
-                     int columns) {
+                     int local_shard, float scale, float* row_losses,
+                     std::int32_t* correct, int columns) {
   const std::int64_t row = blockIdx.x, rows = gridDim.x;
   const auto fact = [&](int shard, int which) {
     return facts[(std::int64_t{3} * shard + which) * rows + row];
@@ -183,7 +186,7 @@ __global__ void __launch_bounds__(most_warps* warp_size)
     sum += fabsf(fact(t, 1)) * expf(fact(t, 0) - most);
     labelled += fact(t, 2);
   }
-  const float factor = scale * expf(fact(own, 0) - most) / sum;
+  const float factor = scale * expf(fact(local_shard, 0) - most) / sum;
   rewrite_row<N>(exponentials, row, columns, labels[row] - first, scale,
                  [&](float x) { return x * factor; });
   if (threadIdx.x == 0) {
@@ -198,16 +201,16 @@ __global__ void sum_of_rows(const float* row_losses, const std::int32_t* correct
                             std::int64_t rows, loss_sum* to) {
   TROUPE_SHARED(double, losses, [sum_threads / warp_size]);
   TROUPE_SHARED(double, hits, [sum_threads / warp_size]);
-  double loss = 0, right = 0;
+  double loss = 0, correct_rows = 0;
   for (std::int64_t r = threadIdx.x; r < rows; r += sum_threads) {
     loss += static_cast<double>(row_losses[r]);
-    right += correct[r];
+    correct_rows += correct[r];
   }
   loss = sum_over_block(loss, losses);
-  right = sum_over_block(right, hits);
+  correct_rows = sum_over_block(correct_rows, hits);
   if (threadIdx.x == 0) {
     to->loss = loss;
-    to->correct = static_cast<std::int64_t>(right);
+    to->correct = static_cast<std::int64_t>(correct_rows);
   }
 }
 
@@ -222,10 +225,10 @@ unsigned threads_of(std::int64_t columns) {
 
 void cross_entropy::forward(matrix<float> logits, const std::int32_t* labels,
                             float scale, float* row_losses, std::int32_t* correct,
-                            stream_handle on) {
+                            stream_handle stream) {
   by_pack(
     [&](auto n) {
-      launch(on, {blocks_of(logits.rows, 1), 1, 1},
+      launch(stream, {blocks_of(logits.rows, 1), 1, 1},
              {threads_of<n>(logits.columns), 1, 1}, 0, gradients<n>,
              stored_of(output{logits}), labels, scale, row_losses, correct,
              static_cast<int>(logits.columns));
@@ -233,36 +236,38 @@ void cross_entropy::forward(matrix<float> logits, const std::int32_t* labels,
     output{logits});
 }
 
-void cross_entropy::tell(matrix<float> logits, std::int64_t first,
-                         const std::int32_t* labels, float* own, stream_handle on) {
+void cross_entropy::prepare(matrix<float> logits, std::int64_t first,
+                            const std::int32_t* labels, float* local_facts,
+                            stream_handle stream) {
   by_pack(
     [&](auto n) {
-      launch(on, {blocks_of(logits.rows, 1), 1, 1},
+      launch(stream, {blocks_of(logits.rows, 1), 1, 1},
              {threads_of<n>(logits.columns), 1, 1}, 0, exponentials_of_shard<n>,
-             stored_of(output{logits}), first, labels, own,
+             stored_of(output{logits}), first, labels, local_facts,
              static_cast<int>(logits.columns));
     },
     output{logits});
 }
 
 void cross_entropy::finish(matrix<float> exponentials, std::int64_t first,
-                           const std::int32_t* labels, const float* all, int shards,
-                           int own, float scale, float* row_losses,
-                           std::int32_t* correct, stream_handle on) {
+                           const std::int32_t* labels, const float* all_facts,
+                           int shards, int local_shard, float scale, float* row_losses,
+                           std::int32_t* correct, stream_handle stream) {
   by_pack(
     [&](auto n) {
-      launch(on, {blocks_of(exponentials.rows, 1), 1, 1},
+      launch(stream, {blocks_of(exponentials.rows, 1), 1, 1},
              {threads_of<n>(exponentials.columns), 1, 1}, 0, gradients_of_shard<n>,
-             stored_of(output{exponentials}), first, labels, all, shards, own, scale,
-             row_losses, correct, static_cast<int>(exponentials.columns));
+             stored_of(output{exponentials}), first, labels, all_facts, shards,
+             local_shard, scale, row_losses, correct,
+             static_cast<int>(exponentials.columns));
     },
     output{exponentials});
 }
 
 void cross_entropy::sum(const float* row_losses, const std::int32_t* correct,
-                        std::int64_t rows, loss_sum* to, stream_handle on) {
-  launch(on, {1, 1, 1}, {sum_threads, 1, 1}, 0, sum_of_rows, row_losses, correct, rows,
-         to);
+                        std::int64_t rows, loss_sum* to, stream_handle stream) {
+  launch(stream, {1, 1, 1}, {sum_threads, 1, 1}, 0, sum_of_rows, row_losses, correct,
+         rows, to);
 }
 
 } // namespace troupe::cuda

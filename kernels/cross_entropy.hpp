@@ -24,7 +24,7 @@ struct cross_entropy {
   /// order
   /// \param sum filled when the kernel has ended
   static void forward(matrix<Scalar> logits, const std::int32_t* labels, Scalar scale,
-                      Scalar* row_losses, loss_sum& sum, stream& on);
+                      Scalar* row_losses, loss_sum& sum, stream& stream);
 
   // The same over tensor shards. Each shard has the logits of some classes, from class
   // `first` on. Shards gather three facts a row from each other instead of logits
@@ -38,15 +38,16 @@ struct cross_entropy {
   /// (R), then the sum of exponentials relative to that logit (R), then the label's
   /// logit or 0 (R). The sum is negative where the label has the first of the largest
   /// logits.
-  static void tell(matrix<Scalar> logits, std::int64_t first,
-                   const std::int32_t* labels, Scalar* own, stream& on);
+  static void prepare(matrix<Scalar> logits, std::int64_t first,
+                      const std::int32_t* labels, Scalar* local_facts, stream& stream);
 
   /// Computes the result of forward() from the facts.
   /// \param all_facts the facts of all shards, in order
   /// \param local_shard the index of this shard
   static void finish(matrix<Scalar> exponentials, std::int64_t first,
-                     const std::int32_t* labels, const Scalar* all, int shards, int own,
-                     Scalar scale, Scalar* row_losses, loss_sum& sum, stream& on);
+                     const std::int32_t* labels, const Scalar* all_facts, int shards,
+                     int local_shard, Scalar scale, Scalar* row_losses, loss_sum& sum,
+                     stream& stream);
 };
 
 } // namespace troupe

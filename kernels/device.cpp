@@ -16,14 +16,14 @@ namespace {
 
 /// \param notify receives the callback of each part, after the part ran
 template <class Tell>
-void run_in_order(const work& what, const Tell& tell) {
-  if (what.run)
-    what.run();
-  for (const auto& part : what.parts) {
+void run_in_order(const work& item, const Tell& notify) {
+  if (item.run)
+    item.run();
+  for (const auto& part : item.parts) {
     if (part.run)
       part.run();
-    if (part.over)
-      tell(part.over);
+    if (part.on_done)
+      notify(part.on_done);
   }
 }
 
@@ -32,15 +32,15 @@ void run_in_order(const work& what, const Tell& tell) {
 void work::compute() const {
   if (!inputs.empty())
     throw std::logic_error{"a GPU may still be at what a CPU is to read"};
-  run_in_order(*this, [](const auto& over) { over(); });
+  run_in_order(*this, [](const auto& on_done) { on_done(); });
 }
 
-void work::launch(const stream& on, std::exception_ptr& failure) const {
-  run_in_order(*this, [&](const std::function<void()>& over) {
-    on.when_over([over, &failure](const std::exception_ptr& before) {
+void work::launch(const stream& stream, std::exception_ptr& failure) const {
+  run_in_order(*this, [&](const std::function<void()>& on_done) {
+    stream.on_complete([on_done, &failure](const std::exception_ptr& earlier_failure) {
       try {
-        if (!before)
-          over();
+        if (!earlier_failure)
+          on_done();
       } catch (...) {
         failure = std::current_exception();
       }
@@ -48,22 +48,22 @@ void work::launch(const stream& on, std::exception_ptr& failure) const {
   });
 }
 
-void run_to_end(const std::function<void()>& arithmetic, const stream* on) {
+void run_to_end(const std::function<void()>& arithmetic, const stream* stream) {
   if (!arithmetic)
     return;
   try {
     arithmetic();
   } catch (...) {
     try {
-      if (on != nullptr)
-        on->wait(); // kernels that were launched before still use the arrays
+      if (stream != nullptr)
+        stream->wait(); // kernels that were launched before still use the arrays
     } catch (...) {
       // the first failure is rethrown
     }
     throw;
   }
-  if (on != nullptr)
-    on->wait();
+  if (stream != nullptr)
+    stream->wait();
 }
 
 } // namespace troupe

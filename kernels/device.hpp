@@ -2,7 +2,7 @@
 // The interface of a device: works, their costs and ends, and the queue that runs them.
 #pragma once
 
-#include "kernels/launched_end.hpp"
+#include "kernels/gpu_completion.hpp"
 #include "kernels/occupation.hpp"
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct work_part {
   double share;              ///< Share of the work's cost.
   std::function<void()> run; ///< Empty: no arithmetic.
   std::function<void()>
-    over; ///< Called when the part has ended, if not empty; may only send a message.
+    on_done; ///< Called when the part has ended, if not empty; may only send a message.
 };
 
 /// The turn of works that start in the order of enqueueing.
@@ -29,7 +29,7 @@ inline constexpr std::int64_t no_turn = -1;
 
 /// Called with the completion of a work that may still run on a GPU, after the whole
 /// work has been launched. May only send a message, or release a buffer.
-using on_launched = std::function<void(std::shared_ptr<launched_end>)>;
+using on_launched = std::function<void(std::shared_ptr<gpu_completion>)>;
 
 /// The key by which a device knows the cost of a work.
 struct work_key {
@@ -52,12 +52,12 @@ struct work {
     {}; ///< Further works, whose costs are added to the cost of this work.
   std::function<void()> run;         ///< Empty: no arithmetic.
   std::vector<work_part> parts = {}; ///< In place of `run`: run one after another.
-  double begun = 0; ///< The share of the action that earlier works have computed.
+  double start_share = 0; ///< The share of the action that earlier works have computed.
   /// The works of a device that have turns start in the order 0, 1 and so on.
   std::int64_t turn = no_turn;
   /// The works whose results the kernels read, which GPUs may still run. Only for a
   /// GPU.
-  std::vector<std::shared_ptr<launched_end>> inputs = {};
+  std::vector<std::shared_ptr<gpu_completion>> inputs = {};
   on_launched launched = {}; ///< If a GPU computes the work: called before the end of
                              ///< the work; may be empty.
 
@@ -73,11 +73,11 @@ struct work {
   /// `on_done` of the parts.
   /// \param failure the exception of such a call, set before the work has ended
   /// \throws the error of a launch; kernels that were launched before may still run
-  void launch(const stream& on, std::exception_ptr& failure) const;
+  void launch(const stream& stream, std::exception_ptr& failure) const;
 
   /// The share of the action that is computed when this work has ended.
   double done() const {
-    double result = parts.empty() ? 1 : begun;
+    double result = parts.empty() ? 1 : start_share;
     for (const auto& part : parts)
       result += part.share;
     return result;
@@ -89,7 +89,7 @@ using work_name = std::function<std::string(const work&)>;
 
 /// Runs arithmetic, and waits for the kernels that the arithmetic has launched.
 /// Rethrows an exception after that wait.
-void run_to_end(const std::function<void()>& arithmetic, const stream* on);
+void run_to_end(const std::function<void()>& arithmetic, const stream* stream);
 
 /// The end of a work.
 struct work_end {
@@ -123,7 +123,7 @@ public:
 
   virtual ~device() = default;
 
-  virtual void enqueue(work what, on_end ended) = 0;
+  virtual void enqueue(work item, on_end ended) = 0;
 
   /// Drops works that have not started, and accepts no more.
   virtual void stop() = 0;

@@ -16,32 +16,32 @@ void for_each_sent(const gate_table<Scalar>& table, const Use& use) {
   const std::int64_t k = table.rule.chosen;
   for (std::int64_t r = 0; r < table.rows; ++r)
     for (std::int64_t c = 0; c < k; ++c)
-      if (const auto place = table.places[r * k + c]; place >= 0)
-        use(r, r * k + c, place);
+      if (const auto position = table.positions[r * k + c]; position >= 0)
+        use(r, r * k + c, position);
 }
 
 } // namespace
 
 template <class Scalar>
-void dispatch<Scalar>::send(const gate_table<Scalar>& by, matrix<const Scalar> x,
-                            Scalar* rows, stream& on) {
+void dispatch<Scalar>::send(const gate_table<Scalar>& table, matrix<const Scalar> x,
+                            Scalar* rows, stream& stream) {
   if constexpr (cuda::may_run<Scalar>)
-    if (auto* const gpu = on.gpu())
-      return cuda::dispatch::send(by, x, rows, gpu->on());
-  for_each_sent(by, [&](std::int64_t r, std::int64_t, std::int64_t place) {
-    std::copy_n(x.row(r), x.columns, rows + place * x.columns);
+    if (auto* const gpu = stream.gpu())
+      return cuda::dispatch::send(table, x, rows, gpu->handle());
+  for_each_sent(table, [&](std::int64_t r, std::int64_t, std::int64_t position) {
+    std::copy_n(x.row(r), x.columns, rows + position * x.columns);
   });
 }
 
 template <class Scalar>
-void dispatch<Scalar>::combine(const gate_table<Scalar>& by, const Scalar* rows,
-                               matrix<Scalar> y, stream& on) {
+void dispatch<Scalar>::combine(const gate_table<Scalar>& table, const Scalar* rows,
+                               matrix<Scalar> y, stream& stream) {
   if constexpr (cuda::may_run<Scalar>)
-    if (auto* const gpu = on.gpu())
-      return cuda::dispatch::combine(by, rows, y, gpu->on());
-  for_each_sent(by, [&](std::int64_t r, std::int64_t choice, std::int64_t place) {
-    const auto* const in = rows + place * y.columns;
-    const Scalar weight = by.weights[choice];
+    if (auto* const gpu = stream.gpu())
+      return cuda::dispatch::combine(table, rows, y, gpu->handle());
+  for_each_sent(table, [&](std::int64_t r, std::int64_t choice, std::int64_t position) {
+    const auto* const in = rows + position * y.columns;
+    const Scalar weight = table.weights[choice];
     auto* const out = y.row(r);
     for (std::int64_t c = 0; c < y.columns; ++c)
       out[c] += weight * in[c];
@@ -49,17 +49,19 @@ void dispatch<Scalar>::combine(const gate_table<Scalar>& by, const Scalar* rows,
 }
 
 template <class Scalar>
-void dispatch<Scalar>::combine_gradient(const gate_table<Scalar>& by,
+void dispatch<Scalar>::combine_gradient(const gate_table<Scalar>& table,
                                         const Scalar* rows, matrix<const Scalar> dy,
-                                        Scalar* drows, Scalar* dweights, stream& on) {
+                                        Scalar* drows, Scalar* dweights,
+                                        stream& stream) {
   if constexpr (cuda::may_run<Scalar>)
-    if (auto* const gpu = on.gpu())
-      return cuda::dispatch::combine_gradient(by, rows, dy, drows, dweights, gpu->on());
-  std::fill_n(dweights, by.rows * by.rule.chosen, Scalar{0});
-  for_each_sent(by, [&](std::int64_t r, std::int64_t choice, std::int64_t place) {
-    const auto *const upper = dy.row(r), *const output = rows + place * dy.columns;
-    const Scalar weight = by.weights[choice];
-    auto* const down = drows + place * dy.columns;
+    if (auto* const gpu = stream.gpu())
+      return cuda::dispatch::combine_gradient(table, rows, dy, drows, dweights,
+                                              gpu->handle());
+  std::fill_n(dweights, table.rows * table.rule.chosen, Scalar{0});
+  for_each_sent(table, [&](std::int64_t r, std::int64_t choice, std::int64_t position) {
+    const auto *const upper = dy.row(r), *const output = rows + position * dy.columns;
+    const Scalar weight = table.weights[choice];
+    auto* const down = drows + position * dy.columns;
     Scalar sum = 0;
     for (std::int64_t c = 0; c < dy.columns; ++c) {
       sum += upper[c] * output[c];
@@ -70,13 +72,14 @@ void dispatch<Scalar>::combine_gradient(const gate_table<Scalar>& by,
 }
 
 template <class Scalar>
-void dispatch<Scalar>::send_gradient(const gate_table<Scalar>& by, const Scalar* drows,
-                                     matrix<Scalar> dx, stream& on) {
+void dispatch<Scalar>::send_gradient(const gate_table<Scalar>& table,
+                                     const Scalar* drows, matrix<Scalar> dx,
+                                     stream& stream) {
   if constexpr (cuda::may_run<Scalar>)
-    if (auto* const gpu = on.gpu())
-      return cuda::dispatch::send_gradient(by, drows, dx, gpu->on());
-  for_each_sent(by, [&](std::int64_t r, std::int64_t, std::int64_t place) {
-    const auto* const in = drows + place * dx.columns;
+    if (auto* const gpu = stream.gpu())
+      return cuda::dispatch::send_gradient(table, drows, dx, gpu->handle());
+  for_each_sent(table, [&](std::int64_t r, std::int64_t, std::int64_t position) {
+    const auto* const in = drows + position * dx.columns;
     auto* const out = dx.row(r);
     for (std::int64_t c = 0; c < dx.columns; ++c)
       out[c] += in[c];

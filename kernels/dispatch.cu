@@ -20,7 +20,7 @@ __device__ void for_own_columns(int columns, const Use& use) {
 }
 
 template <int N>
-__global__ void copy_to_places(const std::int32_t* places, stored x, stored sent,
+__global__ void copy_to_places(const std::int32_t* positions, stored x, stored sent,
                                std::int64_t rows, int k, int columns) { // R, C
   const auto row = own_row();
   if (row >= rows)
@@ -29,14 +29,14 @@ __global__ void copy_to_places(const std::int32_t* places, stored x, stored sent
     float values[N];
     x.load(row, c, values);
     for (int i = 0; i < k; ++i)
-      if (const auto place = places[row * k + i]; place >= 0)
-        sent.store(place, c, values);
+      if (const auto position = positions[row * k + i]; position >= 0)
+        sent.store(position, c, values);
   });
 }
 
 /// \param weights null: all weights are 1
 template <int N>
-__global__ void add_from_places(const std::int32_t* places, const float* weights,
+__global__ void add_from_places(const std::int32_t* positions, const float* weights,
                                 stored sent, stored to, std::int64_t rows, int k,
                                 int columns) {
   const auto row = own_row();
@@ -46,9 +46,9 @@ __global__ void add_from_places(const std::int32_t* places, const float* weights
     float sum[N], values[N];
     to.load(row, c, sum);
     for (int i = 0; i < k; ++i)
-      if (const auto place = places[row * k + i]; place >= 0) {
+      if (const auto position = positions[row * k + i]; position >= 0) {
         const float weight = weights == nullptr ? 1 : weights[row * k + i];
-        sent.load(place, c, values);
+        sent.load(position, c, values);
         for (int j = 0; j < N; ++j)
           sum[j] += weight * values[j];
       }
@@ -57,7 +57,7 @@ __global__ void add_from_places(const std::int32_t* places, const float* weights
 }
 
 template <int N>
-__global__ void combine_gradients(const std::int32_t* places, const float* weights,
+__global__ void combine_gradients(const std::int32_t* positions, const float* weights,
                                   stored outputs, stored dy, stored doutputs,
                                   float* dweights, std::int64_t rows, int k,
                                   int columns) {
@@ -65,19 +65,19 @@ __global__ void combine_gradients(const std::int32_t* places, const float* weigh
   if (row >= rows)
     return;
   for (auto i = row * k; i < (row + 1) * k; ++i) {
-    const auto place = places[i];
+    const auto position = positions[i];
     const float weight = weights[i];
     float sum = 0;
-    if (place >= 0)
+    if (position >= 0)
       for_own_columns<N>(columns, [&](int c) {
         float upper[N], output[N];
         dy.load(row, c, upper);
-        outputs.load(place, c, output);
+        outputs.load(position, c, output);
         for (int j = 0; j < N; ++j) {
           sum += upper[j] * output[j];
           upper[j] *= weight;
         }
-        doutputs.store(place, c, upper);
+        doutputs.store(position, c, upper);
       });
     sum = sum_over_warp(sum);
     if (threadIdx.x % warp_size == 0)
@@ -90,54 +90,56 @@ input rows_of(const float* array, std::int64_t columns) {
   return dense(array, 0, columns);
 }
 
-void add_rows(const gate_table<float>& by, const float* weights, input sent, output to,
-              stream_handle on) {
+void add_rows(const gate_table<float>& table, const float* weights, input sent,
+              output to, stream_handle stream) {
   by_pack(
     [&](auto n) {
-      launch(on, {blocks_of(by.rows, warps_a_block), 1, 1}, {block_threads, 1, 1}, 0,
-             add_from_places<n>, by.places, weights, stored_of(sent), stored_of(to),
-             by.rows, by.rule.chosen, static_cast<int>(to.columns));
+      launch(stream, {blocks_of(table.rows, warps_a_block), 1, 1},
+             {block_threads, 1, 1}, 0, add_from_places<n>, table.positions, weights,
+             stored_of(sent), stored_of(to), table.rows, table.rule.chosen,
+             static_cast<int>(to.columns));
     },
     sent, to);
 }
 
 } // namespace
 
-void dispatch::send(const gate_table<float>& by, matrix<const float> x, float* rows,
-                    stream_handle on) {
+void dispatch::send(const gate_table<float>& table, matrix<const float> x, float* rows,
+                    stream_handle stream) {
   const input from{x}, to = rows_of(rows, x.columns);
   by_pack(
     [&](auto n) {
-      launch(on, {blocks_of(by.rows, warps_a_block), 1, 1}, {block_threads, 1, 1}, 0,
-             copy_to_places<n>, by.places, stored_of(from), stored_of(to), by.rows,
-             by.rule.chosen, static_cast<int>(x.columns));
+      launch(stream, {blocks_of(table.rows, warps_a_block), 1, 1},
+             {block_threads, 1, 1}, 0, copy_to_places<n>, table.positions,
+             stored_of(from), stored_of(to), table.rows, table.rule.chosen,
+             static_cast<int>(x.columns));
     },
     from, to);
 }
 
-void dispatch::combine(const gate_table<float>& by, const float* rows, matrix<float> y,
-                       stream_handle on) {
-  add_rows(by, by.weights, rows_of(rows, y.columns), y, on);
+void dispatch::combine(const gate_table<float>& table, const float* rows,
+                       matrix<float> y, stream_handle stream) {
+  add_rows(table, table.weights, rows_of(rows, y.columns), y, stream);
 }
 
-void dispatch::combine_gradient(const gate_table<float>& by, const float* rows,
+void dispatch::combine_gradient(const gate_table<float>& table, const float* rows,
                                 matrix<const float> dy, float* drows, float* dweights,
-                                stream_handle on) {
+                                stream_handle stream) {
   const input outputs = rows_of(rows, dy.columns), upper{dy},
               down = rows_of(drows, dy.columns);
   by_pack(
     [&](auto n) {
-      launch(on, {blocks_of(by.rows, warps_a_block), 1, 1}, {block_threads, 1, 1}, 0,
-             combine_gradients<n>, by.places, by.weights, stored_of(outputs),
-             stored_of(upper), stored_of(down), dweights, by.rows, by.rule.chosen,
-             static_cast<int>(dy.columns));
+      launch(stream, {blocks_of(table.rows, warps_a_block), 1, 1},
+             {block_threads, 1, 1}, 0, combine_gradients<n>, table.positions,
+             table.weights, stored_of(outputs), stored_of(upper), stored_of(down),
+             dweights, table.rows, table.rule.chosen, static_cast<int>(dy.columns));
     },
     outputs, upper, down);
 }
 
-void dispatch::send_gradient(const gate_table<float>& by, const float* drows,
-                             matrix<float> dx, stream_handle on) {
-  add_rows(by, nullptr, rows_of(drows, dx.columns), dx, on);
+void dispatch::send_gradient(const gate_table<float>& table, const float* drows,
+                             matrix<float> dx, stream_handle stream) {
+  add_rows(table, nullptr, rows_of(drows, dx.columns), dx, stream);
 }
 
 } // namespace troupe::cuda

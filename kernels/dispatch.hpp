@@ -10,21 +10,21 @@ namespace troupe {
 template <class Scalar>
 struct dispatch {
   /// Copies each row of x to the row's positions in `rows`.
-  static void send(const gate_table<Scalar>& by, matrix<const Scalar> x, Scalar* rows,
-                   stream& on);
+  static void send(const gate_table<Scalar>& table, matrix<const Scalar> x,
+                   Scalar* rows, stream& stream);
 
   /// y += the weighted outputs of the experts, in the order of a row's choices.
-  static void combine(const gate_table<Scalar>& by, const Scalar* rows,
-                      matrix<Scalar> y, stream& on);
+  static void combine(const gate_table<Scalar>& table, const Scalar* rows,
+                      matrix<Scalar> y, stream& stream);
 
   /// Fills the gradients of the outputs, and of the weights (R, k).
-  static void combine_gradient(const gate_table<Scalar>& by, const Scalar* rows,
+  static void combine_gradient(const gate_table<Scalar>& table, const Scalar* rows,
                                matrix<const Scalar> dy, Scalar* drows, Scalar* dweights,
-                               stream& on);
+                               stream& stream);
 
   /// dx += the gradients that the experts send back, in the same order.
-  static void send_gradient(const gate_table<Scalar>& by, const Scalar* drows,
-                            matrix<Scalar> dx, stream& on);
+  static void send_gradient(const gate_table<Scalar>& table, const Scalar* drows,
+                            matrix<Scalar> dx, stream& stream);
 };
 
 } // namespace troupe

@@ -30,21 +30,21 @@ struct word_range {
 
 template <int N>
 __global__ void embed(word_range range, const std::int32_t* tokens, stored words,
-                      stored places, std::int64_t sequences, std::int64_t length,
+                      stored positions, std::int64_t sequences, std::int64_t length,
                       bool by_position, stored y, int width) { // B, T, C
   const auto row = own_row();
   if (row >= sequences * length)
     return;
   const auto word = range.row_of(tokens[row]);
-  const auto place = by_position ? row / sequences : row % length;
+  const auto position = by_position ? row / sequences : row % length;
   float values[N], offset[N];
   for (int c = threadIdx.x % warp_size * N; c < width; c += warp_size * N) {
     for (int i = 0; i < N; ++i)
       values[i] = offset[i] = 0;
     if (word >= 0)
       words.load(word, c, values);
-    if (places.data != nullptr)
-      places.load(place, c, offset);
+    if (positions.data != nullptr)
+      positions.load(position, c, offset);
     for (int i = 0; i < N; ++i)
       values[i] += offset[i];
     y.store(row, c, values);
@@ -58,8 +58,8 @@ __device__ bool stood_before(const std::int32_t* tokens, std::int64_t row) {
   for (std::int64_t begin = 0; begin < row; begin += tokens_at_once * warp_size) {
     bool same = false;
     for (int i = 0; i < tokens_at_once; ++i) {
-      const auto other = begin + i * warp_size + lane;
-      same |= other < row && tokens[other] == token;
+      const auto earlier = begin + i * warp_size + lane;
+      same |= earlier < row && tokens[earlier] == token;
     }
     if (__ballot_sync(whole_warp, same) != 0)
       return true;
@@ -70,8 +70,8 @@ __device__ bool stood_before(const std::int32_t* tokens, std::int64_t row) {
 /// A bit for each of the 32 rows from `begin` on: whether the row has the token.
 __device__ unsigned rows_with(std::int32_t token, const std::int32_t* tokens,
                               std::int64_t begin, std::int64_t rows) {
-  const auto other = begin + threadIdx.x % warp_size;
-  return __ballot_sync(whole_warp, other < rows && tokens[other] == token);
+  const auto row = begin + threadIdx.x % warp_size;
+  return __ballot_sync(whole_warp, row < rows && tokens[row] == token);
 }
 
 /// A warp sums some columns over the rows of one token.
@@ -114,19 +114,19 @@ template <int N>
 __global__ void place_gradients(stored dy, float beta, stored dplaces,
                                 std::int64_t sequences, std::int64_t length,
                                 bool by_position, int width) {
-  const auto place = own_row();
+  const auto position = own_row();
   const int c = (blockIdx.y * warp_size + threadIdx.x % warp_size) * N;
-  if (place >= length || c >= width)
+  if (position >= length || c >= width)
     return;
   float sum[N] = {}, upper[N];
   if (beta != 0)
-    dplaces.load(place, c, sum);
+    dplaces.load(position, c, sum);
   for (std::int64_t b = 0; b < sequences; ++b) {
-    dy.load(by_position ? place * sequences + b : b * length + place, c, upper);
+    dy.load(by_position ? position * sequences + b : b * length + position, c, upper);
     for (int i = 0; i < N; ++i)
       sum[i] += upper[i];
   }
-  dplaces.store(place, c, sum);
+  dplaces.store(position, c, sum);
 }
 
 struct take_token {
@@ -146,37 +146,38 @@ stored gradient_of(float* array, std::int64_t width) {
 } // namespace
 
 void embedding::forward(const shape& dims, const std::int32_t* tokens, input words,
-                        input places, output y, stream_handle on) {
+                        input positions, output y, stream_handle stream) {
   by_pack(
     [&](auto n) {
-      launch(on, {blocks_of(dims.sequences * dims.length, warps_a_block), 1, 1},
+      launch(stream, {blocks_of(dims.sequences * dims.length, warps_a_block), 1, 1},
              {block_threads, 1, 1}, 0, embed<n>,
              word_range{dims.first_word, dims.words}, tokens, stored_of(words),
-             stored_of(places), dims.sequences, dims.length, dims.by_position,
+             stored_of(positions), dims.sequences, dims.length, dims.by_position,
              stored_of(y), static_cast<int>(dims.width));
     },
-    words, places, y);
+    words, positions, y);
 }
 
 void embedding::take(const std::int32_t* tokens, std::int64_t n, std::int32_t* to,
-                     stream_handle on) {
-  for_each_value(on, 1, n, take_token{tokens, to});
+                     stream_handle stream) {
+  for_each_value(stream, 1, n, take_token{tokens, to});
 }
 
 void embedding::gradient(const shape& dims, const std::int32_t* tokens, input dy,
-                         float beta, float* dwords, float* dplaces, stream_handle on) {
+                         float beta, float* dwords, float* dplaces,
+                         stream_handle stream) {
   const auto rows = dims.sequences * dims.length;
   const auto width = static_cast<int>(dims.width);
   if (beta == 0)
-    arrays::clear(dims.words * dims.width, dwords, on);
+    arrays::clear(dims.words * dims.width, dwords, stream);
   by_pack(
     [&](auto n) {
       const auto slabs = blocks_of(width, warp_size * n);
-      launch(on, {blocks_of(rows, warps_a_block), slabs, 1}, {block_threads, 1, 1}, 0,
-             word_gradients<n>, word_range{dims.first_word, dims.words}, tokens,
+      launch(stream, {blocks_of(rows, warps_a_block), slabs, 1}, {block_threads, 1, 1},
+             0, word_gradients<n>, word_range{dims.first_word, dims.words}, tokens,
              stored_of(dy), gradient_of(dwords, dims.width), rows, width);
       if (dplaces != nullptr)
-        launch(on, {blocks_of(dims.length, warps_a_block), slabs, 1},
+        launch(stream, {blocks_of(dims.length, warps_a_block), slabs, 1},
                {block_threads, 1, 1}, 0, place_gradients<n>, stored_of(dy), beta,
                gradient_of(dplaces, dims.width), dims.sequences, dims.length,
                dims.by_position, width);

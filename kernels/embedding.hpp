@@ -15,7 +15,7 @@ struct embedding_shape {
   std::int64_t first_word = 0;
   bool by_position = false; ///< Tokens and y have T before B.
 
-  std::int64_t place_of(std::int64_t row) const {
+  std::int64_t position_of(std::int64_t row) const {
     return by_position ? row / sequences : row % length;
   }
 };
@@ -33,14 +33,14 @@ struct embedding {
 
   static void forward(const shape& dims, const std::int32_t* tokens,
                       stored_matrix<const Scalar> words,
-                      stored_matrix<const Scalar> places, stored_matrix<Scalar> y,
-                      stream& on);
+                      stored_matrix<const Scalar> positions, stored_matrix<Scalar> y,
+                      stream& stream);
 
   /// dwords = beta dwords + sums of dy in the order of rows, dpositions likewise; beta
   /// is 0 or 1.
   static void gradient(const shape& dims, const std::int32_t* tokens,
                        stored_matrix<const Scalar> dy, Scalar beta, Scalar* dwords,
-                       Scalar* dplaces, stream& on);
+                       Scalar* dpositions, stream& stream);
 };
 
 } // namespace troupe

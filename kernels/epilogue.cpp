@@ -24,9 +24,9 @@ void add_both(const Scalar* bias, const Scalar* x, Scalar* row, std::int64_t n) 
 template <class Scalar>
 void apply_gelu(Scalar* row, Scalar* y, std::int64_t n) {
   for (std::int64_t c = 0; c < n; ++c) {
-    const auto both = gelu_and_slope(row[c]);
-    y[c] = both.value;
-    row[c] = both.slope;
+    const auto result = gelu_and_slope(row[c]);
+    y[c] = result.value;
+    row[c] = result.slope;
   }
 }
 
@@ -46,7 +46,7 @@ void apply_relu(Scalar* row, std::uint8_t* mask, std::int64_t n) {
 
 /// The part of a matrix that begins at (row, column).
 template <class Matrix>
-Matrix behind(const Matrix& m, std::int64_t row, std::int64_t column) {
+Matrix tail(const Matrix& m, std::int64_t row, std::int64_t column) {
   return m.data == nullptr
            ? m
            : m.row_range(row, m.rows - row).column_range(column, m.columns - column);
@@ -56,20 +56,20 @@ Matrix behind(const Matrix& m, std::int64_t row, std::int64_t column) {
 
 template <class Scalar>
 epilogue<Scalar> epilogue<Scalar>::from(std::int64_t row, std::int64_t column) const {
-  return {.what = what,
+  return {.kind = kind,
           .bias = bias == nullptr ? nullptr : bias + column,
-          .x = behind(x, row, column),
-          .y = behind(y, row, column),
-          .mask = behind(mask, row, column)};
+          .x = tail(x, row, column),
+          .y = tail(y, row, column),
+          .mask = tail(mask, row, column)};
 }
 
 template <class Scalar>
 void epilogue<Scalar>::finish(matrix<Scalar> part, std::int64_t row,
                               std::int64_t column) const {
-  if (what == epilogue_kind::none)
+  if (kind == epilogue_kind::none)
     return;
   const auto n = part.columns;
-  const auto* const own_bias = bias == nullptr ? nullptr : bias + column;
+  const auto* const part_bias = bias == nullptr ? nullptr : bias + column;
   const auto within = [&](const auto& m) {
     return m.data == nullptr ? m : m.row_range(row, part.rows).column_range(column, n);
   };
@@ -77,23 +77,23 @@ void epilogue<Scalar>::finish(matrix<Scalar> part, std::int64_t row,
   row_writer<Scalar> to{within(y)};
   for (std::int64_t r = 0; r < part.rows; ++r) {
     auto* const values = part.row(r);
-    switch (what) {
+    switch (kind) {
     case epilogue_kind::none:
       break;
     case epilogue_kind::bias:
-      add(own_bias, values, n);
+      add(part_bias, values, n);
       break;
     case epilogue_kind::bias_gelu:
-      add(own_bias, values, n);
+      add(part_bias, values, n);
       apply_gelu(values, to.row(r), n);
       to.end(r);
       break;
     case epilogue_kind::bias_relu:
-      add(own_bias, values, n);
+      add(part_bias, values, n);
       apply_relu(values, mask.row(row + r) + column, n);
       break;
     case epilogue_kind::bias_residual:
-      add_both(own_bias, from.row(r), values, n);
+      add_both(part_bias, from.row(r), values, n);
       break;
     case epilogue_kind::times:
       multiply_by(from.row(r), values, n);

@@ -11,7 +11,7 @@ namespace troupe::cuda {
 namespace {
 
 struct finish_values {
-  epilogue_kind what;
+  epilogue_kind kind;
   stored product;
   const float* bias;
   stored x, y;
@@ -24,7 +24,7 @@ struct finish_values {
     product.load(row, column, values);
     if (bias != nullptr)
       add(stored_of(bias), 0, column, values);
-    switch (what) {
+    switch (kind) {
     case epilogue_kind::none:
     case epilogue_kind::bias:
       break;
@@ -62,9 +62,9 @@ private:
                              float (&values)[N]) const {
     float out[N];
     for (int i = 0; i < N; ++i) {
-      const auto at = gelu_at(values[i]);
-      out[i] = at.value;
-      values[i] = at.slope;
+      const auto gelu = gelu_at(values[i]);
+      out[i] = gelu.value;
+      values[i] = gelu.slope;
     }
     y.store(row, column, out);
   }
@@ -82,10 +82,10 @@ private:
 } // namespace
 
 void epilogues::finish(matrix<const float> product, const epilogue<float>& end,
-                       output c, stream_handle on) {
+                       output c, stream_handle stream) {
   const input from{product};
-  for_each_pack(on, product.rows, product.columns,
-                finish_values{end.what, stored_of(from), end.bias, stored_of(end.x),
+  for_each_pack(stream, product.rows, product.columns,
+                finish_values{end.kind, stored_of(from), end.bias, stored_of(end.x),
                               stored_of(end.y), end.mask, stored_of(c)},
                 from, end.bias, end.x, end.y, c);
 }

@@ -33,7 +33,7 @@ enum class epilogue_kind : std::uint8_t {
 /// of the product changes no bit.
 template <class Scalar>
 struct epilogue {
-  epilogue_kind what = epilogue_kind::none;
+  epilogue_kind kind = epilogue_kind::none;
   const Scalar* bias = nullptr;       ///< (N); for kinds with a bias.
   stored_matrix<const Scalar> x = {}; ///< Residual, or a factor.
   stored_matrix<Scalar> y = {};       ///< GELU's output.

@@ -14,7 +14,7 @@ folder_lock::~folder_lock() {
     close(folder_);
 }
 
-bool folder_lock::take(const std::filesystem::path& folder) {
+bool folder_lock::try_lock(const std::filesystem::path& folder) {
   folder_ = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   return folder_ < 0 || flock(folder_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
 }

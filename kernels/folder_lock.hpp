@@ -17,7 +17,7 @@ public:
 
   /// Locks the folder; at most one call per object. Returns false if another process
   /// holds the lock.
-  bool take(const std::filesystem::path& folder);
+  bool try_lock(const std::filesystem::path& folder);
 
   /// The same, but blocks while another process holds the lock.
   void wait(const std::filesystem::path& folder);

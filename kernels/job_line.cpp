@@ -6,7 +6,7 @@
 namespace troupe {
 
 void job_line::add(device_job next) {
-  const auto turn = next.what.turn;
+  const auto turn = next.item.turn;
   if (turn != no_turn && turn != turn_) {
     early_.emplace(turn, std::move(next));
     return;

@@ -12,7 +12,7 @@ namespace troupe {
 
 /// Work of a device, and the callback for the end of the work.
 struct device_job {
-  work what;
+  work item;
   device::on_end ended;
 };
 

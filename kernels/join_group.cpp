@@ -21,10 +21,10 @@ group_id new_group() {
   throw std::runtime_error{absence_of_gpus()};
 }
 
-std::unique_ptr<communicator> join_group(stream& on, const membership& as,
+std::unique_ptr<communicator> join_group(stream& stream, const group_member& as,
                                          const std::atomic<bool>& ended) {
   if constexpr (cuda::is_built)
-    return cuda::join_group(*on.gpu(), as, ended);
+    return cuda::join_group(*stream.gpu(), as, ended);
   throw std::runtime_error{absence_of_gpus()};
 }
 

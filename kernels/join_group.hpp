@@ -24,7 +24,7 @@ group_id new_group();
 /// communicator
 /// \param ended may be set by another thread: the wait then ends with an error
 /// \throws std::runtime_error
-std::unique_ptr<communicator> join_group(stream& on, const membership& as,
+std::unique_ptr<communicator> join_group(stream& stream, const group_member& as,
                                          const std::atomic<bool>& ended);
 
 } // namespace troupe

@@ -67,26 +67,26 @@ std::int64_t key_value_cache<Scalar>::values(std::int64_t positions, std::int64_
 
 template <class Scalar>
 void key_value_cache<Scalar>::put(const next_tokens& dims, matrix<const Scalar> qkv,
-                                  Scalar* cache, stream& on) {
-  on.cpu().run(static_cast<int>(dims.heads), [&](int head, int) {
+                                  Scalar* cache, stream& stream) {
+  stream.cpu().run(static_cast<int>(dims.heads), [&](int head, int) {
     const cached_head<Scalar> to{dims, cache, head};
     for (std::int64_t r = 0; r < qkv.rows; ++r) {
       const auto* const query = qkv.row(r) + head * to.size;
-      const auto place = (dims.past + r) * to.size;
-      std::copy_n(query + dims.width, to.size, to.keys + place);
-      std::copy_n(query + 2 * dims.width, to.size, to.values + place);
+      const auto position = (dims.past + r) * to.size;
+      std::copy_n(query + dims.width, to.size, to.keys + position);
+      std::copy_n(query + 2 * dims.width, to.size, to.values + position);
     }
   });
 }
 
 template <class Scalar>
 void key_value_cache<Scalar>::attend(const next_tokens& dims, matrix<const Scalar> qkv,
-                                     Scalar* cache, matrix<Scalar> y, stream& on) {
-  on.cpu().run(static_cast<int>(dims.heads), [&](int head, int) {
-    const cached_head<Scalar> of{dims, cache, head};
+                                     Scalar* cache, matrix<Scalar> y, stream& stream) {
+  stream.cpu().run(static_cast<int>(dims.heads), [&](int head, int) {
+    const cached_head<Scalar> head_arrays{dims, cache, head};
     for (std::int64_t r = 0; r < qkv.rows; ++r)
-      attend_to(of, dims.past + r + 1, qkv.row(r) + head * of.size,
-                y.row(r) + head * of.size);
+      attend_to(head_arrays, dims.past + r + 1, qkv.row(r) + head * head_arrays.size,
+                y.row(r) + head * head_arrays.size);
   });
 }
 

@@ -29,13 +29,13 @@ struct key_value_cache {
   /// Stores the keys and values of tokens past.. in the cache. qkv: (R, 3, H, C/H), as
   /// in attention.hpp.
   static void put(const next_tokens& dims, matrix<const Scalar> qkv, Scalar* cache,
-                  stream& on);
+                  stream& stream);
 
   /// Causal self-attention (attention.hpp) of the new tokens: each attends to itself
   /// and to all earlier tokens. y: (R, H, C/H).
   /// \pre put() has stored the same tokens
   static void attend(const next_tokens& dims, matrix<const Scalar> qkv, Scalar* cache,
-                     matrix<Scalar> y, stream& on);
+                     matrix<Scalar> y, stream& stream);
 };
 
 } // namespace troupe

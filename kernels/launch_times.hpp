@@ -14,7 +14,7 @@ struct launch_times {
     double host_seconds; ///< Seconds that a thread took to launch the work.
   };
 
-  std::vector<launch> all;
+  std::vector<launch> launches;
 };
 
 } // namespace troupe

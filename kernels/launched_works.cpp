@@ -20,19 +20,19 @@ bool launched_works::idle() const {
 /// \pre the lock is held
 void launched_works::begin_first() {
   auto& first = works_.front();
-  const auto& what = first.job.what;
-  first.start = first.end->begun(seen_.clock());
-  seen_.begin({what.kind, what.stage, what.microbatch, what.operations});
+  const auto& item = first.job.item;
+  first.start = first.end->record_start(seen_.clock());
+  seen_.begin({item.kind, item.stage, item.microbatch, item.operations});
 }
 
 /// Makes the stream wait for a work's inputs. A work with inputs starts when the stream
 /// reaches its first kernel.
-void launched_works::wait_for_inputs(const work& what) {
-  if (what.inputs.empty())
+void launched_works::wait_for_inputs(const work& item) {
+  if (item.inputs.empty())
     return;
-  for (const auto& input : what.inputs)
-    on_.wait_for(input->mark());
-  on_.when_over([this](const std::exception_ptr&) {
+  for (const auto& input : item.inputs)
+    stream_.wait_for(input->event());
+  stream_.on_complete([this](const std::exception_ptr&) {
     const std::lock_guard guard{lock_};
     begin_first();
   });
@@ -41,86 +41,87 @@ void launched_works::wait_for_inputs(const work& what) {
 namespace {
 
 /// Launches all kernels of a work together.
-void launch_together(const work& what, const stream& on, std::exception_ptr& failure) {
-  on.defer_launches();
+void launch_together(const work& item, const stream& stream,
+                     std::exception_ptr& failure) {
+  stream.capture_launches();
   try {
-    what.launch(on, failure);
-    on.launch_deferred();
+    item.launch(stream, failure);
+    stream.launch_captured();
   } catch (...) {
-    on.stop_deferring();
+    stream.stop_capture();
     throw;
   }
-  on.stop_deferring();
+  stream.stop_capture();
 }
 
 } // namespace
 
 /// Launches a work; between two timestamps of the stream if launches are recorded.
 void launched_works::launch_all(under_way& added) {
-  const auto& what = added.job.what;
+  const auto& item = added.job.item;
   if (times_ == nullptr)
-    return launch_together(what, on_, added.failure);
+    return launch_together(item, stream_, added.failure);
   using clock = std::chrono::steady_clock;
-  const auto begin = on_.moment();
+  const auto begin = stream_.gpu_timestamp();
   const auto start = clock::now();
-  launch_together(what, on_, added.failure);
-  const std::chrono::duration<double> taken = clock::now() - start;
-  times_->all.push_back({begin, on_.moment(), taken.count()});
+  launch_together(item, stream_, added.failure);
+  const std::chrono::duration<double> elapsed = clock::now() - start;
+  times_->launches.push_back({begin, stream_.gpu_timestamp(), elapsed.count()});
 }
 
 void launched_works::launch(device_job next) {
   std::unique_lock guard{lock_};
   try {
-    auto before = next.what.inputs;
+    auto predecessors = next.item.inputs;
     if (!works_.empty())
-      before.push_back(works_.back().end);
-    auto end = std::make_shared<launched_end>(std::move(before));
+      predecessors.push_back(works_.back().end);
+    auto end = std::make_shared<gpu_completion>(std::move(predecessors));
     works_.emplace_back().end = std::move(end);
   } catch (...) {
     guard.unlock();
-    return tell(next, {.failure = std::current_exception()});
+    return report(next, {.failure = std::current_exception()});
   }
   auto& added = works_.back();
   added.job = std::move(next);
-  if (works_.size() == 1 && added.job.what.inputs.empty())
+  if (works_.size() == 1 && added.job.item.inputs.empty())
     begin_first();
   guard.unlock();
   std::exception_ptr failure;
   bool is_named = false;
   try {
     if (name_) {
-      on_.name_launches(name_(added.job.what));
+      stream_.name_launches(name_(added.job.item));
       is_named = true;
     }
-    wait_for_inputs(added.job.what);
+    wait_for_inputs(added.job.item);
     launch_all(added);
-    if (const auto& tell = added.job.what.launched) {
-      added.end->set_mark(on_.mark());
-      tell(added.end);
+    if (const auto& callback = added.job.item.launched) {
+      added.end->set_mark(stream_.event());
+      callback(added.end);
     }
   } catch (...) {
     failure = std::current_exception();
   }
   if (is_named)
-    on_.name_launches({});
+    stream_.name_launches({});
   try {
-    on_.when_over([this, failure](const std::exception_ptr& later) {
+    stream_.on_complete([this, failure](const std::exception_ptr& later) {
       end_first(failure ? failure : later);
     });
   } catch (...) {
-    const auto refusal = std::current_exception();
+    const auto callback_failure = std::current_exception();
     try {
-      on_.wait(); // for kernels that were launched, and for waiting threads
+      stream_.wait(); // for kernels that were launched, and for waiting threads
     } catch (...) {
       // the first failure is reported
     }
-    end_first(failure ? failure : refusal);
+    end_first(failure ? failure : callback_failure);
   }
 }
 
-void launched_works::tell(device_job& done, const work_end& how) {
+void launched_works::report(device_job& done, const work_end& outcome) {
   try {
-    done.ended(how);
+    done.ended(outcome);
   } catch (...) {
     if (broken_)
       broken_();
@@ -134,17 +135,17 @@ void launched_works::end_first(const std::exception_ptr& failure) {
   if (first.start == not_begun) // the stream could not wait for an input
     begin_first();
   seen_.end();
-  const work_end how{first.start, first.end->ended(seen_.clock()),
-                     failure ? failure : first.failure};
+  const work_end outcome{first.start, first.end->record_end(seen_.clock()),
+                         failure ? failure : first.failure};
   auto done = std::move(first.job);
   works_.pop_front();
-  ++telling_;
-  if (!works_.empty() && works_.front().job.what.inputs.empty())
+  ++reporting_;
+  if (!works_.empty() && works_.front().job.item.inputs.empty())
     begin_first();
   guard.unlock();
-  tell(done, how);
+  report(done, outcome);
   guard.lock();
-  --telling_;
+  --reporting_;
   if (is_idle())
     idle_.notify_all();
 }

@@ -26,10 +26,10 @@ public:
   /// \param name names a work in reports on launches; may be empty
   /// \param broken called if memory runs out for the message that a work has ended
   /// \param times records launches; null: not recorded
-  launched_works(occupation& seen, const stream& on, work_name name,
+  launched_works(occupation& seen, const stream& stream, work_name name,
                  std::function<void()> broken, launch_times* times = nullptr)
     : seen_(seen),
-      on_(on),
+      stream_(stream),
       name_(std::move(name)),
       broken_(std::move(broken)),
       times_(times) {
@@ -53,22 +53,22 @@ public:
 private:
   struct under_way {
     device_job job = {};
-    std::shared_ptr<launched_end> end = nullptr; // as other works see the work
+    std::shared_ptr<gpu_completion> end = nullptr; // as other works see the work
     nanoseconds start = not_begun;
     std::exception_ptr failure = nullptr;
   };
 
   static constexpr nanoseconds not_begun = -1;
 
-  bool is_idle() const { return works_.empty() && telling_ == 0; }
+  bool is_idle() const { return works_.empty() && reporting_ == 0; }
   void begin_first();
-  void wait_for_inputs(const work& what);
+  void wait_for_inputs(const work& item);
   void launch_all(under_way& added);
-  void tell(device_job& done, const work_end& how);
+  void report(device_job& done, const work_end& outcome);
   void end_first(const std::exception_ptr& failure);
 
   occupation& seen_;
-  const stream& on_;
+  const stream& stream_;
   work_name name_;
   std::function<void()> broken_;
   launch_times* times_;
@@ -76,8 +76,8 @@ private:
   std::condition_variable idle_;
   // guarded by the lock
   std::deque<under_way>
-    works_;         // a reference to an element stays valid until the work has ended
-  int telling_ = 0; // works that have ended, and whose callbacks run now
+    works_;           // a reference to an element stays valid until the work has ended
+  int reporting_ = 0; // works that have ended, and whose callbacks run now
 };
 
 } // namespace troupe

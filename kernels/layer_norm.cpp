@@ -18,12 +18,12 @@ constexpr std::int64_t rows_a_slice = 16;
 template <class Scalar>
 void layer_norm<Scalar>::forward(stored_matrix<const Scalar> x, const Scalar* gain,
                                  const Scalar* bias, stored_matrix<Scalar> y,
-                                 Scalar* mean, Scalar* rstd, stream& on) {
+                                 Scalar* mean, Scalar* rstd, stream& stream) {
   if constexpr (cuda::may_run<Scalar>)
-    if (auto* const gpu = on.gpu())
-      return cuda::layer_norm::forward(x, gain, bias, y, mean, rstd, gpu->on());
+    if (auto* const gpu = stream.gpu())
+      return cuda::layer_norm::forward(x, gain, bias, y, mean, rstd, gpu->handle());
   const auto width = x.columns;
-  on.cpu().run_ranges(
+  stream.cpu().run_ranges(
     x.rows, rows_a_slice, [&](std::int64_t first, std::int64_t last, int) {
       row_reader<Scalar> from{x};
       row_writer<Scalar> to{y};
@@ -54,13 +54,13 @@ void layer_norm<Scalar>::input_gradient(stored_matrix<const Scalar> x,
                                         const Scalar* rstd,
                                         stored_matrix<const Scalar> dy,
                                         stored_matrix<const Scalar> dresidual,
-                                        stored_matrix<Scalar> dx, stream& on) {
+                                        stored_matrix<Scalar> dx, stream& stream) {
   if constexpr (cuda::may_run<Scalar>)
-    if (auto* const gpu = on.gpu())
+    if (auto* const gpu = stream.gpu())
       return cuda::layer_norm::input_gradient(x, gain, mean, rstd, dy, dresidual, dx,
-                                              gpu->on());
+                                              gpu->handle());
   const auto width = x.columns;
-  on.cpu().run_ranges(
+  stream.cpu().run_ranges(
     x.rows, rows_a_slice, [&](std::int64_t first, std::int64_t last, int) {
       row_reader<Scalar> from{x}, from_above{dy}, from_residual{dresidual};
       row_writer<Scalar> to{dx};
@@ -93,32 +93,32 @@ template <class Scalar>
 void layer_norm<Scalar>::weight_gradient(stored_matrix<const Scalar> x,
                                          const Scalar* mean, const Scalar* rstd,
                                          stored_matrix<const Scalar> dy, Scalar beta,
-                                         Scalar* dgain, Scalar* dbias, stream& on) {
+                                         Scalar* dgain, Scalar* dbias, stream& stream) {
   if constexpr (cuda::may_run<Scalar>)
-    if (auto* const gpu = on.gpu())
+    if (auto* const gpu = stream.gpu())
       return cuda::layer_norm::weight_gradient(x, mean, rstd, dy, beta, dgain, dbias,
-                                               gpu->on());
+                                               gpu->handle());
   constexpr std::int64_t columns_a_slice = 256; // a slice adds whole columns, in order
-  on.cpu().run_ranges(x.columns, columns_a_slice,
-                      [&](std::int64_t first, std::int64_t last, int) {
-                        if (beta == 0) {
-                          std::fill(dgain + first, dgain + last, Scalar{0});
-                          std::fill(dbias + first, dbias + last, Scalar{0});
-                        }
-                        const auto count = last - first;
-                        auto *const gain = dgain + first, *const bias = dbias + first;
-                        row_reader<Scalar> from{x.column_range(first, count)},
-                          from_above{dy.column_range(first, count)};
-                        for (std::int64_t r = 0; r < x.rows; ++r) {
-                          const auto* in = from.row(r);
-                          const auto* upper = from_above.row(r);
-                          const Scalar m = mean[r], s = rstd[r];
-                          for (std::int64_t c = 0; c < count; ++c) {
-                            gain[c] += upper[c] * (in[c] - m) * s;
-                            bias[c] += upper[c];
-                          }
-                        }
-                      });
+  stream.cpu().run_ranges(
+    x.columns, columns_a_slice, [&](std::int64_t first, std::int64_t last, int) {
+      if (beta == 0) {
+        std::fill(dgain + first, dgain + last, Scalar{0});
+        std::fill(dbias + first, dbias + last, Scalar{0});
+      }
+      const auto count = last - first;
+      auto *const gain = dgain + first, *const bias = dbias + first;
+      row_reader<Scalar> from{x.column_range(first, count)},
+        from_above{dy.column_range(first, count)};
+      for (std::int64_t r = 0; r < x.rows; ++r) {
+        const auto* in = from.row(r);
+        const auto* upper = from_above.row(r);
+        const Scalar m = mean[r], s = rstd[r];
+        for (std::int64_t c = 0; c < count; ++c) {
+          gain[c] += upper[c] * (in[c] - m) * s;
+          bias[c] += upper[c];
+        }
+      }
+    });
 }
 
 template struct layer_norm<float>;

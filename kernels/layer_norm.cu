@@ -19,26 +19,26 @@ __global__ void normalise(stored x, const float* gain, const float* bias, stored
   const auto row = own_row();
   if (row >= rows)
     return;
-  const row_packs<N> own{x, row, columns}, gains{stored_of(gain), 0, columns},
+  const row_packs<N> inputs{x, row, columns}, gains{stored_of(gain), 0, columns},
     biases{stored_of(bias), 0, columns};
   float values[N], factor[N], offset[N];
   float sum = 0;
   for_packs_of_row<N>(columns, [&](auto which, int) {
-    own.get(which, values);
+    inputs.get(which, values);
     for (const float value : values)
       sum += value;
   });
   const float m = sum_over_warp(sum) / static_cast<float>(columns);
   float squares = 0;
   for_packs_of_row<N>(columns, [&](auto which, int) {
-    own.get(which, values);
+    inputs.get(which, values);
     for (const float value : values)
       squares += (value - m) * (value - m);
   });
   const float s =
     1 / sqrtf(sum_over_warp(squares) / static_cast<float>(columns) + 1e-5F);
   for_packs_of_row<N>(columns, [&](auto which, int c) {
-    own.get(which, values);
+    inputs.get(which, values);
     gains.get(which, factor);
     biases.get(which, offset);
     for (int j = 0; j < N; ++j)
@@ -60,12 +60,12 @@ __global__ void input_gradients(stored x, const float* gain, const float* mean,
   const auto row = own_row();
   if (row >= rows)
     return;
-  const row_packs<N> own{x, row, columns}, upper{dy, row, columns},
+  const row_packs<N> inputs{x, row, columns}, upper{dy, row, columns},
     gains{stored_of(gain), 0, columns};
   const float m = mean[row], s = rstd[row];
   float h[N], g[N], factor[N], residual[N] = {};
   const auto get = [&](auto which) {
-    own.get(which, h);
+    inputs.get(which, h);
     upper.get(which, g);
     gains.get(which, factor);
     for (int j = 0; j < N; ++j) {
@@ -125,10 +125,10 @@ struct weight_terms {
 } // namespace
 
 void layer_norm::forward(input x, const float* gain, const float* bias, output y,
-                         float* mean, float* rstd, stream_handle on) {
+                         float* mean, float* rstd, stream_handle stream) {
   by_pack(
     [&](auto n) {
-      launch(on, {blocks_of(x.rows, warps_a_block), 1, 1}, {block_threads, 1, 1}, 0,
+      launch(stream, {blocks_of(x.rows, warps_a_block), 1, 1}, {block_threads, 1, 1}, 0,
              normalise<n>, stored_of(x), gain, bias, stored_of(y), mean, rstd, x.rows,
              static_cast<int>(x.columns));
     },
@@ -137,10 +137,10 @@ void layer_norm::forward(input x, const float* gain, const float* bias, output y
 
 void layer_norm::input_gradient(input x, const float* gain, const float* mean,
                                 const float* rstd, input dy, input dresidual, output dx,
-                                stream_handle on) {
+                                stream_handle stream) {
   by_pack(
     [&](auto n) {
-      launch(on, {blocks_of(x.rows, warps_a_block), 1, 1}, {block_threads, 1, 1}, 0,
+      launch(stream, {blocks_of(x.rows, warps_a_block), 1, 1}, {block_threads, 1, 1}, 0,
              input_gradients<n>, stored_of(x), gain, mean, rstd, stored_of(dy),
              stored_of(dresidual), stored_of(dx), x.rows, static_cast<int>(x.columns));
     },
@@ -149,9 +149,9 @@ void layer_norm::input_gradient(input x, const float* gain, const float* mean,
 
 void layer_norm::weight_gradient(input x, const float* mean, const float* rstd,
                                  input dy, float beta, float* dgain, float* dbias,
-                                 stream_handle on) {
+                                 stream_handle stream) {
   launch_column_sums<2>(
-    on, x.rows, x.columns,
+    stream, x.rows, x.columns,
     weight_terms{stored_of(x), mean, rstd, stored_of(dy), {dgain, dbias}}, beta, x, dy);
 }
 

@@ -14,7 +14,7 @@ struct layer_norm {
   /// Fills y, and mean and rstd for the backward.
   static void forward(stored_matrix<const Scalar> x, const Scalar* gain,
                       const Scalar* bias, stored_matrix<Scalar> y, Scalar* mean,
-                      Scalar* rstd, stream& on);
+                      Scalar* rstd, stream& stream);
 
   /// dx = the gradient through the norm, plus dresidual unless its data is null. dx may
   /// be dy or dresidual.
@@ -22,13 +22,14 @@ struct layer_norm {
                              const Scalar* mean, const Scalar* rstd,
                              stored_matrix<const Scalar> dy,
                              stored_matrix<const Scalar> dresidual,
-                             stored_matrix<Scalar> dx, stream& on);
+                             stored_matrix<Scalar> dx, stream& stream);
 
   /// dgain = beta dgain + the sum over rows, in order, of dy * (x - mean) * rstd; dbias
   /// likewise, of dy. beta is 0 or 1.
   static void weight_gradient(stored_matrix<const Scalar> x, const Scalar* mean,
                               const Scalar* rstd, stored_matrix<const Scalar> dy,
-                              Scalar beta, Scalar* dgain, Scalar* dbias, stream& on);
+                              Scalar beta, Scalar* dgain, Scalar* dbias,
+                              stream& stream);
 };
 
 } // namespace troupe

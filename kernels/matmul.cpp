@@ -101,12 +101,12 @@ product_slices slices_of(std::int64_t rows, std::int64_t columns, std::int64_t d
 } // namespace
 
 template <class Scalar>
-void multiply(precision by, stored_matrix<const Scalar> a,
+void multiply(precision products, stored_matrix<const Scalar> a,
               stored_matrix<const Scalar> b, Scalar alpha, Scalar beta,
               stored_matrix<Scalar> c, const epilogue<Scalar>& end) {
   check_product<Scalar>(a, b, c);
   if constexpr (std::is_same_v<Scalar, float>) {
-    if (by == precision::bf16)
+    if (products == precision::bf16)
       return bf16_gemm(path_of_products(), a, b, alpha, beta, c, end);
     sgemm(of_floats(a), of_floats(b), alpha, beta, of_floats(c), end);
   } else {
@@ -122,7 +122,7 @@ struct product_slice {
   std::int64_t row, rows, column, columns;
 
   template <class Scalar>
-  stored_matrix<Scalar> of(const stored_matrix<Scalar>& c) const {
+  stored_matrix<Scalar> part_of(const stored_matrix<Scalar>& c) const {
     return c.row_range(row, rows).column_range(column, columns);
   }
 
@@ -142,15 +142,15 @@ struct product_slice {
 /// `unit`.
 template <class Make>
 void share_out(std::int64_t rows, std::int64_t columns, std::int64_t depth,
-               std::int64_t unit, stream& on, const Make& make) {
-  const auto [count, by_columns] = slices_of(rows, columns, depth, on.threads());
+               std::int64_t unit, stream& stream, const Make& make) {
+  const auto [count, by_columns] = slices_of(rows, columns, depth, stream.threads());
   if (count == 1)
     return make(product_slice{0, rows, 0, columns});
   const auto length = by_columns ? columns : rows;
   const auto first_of = [=, count = count](int slice) {
     return slice == count ? length : length / unit * slice / count * unit;
   };
-  on.cpu().run(count, [&, by_columns = by_columns](int slice, int) {
+  stream.cpu().run(count, [&, by_columns = by_columns](int slice, int) {
     const auto first = first_of(slice), size = first_of(slice + 1) - first;
     make(by_columns ? product_slice{0, rows, first, size}
                     : product_slice{first, size, 0, columns});
@@ -158,22 +158,25 @@ void share_out(std::int64_t rows, std::int64_t columns, std::int64_t depth,
 }
 
 template <class Scalar>
-void product(precision by, const stored_matrix<const Scalar>& a,
+void product(precision products, const stored_matrix<const Scalar>& a,
              const stored_matrix<const Scalar>& b, Scalar beta,
-             const stored_matrix<Scalar>& c, stream& on, const epilogue<Scalar>& end) {
+             const stored_matrix<Scalar>& c, stream& stream,
+             const epilogue<Scalar>& end) {
   // Blocks of bf16 stay whole.
-  share_out(c.rows, c.columns, read_columns(a), by == precision::bf16 ? block_side : 1,
-            on, [&](const product_slice& s) {
-              multiply<Scalar>(by, s.rows_of(a), s.columns_of(b), Scalar{1}, beta,
-                               s.of(c), end.from(s.row, s.column));
+  share_out(c.rows, c.columns, read_columns(a),
+            products == precision::bf16 ? block_side : 1, stream,
+            [&](const product_slice& s) {
+              multiply<Scalar>(products, s.rows_of(a), s.columns_of(b), Scalar{1}, beta,
+                               s.part_of(c), end.from(s.row, s.column));
             });
 }
 
 /// Packs b on all threads of a team, some columns each, and records the packed version.
-void pack_together(const kept_right_side<float>& b, stream& on) {
+void pack_together(const kept_right_side<float>& b, stream& stream) {
   const auto columns = read_columns(b.b), blocks = columns / block_side;
-  const int count = static_cast<int>(std::clamp<std::int64_t>(blocks, 1, on.threads()));
-  on.cpu().run(count, [&](int slice, int) {
+  const int count =
+    static_cast<int>(std::clamp<std::int64_t>(blocks, 1, stream.threads()));
+  stream.cpu().run(count, [&](int slice, int) {
     const auto first = blocks * slice / count * block_side,
                end = slice + 1 == count ? columns
                                         : blocks * (slice + 1) / count * block_side;
@@ -186,54 +189,54 @@ void pack_together(const kept_right_side<float>& b, stream& on) {
 
 template <class Scalar>
 void matmul(stored_matrix<const Scalar> a, stored_matrix<const Scalar> b, Scalar beta,
-            stored_matrix<Scalar> c, stream& on, const epilogue<Scalar>& end) {
+            stored_matrix<Scalar> c, stream& stream, const epilogue<Scalar>& end) {
   if constexpr (cuda::may_run<Scalar>)
-    if (auto* const gpu = on.gpu()) {
+    if (auto* const gpu = stream.gpu()) {
       check_product<Scalar>(a, b, c);
-      return cuda::matmul(on.products(), a, {b}, beta, c, *gpu, end);
+      return cuda::matmul(stream.products(), a, {b}, beta, c, *gpu, end);
     }
-  product<Scalar>(on.products(), a, b, beta, c, on, end);
+  product<Scalar>(stream.products(), a, b, beta, c, stream, end);
 }
 
 template <class Scalar>
 void matmul(stored_matrix<const Scalar> a, const kept_right_side<Scalar>& b,
-            Scalar beta, stored_matrix<Scalar> c, stream& on,
+            Scalar beta, stored_matrix<Scalar> c, stream& stream,
             const epilogue<Scalar>& end) {
   if constexpr (cuda::may_run<Scalar>)
-    if (auto* const gpu = on.gpu()) {
+    if (auto* const gpu = stream.gpu()) {
       check_product<Scalar>(a, b.b, c);
-      return cuda::matmul(on.products(), a, b, beta, c, *gpu, end);
+      return cuda::matmul(stream.products(), a, b, beta, c, *gpu, end);
     }
   if constexpr (std::is_same_v<Scalar, float>)
     if (b.packed != nullptr) {
       check_product<Scalar>(a, b.b, c);
       if (*b.holds != b.version)
-        pack_together(b, on);
-      return share_out(c.rows, c.columns, read_columns(a), block_side, on,
+        pack_together(b, stream);
+      return share_out(c.rows, c.columns, read_columns(a), block_side, stream,
                        [&](const product_slice& s) {
                          bf16_gemm_packed(path_of_products(), s.rows_of(a), b.packed,
-                                          read_rows(b.b), s.column, 1, beta, s.of(c),
-                                          end.from(s.row, s.column));
+                                          read_rows(b.b), s.column, 1, beta,
+                                          s.part_of(c), end.from(s.row, s.column));
                        });
     }
-  matmul<Scalar>(a, b.b, beta, c, on, end);
+  matmul<Scalar>(a, b.b, beta, c, stream, end);
 }
 
 template <class Scalar>
 void exact_matmul(matrix<const Scalar> a, matrix<const Scalar> b, Scalar beta,
-                  matrix<Scalar> c, stream& on) {
+                  matrix<Scalar> c, stream& stream) {
   if constexpr (cuda::may_run<Scalar>)
-    if (auto* const gpu = on.gpu())
+    if (auto* const gpu = stream.gpu())
       return cuda::matmul(precision::fp32, a, {b}, beta, c, *gpu, {}, true);
-  product<Scalar>(precision::fp32, a, b, beta, c, on, {});
+  product<Scalar>(precision::fp32, a, b, beta, c, stream, {});
 }
 
-std::int64_t kept_room(std::int64_t depth, std::int64_t columns) {
+std::int64_t kept_size(std::int64_t depth, std::int64_t columns) {
   return padded(bf16_packed_size(depth, columns));
 }
 
 template <class Scalar>
-std::int64_t right_side<Scalar>::room(std::int64_t depth, std::int64_t columns) {
+std::int64_t right_side<Scalar>::values(std::int64_t depth, std::int64_t columns) {
   if constexpr (std::is_same_v<Scalar, float>)
     return padded(
       std::max(packed_size(depth, columns), bf16_packed_size(depth, columns)));
@@ -242,11 +245,11 @@ std::int64_t right_side<Scalar>::room(std::int64_t depth, std::int64_t columns) 
 }
 
 template <class Scalar>
-right_side<Scalar>::right_side(precision by, stored_matrix<const Scalar> b,
+right_side<Scalar>::right_side(precision products, stored_matrix<const Scalar> b,
                                Scalar* space)
-  : by_(by), b_(b), packed_(space) {
+  : products_(products), b_(b), packed_(space) {
   if constexpr (std::is_same_v<Scalar, float>) {
-    if (by == precision::bf16)
+    if (products == precision::bf16)
       bf16_pack_right(path_of_products(), b, 0, read_columns(b), space);
     else
       pack_right(of_floats(b), space);
@@ -257,13 +260,13 @@ template <class Scalar>
 void right_side<Scalar>::multiply(stored_matrix<const Scalar> a, Scalar alpha,
                                   Scalar beta, stored_matrix<Scalar> c) const {
   if constexpr (std::is_same_v<Scalar, float>) {
-    if (by_ == precision::bf16)
+    if (products_ == precision::bf16)
       bf16_gemm_packed(path_of_products(), a, packed_, read_rows(b_), 0, alpha, beta, c,
                        {});
     else
       sgemm_packed(of_floats(a), packed_, read_rows(b_), alpha, beta, of_floats(c));
   } else
-    troupe::multiply<Scalar>(by_, a,
+    troupe::multiply<Scalar>(products_, a,
                              b_.transposed
                                ? b_.row_range(0, c.columns).column_range(0, a.columns)
                                : b_.row_range(0, a.columns).column_range(0, c.columns),

@@ -17,30 +17,30 @@ namespace troupe {
 /// \throws std::logic_error if the sizes of a, b and c do not fit
 template <class Scalar>
 void matmul(stored_matrix<const Scalar> a, stored_matrix<const Scalar> b, Scalar beta,
-            stored_matrix<Scalar> c, stream& on, const epilogue<Scalar>& end = {});
+            stored_matrix<Scalar> c, stream& stream, const epilogue<Scalar>& end = {});
 
 /// The same product with a right side that may stay packed. The first product with a
 /// version packs that version.
 /// \pre products are bf16 if `b.packed` is set
 template <class Scalar>
 void matmul(stored_matrix<const Scalar> a, const kept_right_side<Scalar>& b,
-            Scalar beta, stored_matrix<Scalar> c, stream& on,
+            Scalar beta, stored_matrix<Scalar> c, stream& stream,
             const epilogue<Scalar>& end = {});
 
 /// Size, in floats, of the memory that a (K, N) matrix, as read, needs to stay packed.
-std::int64_t kept_room(std::int64_t depth, std::int64_t columns);
+std::int64_t kept_size(std::int64_t depth, std::int64_t columns);
 
 /// The same product in fp32, at any precision of the stream's products.
 template <class Scalar>
 void exact_matmul(matrix<const Scalar> a, matrix<const Scalar> b, Scalar beta,
-                  matrix<Scalar> c, stream& on);
+                  matrix<Scalar> c, stream& stream);
 
 // The CPU's kernels call the following functions within slices of work:
 
 /// c = the epilogue of alpha a b + beta c, on this thread. For float: sgemm or
 /// bf16_gemm. For double: the plain three loops, the reference of the tests for float.
 template <class Scalar>
-void multiply(precision by, stored_matrix<const Scalar> a,
+void multiply(precision products, stored_matrix<const Scalar> a,
               stored_matrix<const Scalar> b, Scalar alpha, Scalar beta,
               stored_matrix<Scalar> c, const epilogue<Scalar>& end = {});
 
@@ -51,9 +51,9 @@ void multiply(precision by, stored_matrix<const Scalar> a,
 template <class Scalar>
 class right_side {
 public:
-  static std::int64_t room(std::int64_t depth, std::int64_t columns);
+  static std::int64_t values(std::int64_t depth, std::int64_t columns);
 
-  right_side(precision by, stored_matrix<const Scalar> b, Scalar* space);
+  right_side(precision products, stored_matrix<const Scalar> b, Scalar* space);
 
   /// c = alpha a b + beta c, with the first rows and columns of b. The product reads as
   /// many rows as a has columns, as many columns as c has. For bf16, rows of b up to
@@ -63,7 +63,7 @@ public:
                 stored_matrix<Scalar> c) const;
 
 private:
-  precision by_;
+  precision products_;
   stored_matrix<const Scalar> b_;
   const Scalar* packed_;
 };

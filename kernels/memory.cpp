@@ -27,34 +27,34 @@ void memory_account::release(std::int64_t bytes) {
     whole_->release(bytes);
 }
 
-tensor_memory::tensor_memory(std::int64_t values, memory_account& account, element what)
-  : what_(what), values_(values) {
+tensor_memory::tensor_memory(std::int64_t values, memory_account& account, element kind)
+  : kind_(kind), values_(values) {
   if (values == 0)
     return;
-  memory_ = account.where().take(bytes());
-  where_ = &account.where();
+  memory_ = account.space().allocate(bytes());
+  space_ = &account.space();
   account.allocated(bytes());
 }
 
-tensor_memory::tensor_memory(tensor_memory&& other) noexcept
-  : memory_(std::exchange(other.memory_, nullptr)),
-    where_(std::exchange(other.where_, nullptr)),
-    what_(other.what_),
-    values_(std::exchange(other.values_, 0)) {
+tensor_memory::tensor_memory(tensor_memory&& source) noexcept
+  : memory_(std::exchange(source.memory_, nullptr)),
+    space_(std::exchange(source.space_, nullptr)),
+    kind_(source.kind_),
+    values_(std::exchange(source.values_, 0)) {
   // nop
 }
 
-tensor_memory& tensor_memory::operator=(tensor_memory other) noexcept {
-  std::swap(memory_, other.memory_);
-  std::swap(where_, other.where_);
-  std::swap(what_, other.what_);
-  std::swap(values_, other.values_);
+tensor_memory& tensor_memory::operator=(tensor_memory source) noexcept {
+  std::swap(memory_, source.memory_);
+  std::swap(space_, source.space_);
+  std::swap(kind_, source.kind_);
+  std::swap(values_, source.values_);
   return *this;
 }
 
 tensor_memory::~tensor_memory() {
   if (memory_ != nullptr)
-    where_->give_back(memory_, bytes());
+    space_->deallocate(memory_, bytes());
 }
 
 } // namespace troupe

@@ -13,24 +13,24 @@ namespace troupe {
 /// space. Thread-safe.
 class memory_account {
 public:
-  explicit memory_account(memory_space& where = host_memory()) : where_(&where) {
+  explicit memory_account(memory_space& space = host_memory()) : space_(&space) {
     // nop
   }
 
   /// A part of another account's memory: each count is added to both accounts. `whole`
   /// must outlive this account.
   explicit memory_account(memory_account* whole)
-    : memory_account(whole, *whole->where_) {
+    : memory_account(whole, *whole->space_) {
     // nop
   }
 
   /// The same for memory in another space.
-  memory_account(memory_account* whole, memory_space& where)
-    : whole_(whole), where_(&where) {
+  memory_account(memory_account* whole, memory_space& space)
+    : whole_(whole), space_(&space) {
     // nop
   }
 
-  memory_space& where() const { return *where_; }
+  memory_space& space() const { return *space_; }
 
   void allocated(std::int64_t bytes);
   void use(std::int64_t bytes);
@@ -45,7 +45,7 @@ public:
 
 private:
   memory_account* whole_ = nullptr;
-  memory_space* where_;
+  memory_space* space_;
   std::atomic<std::int64_t> allocations_ = 0;
   std::atomic<std::int64_t> reserved_ = 0;
   std::atomic<std::int64_t> in_use_ = 0;
@@ -61,9 +61,9 @@ public:
   /// Allocates from the account's space.
   /// \throws std::bad_alloc
   tensor_memory(std::int64_t values, memory_account& account,
-                element what = element::fp32);
-  tensor_memory(tensor_memory&& other) noexcept;
-  tensor_memory& operator=(tensor_memory other) noexcept;
+                element kind = element::fp32);
+  tensor_memory(tensor_memory&& source) noexcept;
+  tensor_memory& operator=(tensor_memory source) noexcept;
   ~tensor_memory();
 
   /// The values; null without values, and for values that are not fp32.
@@ -75,22 +75,22 @@ public:
   /// The address of values of any kind; null if there are none.
   const void* address() const { return memory_; }
 
-  element what() const { return what_; }
+  element kind() const { return kind_; }
   std::int64_t values() const { return values_; }
-  std::int64_t bytes() const { return values_ * bytes_of(what_); }
+  std::int64_t bytes() const { return values_ * bytes_of(kind_); }
 
   /// The memory space of the values; null if there are none.
-  const memory_space* where() const { return where_; }
+  const memory_space* space() const { return space_; }
 
 private:
   template <class Value>
   Value* as(element asked) const {
-    return what_ == asked ? static_cast<Value*>(memory_) : nullptr;
+    return kind_ == asked ? static_cast<Value*>(memory_) : nullptr;
   }
 
   void* memory_ = nullptr;
-  memory_space* where_ = nullptr;
-  element what_ = element::fp32;
+  memory_space* space_ = nullptr;
+  element kind_ = element::fp32;
   std::int64_t values_ = 0;
 };
 

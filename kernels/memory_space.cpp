@@ -16,7 +16,7 @@ constexpr std::size_t huge_page = std::size_t{2} << 20;
 
 class host_space : public memory_space {
 public:
-  void* take(std::int64_t count) override {
+  void* allocate(std::int64_t count) override {
     const auto bytes = static_cast<std::size_t>(count);
     const auto alignment = bytes >= 2 * huge_page ? huge_page : cache_line;
     void* memory = nullptr;
@@ -29,7 +29,7 @@ public:
     return memory;
   }
 
-  void give_back(void* memory, std::int64_t) noexcept override { std::free(memory); }
+  void deallocate(void* memory, std::int64_t) noexcept override { std::free(memory); }
 };
 
 } // namespace

@@ -13,8 +13,8 @@ enum class element : std::uint8_t {
   int32, ///< Tokens and labels.
 };
 
-constexpr std::int64_t bytes_of(element what) {
-  switch (what) {
+constexpr std::int64_t bytes_of(element kind) {
+  switch (kind) {
   case element::fp32:
     return sizeof(float);
   case element::int32:
@@ -32,14 +32,14 @@ public:
   /// Allocates zeroed memory, aligned to a cache line. The caller frees the memory with
   /// deallocate().
   /// \throws std::bad_alloc
-  virtual void* take(std::int64_t bytes) = 0;
+  virtual void* allocate(std::int64_t bytes) = 0;
 
   /// Names the purpose of memory from this space, for reports.
   virtual void name(const void* /*memory*/, const std::string& /*what*/) {}
 
   /// Frees memory.
   /// \pre allocated here, with this size
-  virtual void give_back(void* memory, std::int64_t bytes) noexcept = 0;
+  virtual void deallocate(void* memory, std::int64_t bytes) noexcept = 0;
 };
 
 /// This machine's memory, in huge pages from 4 MiB on.

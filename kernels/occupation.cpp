@@ -36,12 +36,12 @@ void wall_clock::resume() {
   state_ = steady() - now();
 }
 
-nanoseconds occupation::begin(const task& what) {
+nanoseconds occupation::begin(const task& next) {
   constexpr auto relaxed = std::memory_order_relaxed;
-  kind_.store(what.kind, relaxed);
-  stage_.store(what.stage, relaxed);
-  microbatch_.store(what.microbatch, relaxed);
-  operations_.store(what.operations, relaxed);
+  kind_.store(next.kind, relaxed);
+  stage_.store(next.stage, relaxed);
+  microbatch_.store(next.microbatch, relaxed);
+  operations_.store(next.operations, relaxed);
   const auto start = clock_.now();
   since_.store(start, std::memory_order_release);
   return start;

@@ -52,11 +52,11 @@ public:
   const wall_clock& clock() const { return clock_; }
 
   /// Both return the current time of the clock.
-  nanoseconds begin(const task& what);
+  nanoseconds begin(const task& next);
   nanoseconds end();
 
   struct view {
-    task what;
+    task current;
     nanoseconds since;
   };
 
@@ -64,8 +64,8 @@ public:
   std::optional<view> now() const;
 
   /// Number of tasks of a kind that have ended, and the longest time of one.
-  std::int64_t ended(int kind) const { return of(kind).ended; }
-  nanoseconds longest(int kind) const { return of(kind).longest; }
+  std::int64_t ended(int kind) const { return statistics(kind).ended; }
+  nanoseconds longest(int kind) const { return statistics(kind).longest; }
 
   /// Number of ended tasks of all kinds.
   std::int64_t ended() const;
@@ -76,7 +76,7 @@ private:
     std::atomic<nanoseconds> longest{0};
   };
 
-  const kind_of_task& of(int kind) const {
+  const kind_of_task& statistics(int kind) const {
     return kinds_[static_cast<std::size_t>(kind)];
   }
 
@@ -91,13 +91,13 @@ private:
 /// also after an exception.
 class occupied {
 public:
-  occupied(occupation& whose, const task& what)
-    : whose_(whose), start_(whose.begin(what)) {
+  occupied(occupation& owner, const task& next)
+    : owner_(owner), start_(owner.begin(next)) {
     // nop
   }
   ~occupied() {
     if (!ended_)
-      whose_.end();
+      owner_.end();
   }
   occupied(const occupied&) = delete;
   occupied& operator=(const occupied&) = delete;
@@ -105,11 +105,11 @@ public:
   nanoseconds start() const { return start_; }
   nanoseconds end() {
     ended_ = true;
-    return whose_.end();
+    return owner_.end();
   }
 
 private:
-  occupation& whose_;
+  occupation& owner_;
   nanoseconds start_;
   bool ended_ = false;
 };

@@ -16,32 +16,33 @@ namespace {
 /// Calls update(first, last) for ranges of n values. Ranges end where a vector ends, so
 /// that each value is computed as in a single range.
 template <class Update>
-void by_ranges(std::int64_t n, stream& on, const Update& update) {
+void by_ranges(std::int64_t n, stream& stream, const Update& update) {
   constexpr std::int64_t together = 64, blocks_a_range = 256;
-  on.cpu().run_ranges((n + together - 1) / together, blocks_a_range,
-                      [&](std::int64_t first, std::int64_t last, int) {
-                        update(first * together, std::min(n, last * together));
-                      });
+  stream.cpu().run_ranges((n + together - 1) / together, blocks_a_range,
+                          [&](std::int64_t first, std::int64_t last, int) {
+                            update(first * together, std::min(n, last * together));
+                          });
 }
 
 } // namespace
 
-void adamw(const adamw_step& how, float scale, const float* gradient, const float* from,
-           float* to, float* mean, float* square, std::int64_t n, stream& on) {
+void adamw(const adamw_step& update, float scale, const float* gradient,
+           const float* from, float* to, float* mean, float* square, std::int64_t n,
+           stream& stream) {
   if constexpr (cuda::may_run<float>)
-    if (auto* const gpu = on.gpu())
-      return cuda::optimizers::adamw(how, scale, gradient, from, to, mean, square, n,
-                                     gpu->on());
-  const auto t = static_cast<double>(how.number);
-  const auto beta1 = static_cast<float>(how.beta1),
-             rest1 = static_cast<float>(1 - how.beta1);
-  const auto beta2 = static_cast<float>(how.beta2),
-             rest2 = static_cast<float>(1 - how.beta2);
-  const auto decay = static_cast<float>(1 - how.rate * how.weight_decay);
-  const auto step = static_cast<float>(how.rate / (1 - std::pow(how.beta1, t)));
-  const auto root = static_cast<float>(1 / std::sqrt(1 - std::pow(how.beta2, t)));
-  const auto epsilon = static_cast<float>(how.epsilon);
-  by_ranges(n, on, [=](std::int64_t first, std::int64_t last) {
+    if (auto* const gpu = stream.gpu())
+      return cuda::optimizers::adamw(update, scale, gradient, from, to, mean, square, n,
+                                     gpu->handle());
+  const auto t = static_cast<double>(update.number);
+  const auto beta1 = static_cast<float>(update.beta1),
+             rest1 = static_cast<float>(1 - update.beta1);
+  const auto beta2 = static_cast<float>(update.beta2),
+             rest2 = static_cast<float>(1 - update.beta2);
+  const auto decay = static_cast<float>(1 - update.rate * update.weight_decay);
+  const auto step = static_cast<float>(update.rate / (1 - std::pow(update.beta1, t)));
+  const auto root = static_cast<float>(1 / std::sqrt(1 - std::pow(update.beta2, t)));
+  const auto epsilon = static_cast<float>(update.epsilon);
+  by_ranges(n, stream, [=](std::int64_t first, std::int64_t last) {
     for (auto i = first; i < last; ++i) {
       const float g = gradient[i] * scale;
       const float m = beta1 * mean[i] + rest1 * g;
@@ -53,21 +54,21 @@ void adamw(const adamw_step& how, float scale, const float* gradient, const floa
   });
 }
 
-void sgd(const sgd_step& how, float scale, const float* gradient, const float* from,
-         float* to, float* velocity, std::int64_t n, stream& on) {
+void sgd(const sgd_step& update, float scale, const float* gradient, const float* from,
+         float* to, float* velocity, std::int64_t n, stream& stream) {
   if constexpr (cuda::may_run<float>)
-    if (auto* const gpu = on.gpu())
-      return cuda::optimizers::sgd(how, scale, gradient, from, to, velocity, n,
-                                   gpu->on());
-  const auto rate = static_cast<float>(how.rate);
-  const auto momentum = static_cast<float>(how.momentum);
-  const auto decay = static_cast<float>(how.weight_decay);
+    if (auto* const gpu = stream.gpu())
+      return cuda::optimizers::sgd(update, scale, gradient, from, to, velocity, n,
+                                   gpu->handle());
+  const auto rate = static_cast<float>(update.rate);
+  const auto momentum = static_cast<float>(update.momentum);
+  const auto decay = static_cast<float>(update.weight_decay);
   if (momentum == 0)
-    return by_ranges(n, on, [=](std::int64_t first, std::int64_t last) {
+    return by_ranges(n, stream, [=](std::int64_t first, std::int64_t last) {
       for (auto i = first; i < last; ++i)
         to[i] = from[i] - rate * (gradient[i] * scale + decay * from[i]);
     });
-  by_ranges(n, on, [=](std::int64_t first, std::int64_t last) {
+  by_ranges(n, stream, [=](std::int64_t first, std::int64_t last) {
     for (auto i = first; i < last; ++i) {
       velocity[i] = momentum * velocity[i] + (gradient[i] * scale + decay * from[i]);
       to[i] = from[i] - rate * velocity[i];
@@ -88,24 +89,24 @@ double sum_of_squares(std::span<const float> x) {
 /// are in use, because taking more buffers may wait for the GPU.
 [[maybe_unused]] std::vector<double>
 sums_on(cuda::stream& gpu, const std::vector<std::span<const float>>& arrays) {
-  constexpr std::size_t places = 8,
-                        sums_a_place = cuda::stream::result_bytes / sizeof(double);
-  std::array<std::shared_ptr<void>, places> taken;
-  for (auto& place : taken)
-    place = gpu.result();
+  constexpr std::size_t buffer_count = 8,
+                        sums_a_buffer = cuda::stream::result_bytes / sizeof(double);
+  std::array<std::shared_ptr<void>, buffer_count> buffers;
+  for (auto& entry : buffers)
+    entry = gpu.result();
   const auto sum = [&](std::size_t i) {
-    return static_cast<double*>(taken[i / sums_a_place].get()) + i % sums_a_place;
+    return static_cast<double*>(buffers[i / sums_a_buffer].get()) + i % sums_a_buffer;
   };
   std::vector<double> result;
   while (result.size() < arrays.size()) {
     const auto first = result.size(),
-               count = std::min(arrays.size() - first, places * sums_a_place);
+               count = std::min(arrays.size() - first, buffer_count * sums_a_buffer);
     for (std::size_t i = 0; i < count; ++i) {
       const auto& x = arrays[first + i];
       auto* const partial = static_cast<double*>(gpu.space(
         cuda::workspace::rows, 8 * cuda::optimizers::sum_parts(std::ssize(x))));
       cuda::optimizers::sum_of_squares(x.data(), std::ssize(x), partial, sum(i),
-                                       gpu.on());
+                                       gpu.handle());
     }
     gpu.wait();
     for (std::size_t i = 0; i < count; ++i)
@@ -117,9 +118,9 @@ sums_on(cuda::stream& gpu, const std::vector<std::span<const float>>& arrays) {
 } // namespace
 
 std::vector<double> sums_of_squares(const std::vector<std::span<const float>>& arrays,
-                                    stream& on) {
+                                    stream& stream) {
   if constexpr (cuda::may_run<float>)
-    if (auto* const gpu = on.gpu())
+    if (auto* const gpu = stream.gpu())
       return sums_on(*gpu, arrays);
   std::vector<double> result(arrays.size());
   std::ranges::transform(arrays, result.begin(), sum_of_squares);

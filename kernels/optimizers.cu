@@ -84,39 +84,40 @@ __global__ void sum_parts_of(const double* partial, std::int64_t n, double* to) 
 
 } // namespace
 
-void optimizers::adamw(const adamw_step& how, float scale, const float* gradient,
+void optimizers::adamw(const adamw_step& update, float scale, const float* gradient,
                        const float* from, float* to, float* mean, float* square,
-                       std::int64_t n, stream_handle on) {
-  const auto t = static_cast<double>(how.number);
-  const adamw_values body{static_cast<float>(how.beta1),
-                          static_cast<float>(1 - how.beta1),
-                          static_cast<float>(how.beta2),
-                          static_cast<float>(1 - how.beta2),
-                          static_cast<float>(1 - how.rate * how.weight_decay),
-                          static_cast<float>(how.rate / (1 - std::pow(how.beta1, t))),
-                          static_cast<float>(1 / std::sqrt(1 - std::pow(how.beta2, t))),
-                          static_cast<float>(how.epsilon),
-                          scale,
-                          stored_of(gradient),
-                          stored_of(from),
-                          stored_of(to),
-                          stored_of(mean),
-                          stored_of(square)};
-  for_each_pack(on, 1, n, body, gradient, from, to, mean, square);
+                       std::int64_t n, stream_handle stream) {
+  const auto t = static_cast<double>(update.number);
+  const adamw_values body{
+    static_cast<float>(update.beta1),
+    static_cast<float>(1 - update.beta1),
+    static_cast<float>(update.beta2),
+    static_cast<float>(1 - update.beta2),
+    static_cast<float>(1 - update.rate * update.weight_decay),
+    static_cast<float>(update.rate / (1 - std::pow(update.beta1, t))),
+    static_cast<float>(1 / std::sqrt(1 - std::pow(update.beta2, t))),
+    static_cast<float>(update.epsilon),
+    scale,
+    stored_of(gradient),
+    stored_of(from),
+    stored_of(to),
+    stored_of(mean),
+    stored_of(square)};
+  for_each_pack(stream, 1, n, body, gradient, from, to, mean, square);
 }
 
-void optimizers::sgd(const sgd_step& how, float scale, const float* gradient,
+void optimizers::sgd(const sgd_step& update, float scale, const float* gradient,
                      const float* from, float* to, float* velocity, std::int64_t n,
-                     stream_handle on) {
-  const sgd_values body{static_cast<float>(how.rate),
-                        static_cast<float>(how.momentum),
-                        static_cast<float>(how.weight_decay),
+                     stream_handle stream) {
+  const sgd_values body{static_cast<float>(update.rate),
+                        static_cast<float>(update.momentum),
+                        static_cast<float>(update.weight_decay),
                         scale,
                         stored_of(gradient),
                         stored_of(from),
                         stored_of(to),
                         stored_of(velocity)};
-  for_each_pack(on, 1, n, body, gradient, from, to, velocity);
+  for_each_pack(stream, 1, n, body, gradient, from, to, velocity);
 }
 
 std::int64_t optimizers::sum_parts(std::int64_t n) {
@@ -124,12 +125,12 @@ std::int64_t optimizers::sum_parts(std::int64_t n) {
 }
 
 void optimizers::sum_of_squares(const float* x, std::int64_t n, double* partial,
-                                double* sum, stream_handle on) {
+                                double* sum, stream_handle stream) {
   const auto parts = sum_parts(n);
   if (parts > 0)
-    launch(on, {static_cast<unsigned>(parts), 1, 1}, {sum_threads, 1, 1}, 0, sum_part,
-           x, n, partial);
-  launch(on, {1, 1, 1}, {sum_threads, 1, 1}, 0, sum_parts_of,
+    launch(stream, {static_cast<unsigned>(parts), 1, 1}, {sum_threads, 1, 1}, 0,
+           sum_part, x, n, partial);
+  launch(stream, {1, 1, 1}, {sum_threads, 1, 1}, 0, sum_parts_of,
          static_cast<const double*>(partial), parts, sum);
 }
 

@@ -25,8 +25,9 @@ struct adamw_step {
 
 /// \param mean,square the moments: (n) each, updated in place; zero before the first
 /// update
-void adamw(const adamw_step& how, float scale, const float* gradient, const float* from,
-           float* to, float* mean, float* square, std::int64_t n, stream& on);
+void adamw(const adamw_step& update, float scale, const float* gradient,
+           const float* from, float* to, float* mean, float* square, std::int64_t n,
+           stream& stream);
 
 /// PyTorch's SGD with momentum: the velocity is momentum * velocity + gradient.
 struct sgd_step {
@@ -37,12 +38,12 @@ struct sgd_step {
 
 /// \param velocity (n), updated in place, zero before the first update; unused without
 /// momentum, and may then be null
-void sgd(const sgd_step& how, float scale, const float* gradient, const float* from,
-         float* to, float* velocity, std::int64_t n, stream& on);
+void sgd(const sgd_step& update, float scale, const float* gradient, const float* from,
+         float* to, float* velocity, std::int64_t n, stream& stream);
 
 /// Returns the sum of each array's squares, in double, on the CPU in index order. Waits
 /// for the stream.
 std::vector<double> sums_of_squares(const std::vector<std::span<const float>>& arrays,
-                                    stream& on);
+                                    stream& stream);
 
 } // namespace troupe

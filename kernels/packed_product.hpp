@@ -18,7 +18,7 @@ void multiply_packed(std::int64_t whole_depth, const PackLeft& pack_left,
                      const PackRight& pack_right, float alpha, float beta,
                      matrix<float> c, const epilogue<float>& end) {
   const depth_blocks blocks{whole_depth};
-  auto& packed = packing_room();
+  auto& packed = packing_buffers();
   for (std::int64_t column = 0; column < c.columns; column += most_packed_columns) {
     const auto columns = std::min(most_packed_columns, c.columns - column);
     for (std::int64_t block = 0; block < blocks.count; ++block) {
@@ -32,7 +32,7 @@ void multiply_packed(std::int64_t whole_depth, const PackLeft& pack_left,
             column + j, std::min(most_part_columns, columns - j));
           make_tiles(depth, packed.a, packed.b + j * depth, depth * columns_a_tile,
                      alpha, block == 0 ? beta : 1.0F, part);
-          if (end.what != epilogue_kind::none && block + 1 == blocks.count)
+          if (end.kind != epilogue_kind::none && block + 1 == blocks.count)
             end.finish(part, row, column + j);
         }
       }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/pool.hpp"
 
-#include "kernels/launched_end.hpp"
+#include "kernels/gpu_completion.hpp"
 
 #include <chrono>
 #include <stdexcept>
@@ -14,16 +14,16 @@ struct buffer::block {
   std::int64_t first; // index of the first value in the pool's memory
   pool* owner;
   std::atomic<int> handles;
-  std::shared_ptr<launched_end> reader = {};
+  std::shared_ptr<gpu_completion> reader = {};
 };
 
-buffer::buffer(const buffer& other) : block_(other.block_) {
+buffer::buffer(const buffer& source) : block_(source.block_) {
   if (block_ != nullptr)
     block_->handles.fetch_add(1, std::memory_order_relaxed);
 }
 
-buffer& buffer::operator=(buffer other) noexcept {
-  std::swap(block_, other.block_);
+buffer& buffer::operator=(buffer source) noexcept {
+  std::swap(block_, source.block_);
   return *this;
 }
 
@@ -33,35 +33,35 @@ buffer::~buffer() {
 }
 
 float* buffer::data() const {
-  auto* const all = block_ != nullptr ? block_->owner->memory_.data() : nullptr;
-  return all != nullptr ? all + block_->first : nullptr;
+  auto* const values = block_ != nullptr ? block_->owner->memory_.data() : nullptr;
+  return values != nullptr ? values + block_->first : nullptr;
 }
 
 std::int32_t* buffer::integers() const {
-  auto* const all = block_ != nullptr ? block_->owner->memory_.integers() : nullptr;
-  return all != nullptr ? all + block_->first : nullptr;
+  auto* const values = block_ != nullptr ? block_->owner->memory_.integers() : nullptr;
+  return values != nullptr ? values + block_->first : nullptr;
 }
 
-const memory_space* buffer::where() const {
-  return block_ != nullptr ? block_->owner->memory_.where() : nullptr;
+const memory_space* buffer::space() const {
+  return block_ != nullptr ? block_->owner->memory_.space() : nullptr;
 }
 
-void buffer::read_until(std::shared_ptr<launched_end> reader) const {
+void buffer::set_reader(std::shared_ptr<gpu_completion> reader) const {
   block_->reader = std::move(reader);
 }
 
-std::shared_ptr<launched_end> buffer::take_reader() const {
+std::shared_ptr<gpu_completion> buffer::take_reader() const {
   return block_ != nullptr ? std::exchange(block_->reader, {}) : nullptr;
 }
 
-pool::pool(std::string what, int count, std::int64_t values, memory_account& account,
+pool::pool(std::string name, int count, std::int64_t values, memory_account& account,
            element kind)
-  : what_(std::move(what)),
+  : name_(std::move(name)),
     bytes_each_(values * bytes_of(kind)),
     account_(account),
     memory_(padded(values) * count, account, kind) {
-  if (memory_.where() != nullptr)
-    account.where().name(memory_.address(), what_);
+  if (memory_.space() != nullptr)
+    account.space().name(memory_.address(), name_);
   for (int i = 0; i < count; ++i) {
     blocks_.push_back(std::make_unique<buffer::block>());
     blocks_.back()->first = padded(values) * i;
@@ -87,7 +87,7 @@ pool::~pool() {
 buffer pool::acquire() {
   if (auto free = acquire_if_free())
     return free;
-  throw std::logic_error("no room is left for " + what_ + ": all "
+  throw std::logic_error("no room is left for " + name_ + ": all "
                          + std::to_string(size())
                          + " buffers are in use, which a schedule's bound rules out, "
                            "unless a relay keeps handles of payloads");

@@ -18,7 +18,7 @@ namespace troupe {
 class pool {
 public:
   /// \param name the pool's name in errors: "activations of stage 2"
-  pool(std::string what, int count, std::int64_t values, memory_account& account,
+  pool(std::string name, int count, std::int64_t values, memory_account& account,
        element kind = element::fp32);
   ~pool();
 
@@ -35,7 +35,7 @@ private:
   friend class buffer;
   void give_back(buffer::block* b);
 
-  std::string what_;
+  std::string name_;
   std::int64_t bytes_each_;
   memory_account& account_;
   tensor_memory memory_;

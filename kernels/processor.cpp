@@ -8,13 +8,13 @@
 
 namespace troupe {
 
-std::string to_string(const processor& what) {
-  return what.is_gpu() ? "cuda:" + std::to_string(what.gpu) : "cpu";
+std::string to_string(const processor& target) {
+  return target.is_gpu() ? "cuda:" + std::to_string(target.gpu) : "cpu";
 }
 
 std::string absence_of_gpus() {
   if constexpr (cuda::is_built)
-    return cuda::absence();
+    return cuda::unavailable_reason();
   return "this build is without CUDA: cmake found no toolkit of NVIDIA's, or was told "
          "to leave it out";
 }
@@ -25,18 +25,18 @@ int count_of_gpus() {
   return 0;
 }
 
-stream stream_on(const processor& where, int threads, precision products) {
-  if (!where.is_gpu())
+stream stream_on(const processor& target, int threads, precision products) {
+  if (!target.is_gpu())
     return stream{threads, products};
   if constexpr (cuda::is_built)
-    return stream{1, products, std::make_shared<cuda::stream>(where.gpu, where.tf32)};
+    return stream{1, products, std::make_shared<cuda::stream>(target.gpu, target.tf32)};
   throw std::runtime_error{absence_of_gpus()};
 }
 
-processor_facts facts_of(const processor& what) {
+processor_facts facts_of(const processor& target) {
   if constexpr (cuda::is_built)
-    if (what.is_gpu())
-      return cuda::facts_of(what.gpu);
+    if (target.is_gpu())
+      return cuda::facts_of(target.gpu);
   return {};
 }
 
@@ -46,17 +46,17 @@ std::int64_t free_memory_of(const processor& gpu) {
   throw std::runtime_error{absence_of_gpus()};
 }
 
-memory_space& memory_of(const processor& where) {
+memory_space& memory_of(const processor& target) {
   if constexpr (cuda::is_built)
-    if (where.is_gpu())
-      return cuda::unified_memory(where.gpu);
+    if (target.is_gpu())
+      return cuda::unified_memory(target.gpu);
   return host_memory();
 }
 
-memory_space& memory_of_samples(const processor& where) {
+memory_space& memory_of_samples(const processor& target) {
   if constexpr (cuda::is_built)
-    if (where.is_gpu())
-      return cuda::pinned_memory(where.gpu);
+    if (target.is_gpu())
+      return cuda::pinned_memory(target.gpu);
   return host_memory();
 }
 

@@ -22,18 +22,18 @@ struct processor {
 };
 
 /// "cpu", or "cuda:0".
-std::string to_string(const processor& what);
+std::string to_string(const processor& target);
 
 /// Creates a stream on a processor.
 /// \throws no_thread; std::runtime_error if there is no such GPU
-stream stream_on(const processor& where, int threads, precision products);
+stream stream_on(const processor& target, int threads, precision products);
 
 /// The space for tensors that kernels of the processor and this machine's CPU read.
-memory_space& memory_of(const processor& where);
+memory_space& memory_of(const processor& target);
 
 /// The space for samples that this machine writes while kernels of the processor read
 /// others. Only the samples that kernels read move between the memories.
-memory_space& memory_of_samples(const processor& where);
+memory_space& memory_of_samples(const processor& target);
 
 /// Returns why no GPU can be used, as a sentence; empty if one can.
 std::string absence_of_gpus();
@@ -42,7 +42,7 @@ std::string absence_of_gpus();
 int count_of_gpus();
 
 /// \throws std::runtime_error
-processor_facts facts_of(const processor& what);
+processor_facts facts_of(const processor& target);
 
 /// Bytes of a GPU's own memory that are free.
 /// \throws std::runtime_error

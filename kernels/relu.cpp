@@ -11,10 +11,10 @@ namespace troupe {
 template <class Scalar>
 void relu<Scalar>::backward(stored_matrix<const Scalar> dy,
                             matrix<const std::uint8_t> mask, stored_matrix<Scalar> dx,
-                            stream& on) {
+                            stream& stream) {
   if constexpr (cuda::may_run<Scalar>)
-    if (auto* const gpu = on.gpu())
-      return cuda::relu::backward(dy, mask, dx, gpu->on());
+    if (auto* const gpu = stream.gpu())
+      return cuda::relu::backward(dy, mask, dx, gpu->handle());
   constexpr std::int64_t values_a_slice = 1 << 16;
   const auto rows = [&](std::int64_t first, std::int64_t last, int) {
     row_reader<Scalar> from_above{dy};
@@ -28,8 +28,8 @@ void relu<Scalar>::backward(stored_matrix<const Scalar> dy,
       to.end(r);
     }
   };
-  on.cpu().run_ranges(dy.rows, values_a_slice / std::max<std::int64_t>(dy.columns, 1),
-                      rows);
+  stream.cpu().run_ranges(dy.rows,
+                          values_a_slice / std::max<std::int64_t>(dy.columns, 1), rows);
 }
 
 template struct relu<float>;

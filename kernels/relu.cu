@@ -27,8 +27,8 @@ struct relu_backward {
 } // namespace
 
 void relu::backward(input dy, matrix<const std::uint8_t> mask, output dx,
-                    stream_handle on) {
-  for_each_pack(on, dy.rows, dy.columns,
+                    stream_handle stream) {
+  for_each_pack(stream, dy.rows, dy.columns,
                 relu_backward{stored_of(dy), mask, stored_of(dx)}, dy, dx);
 }
 

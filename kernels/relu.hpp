@@ -12,7 +12,7 @@ struct relu {
   /// dx = dy where the mask is set, else 0. All matrices are (R, C) and not transposed;
   /// dx may be dy.
   static void backward(stored_matrix<const Scalar> dy, matrix<const std::uint8_t> mask,
-                       stored_matrix<Scalar> dx, stream& on);
+                       stored_matrix<Scalar> dx, stream& stream);
 };
 
 } // namespace troupe

@@ -11,12 +11,12 @@ namespace troupe {
 template <class Scalar>
 void relu_pool<Scalar>::forward(const shape& dims, const Scalar* x,
                                 stored_matrix<Scalar> y, std::uint8_t* choice,
-                                stream& on) {
+                                stream& stream) {
   if constexpr (cuda::may_run<Scalar>)
-    if (auto* const gpu = on.gpu())
-      return cuda::relu_pool::forward(dims, x, y, choice, gpu->on());
+    if (auto* const gpu = stream.gpu())
+      return cuda::relu_pool::forward(dims, x, y, choice, gpu->handle());
   const auto rows = dims.planes * (dims.height / 2), columns = dims.width / 2;
-  on.cpu().run_ranges(rows, 64, [&](std::int64_t first, std::int64_t last, int) {
+  stream.cpu().run_ranges(rows, 64, [&](std::int64_t first, std::int64_t last, int) {
     row_writer<Scalar> to{y};
     for (auto r = first; r < last; ++r) {
       auto* const out = to.row(r);
@@ -42,12 +42,13 @@ void relu_pool<Scalar>::forward(const shape& dims, const Scalar* x,
 
 template <class Scalar>
 void relu_pool<Scalar>::backward(const shape& dims, stored_matrix<const Scalar> dy,
-                                 const std::uint8_t* choice, Scalar* dx, stream& on) {
+                                 const std::uint8_t* choice, Scalar* dx,
+                                 stream& stream) {
   if constexpr (cuda::may_run<Scalar>)
-    if (auto* const gpu = on.gpu())
-      return cuda::relu_pool::backward(dims, dy, choice, dx, gpu->on());
+    if (auto* const gpu = stream.gpu())
+      return cuda::relu_pool::backward(dims, dy, choice, dx, gpu->handle());
   const auto rows = dims.planes * (dims.height / 2), columns = dims.width / 2;
-  on.cpu().run_ranges(rows, 64, [&](std::int64_t first, std::int64_t last, int) {
+  stream.cpu().run_ranges(rows, 64, [&](std::int64_t first, std::int64_t last, int) {
     row_reader<Scalar> from_above{dy};
     for (auto r = first; r < last; ++r) {
       const auto* const from = from_above.row(r);

@@ -55,14 +55,14 @@ struct pool_backward {
 } // namespace
 
 void relu_pool::forward(const shape& dims, const float* x, output y,
-                        std::uint8_t* choice, stream_handle on) {
-  for_each_value(on, dims.planes * (dims.height / 2), dims.width / 2,
+                        std::uint8_t* choice, stream_handle stream) {
+  for_each_value(stream, dims.planes * (dims.height / 2), dims.width / 2,
                  pool_forward{dims.width, x, stored_of(y), choice});
 }
 
 void relu_pool::backward(const shape& dims, input dy, const std::uint8_t* choice,
-                         float* dx, stream_handle on) {
-  for_each_value(on, dims.planes * (dims.height / 2), dims.width / 2,
+                         float* dx, stream_handle stream) {
+  for_each_value(stream, dims.planes * (dims.height / 2), dims.width / 2,
                  pool_backward{dims.width, stored_of(dy), choice, dx});
 }
 

@@ -14,7 +14,7 @@ struct relu_pool_shape {
 };
 
 /// ReLU and then the maximum of each 2 by 2 square, of P planes H by W; H and W are
-/// even. x: (P, H, W); y and choice: (P, H/2, W/2), as matrices (P H/2, W/2).
+/// even. Shapes: x: (P, H, W); y and choice: (P, H/2, W/2), as matrices (P H/2, W/2).
 template <class Scalar>
 struct relu_pool {
   using shape = relu_pool_shape;
@@ -22,11 +22,11 @@ struct relu_pool {
   /// Fills y. Sets `choice` to the index of the largest pixel of each square: 0..3, or
   /// 4 if no pixel is above 0.
   static void forward(const shape& dims, const Scalar* x, stored_matrix<Scalar> y,
-                      std::uint8_t* choice, stream& on);
+                      std::uint8_t* choice, stream& stream);
 
   /// Fills dx.
   static void backward(const shape& dims, stored_matrix<const Scalar> dy,
-                       const std::uint8_t* choice, Scalar* dx, stream& on);
+                       const std::uint8_t* choice, Scalar* dx, stream& stream);
 };
 
 } // namespace troupe

@@ -41,7 +41,7 @@ void pack_right(matrix<const float> b, float* to) {
 void sgemm_packed(matrix<const float> a, const float* b, std::int64_t depth,
                   float alpha, float beta, matrix<float> c) {
   const depth_blocks blocks{a.transposed ? a.rows : a.columns};
-  auto* const left = packing_room().a;
+  auto* const left = packing_buffers().a;
   for (std::int64_t row = 0; row < c.rows; row += most_packed_rows) {
     const auto rows = std::min(most_packed_rows, c.rows - row);
     for (std::int64_t block = 0; block < blocks.count; ++block) {

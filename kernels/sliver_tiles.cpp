@@ -24,11 +24,11 @@ void make_tile(std::int64_t depth, const float* a, const float* b, float alpha,
   for (std::int64_t k = 0; k < depth; ++k) {
     __builtin_prefetch(b + 16 * columns_a_tile);
     __builtin_prefetch(b + 16 * columns_a_tile + lanes);
-    const vector left = load(b), right = load(b + lanes);
+    const vector b_left = load(b), b_right = load(b + lanes);
 #pragma GCC unroll 14
     for (int r = 0; r < Rows; ++r) {
-      sums[r][0] += a[r] * left;
-      sums[r][1] += a[r] * right;
+      sums[r][0] += a[r] * b_left;
+      sums[r][1] += a[r] * b_right;
     }
     a += rows_a_tile;
     b += columns_a_tile;
@@ -80,9 +80,9 @@ int at_most(int size, std::int64_t left) {
 
 } // namespace
 
-packed_blocks& packing_room() {
-  thread_local const auto room = std::make_unique<packed_blocks>();
-  return *room;
+packed_blocks& packing_buffers() {
+  thread_local const auto blocks = std::make_unique<packed_blocks>();
+  return *blocks;
 }
 
 void make_tiles(std::int64_t depth, const float* a, const float* b,

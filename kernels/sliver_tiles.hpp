@@ -34,7 +34,7 @@ struct packed_blocks {
 };
 
 /// The packed blocks of the calling thread, allocated at the first call.
-packed_blocks& packing_room();
+packed_blocks& packing_buffers();
 
 /// Cuts a depth into blocks, none deeper than most_packed_depth.
 struct depth_blocks {

@@ -20,22 +20,22 @@ public:
   using propagate_on_container_move_assignment = std::true_type;
   using propagate_on_container_swap = std::true_type;
 
-  explicit space_allocator(memory_space& where) : where_(&where) {}
+  explicit space_allocator(memory_space& space) : space_(&space) {}
 
   template <class Other>
-  explicit space_allocator(const space_allocator<Other>& other)
-    : where_(&other.where()) {
+  explicit space_allocator(const space_allocator<Other>& source)
+    : space_(&source.space()) {
     // nop
   }
 
-  memory_space& where() const { return *where_; }
+  memory_space& space() const { return *space_; }
 
   Value* allocate(std::size_t values) {
-    return static_cast<Value*>(where_->take(bytes_of(values)));
+    return static_cast<Value*>(space_->allocate(bytes_of(values)));
   }
 
   void deallocate(Value* values, std::size_t count) noexcept {
-    where_->give_back(values, bytes_of(count));
+    space_->deallocate(values, bytes_of(count));
   }
 
   bool operator==(const space_allocator&) const = default;
@@ -45,7 +45,7 @@ private:
     return static_cast<std::int64_t>(values * sizeof(Value));
   }
 
-  memory_space* where_;
+  memory_space* space_;
 };
 
 /// A vector in a memory space.

@@ -68,13 +68,13 @@ struct stored_matrix {
   /// Rows and columns of the stored matrix, as those of `matrix`.
   stored_matrix row_range(std::int64_t first, std::int64_t count) const {
     auto result = *this;
-    result.data = behind(first * stride);
+    result.data = offset_data(first * stride);
     result.rows = count;
     return result;
   }
   stored_matrix column_range(std::int64_t first, std::int64_t count) const {
     auto result = *this;
-    result.data = behind(first);
+    result.data = offset_data(first);
     result.columns = count;
     return result;
   }
@@ -86,7 +86,7 @@ struct stored_matrix {
   }
 
 private:
-  like<void>* behind(std::int64_t values) const {
+  like<void>* offset_data(std::int64_t values) const {
     if (data == nullptr)
       return nullptr;
     if (is_bf16)
@@ -125,10 +125,10 @@ private:
 /// Rounds `values`, a result in other memory, into `to`, which is bf16.
 /// \pre `values` is as large as `to`, and not transposed
 template <class Scalar>
-void round_into(const stored_matrix<Scalar>& to, const matrix<Scalar>& made) {
+void round_into(const stored_matrix<Scalar>& to, const matrix<Scalar>& values) {
   if constexpr (std::same_as<Scalar, float>)
     for (std::int64_t r = 0; r < to.rows; ++r)
-      round_row(made.row(r), to.columns, to.rounded().row(r));
+      round_row(values.row(r), to.columns, to.rounded().row(r));
 }
 
 /// Writes rows of a stored matrix, one at a time. Allocates one row if the matrix is

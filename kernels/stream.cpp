@@ -14,28 +14,28 @@ memory_space& stream::memory() const {
   return host_memory();
 }
 
-void stream::name_launches(const std::string& of) const {
+void stream::name_launches(const std::string& name) const {
   if constexpr (cuda::is_built)
     if (gpu_)
-      gpu_->name_launches(of);
+      gpu_->name_launches(name);
 }
 
-void stream::defer_launches() const {
+void stream::capture_launches() const {
   if constexpr (cuda::is_built)
     if (gpu_)
-      gpu_->defer_launches();
+      gpu_->capture_launches();
 }
 
-void stream::launch_deferred() const {
+void stream::launch_captured() const {
   if constexpr (cuda::is_built)
     if (gpu_)
-      gpu_->launch_deferred();
+      gpu_->launch_captured();
 }
 
-void stream::stop_deferring() const noexcept {
+void stream::stop_capture() const noexcept {
   if constexpr (cuda::is_built)
     if (gpu_)
-      gpu_->stop_deferring();
+      gpu_->stop_capture();
 }
 
 void stream::wait() const {
@@ -44,31 +44,32 @@ void stream::wait() const {
       gpu_->wait();
 }
 
-void stream::when_over(std::function<void(std::exception_ptr failure)> then) const {
+void stream::on_complete(
+  std::function<void(std::exception_ptr failure)> callback) const {
   if constexpr (cuda::is_built)
     if (gpu_)
-      return gpu_->when_over(std::move(then));
-  then(nullptr);
+      return gpu_->on_complete(std::move(callback));
+  callback(nullptr);
 }
 
-std::shared_ptr<void> stream::moment() const {
+std::shared_ptr<void> stream::gpu_timestamp() const {
   if constexpr (cuda::is_built)
     if (gpu_)
-      return gpu_->moment();
+      return gpu_->gpu_timestamp();
   return {};
 }
 
-std::shared_ptr<void> stream::mark() const {
+std::shared_ptr<void> stream::event() const {
   if constexpr (cuda::is_built)
     if (gpu_)
-      return gpu_->mark();
+      return gpu_->event();
   return {};
 }
 
-void stream::wait_for(const std::shared_ptr<void>& mark) const {
+void stream::wait_for(const std::shared_ptr<void>& event) const {
   if constexpr (cuda::is_built)
     if (gpu_)
-      return gpu_->wait_for(mark);
+      return gpu_->wait_for(event);
   throw std::logic_error{"the CPU cannot wait for a mark of a GPU's"};
 }
 

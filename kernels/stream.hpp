@@ -60,14 +60,14 @@ public:
   memory_space& memory() const;
 
   /// Names the work whose kernels are launched next, for reports; empty: no work.
-  void name_launches(const std::string& of) const;
+  void name_launches(const std::string& name) const;
 
   /// Starts to record the launches of this thread on a GPU. Recorded kernels are
   /// launched together by launch_captured() or by the next wait. `stop_capture()` ends
   /// the recording (cuda/stream.hpp).
-  void defer_launches() const;
-  void launch_deferred() const;
-  void stop_deferring() const noexcept;
+  void capture_launches() const;
+  void launch_captured() const;
+  void stop_capture() const noexcept;
 
   /// Waits until all kernels have ended.
   /// \throws std::runtime_error if a kernel of a GPU failed
@@ -78,23 +78,23 @@ public:
   /// callback after another.
   /// \param callback may only store a value, or send a message
   /// \throws std::runtime_error if the GPU does not accept the request
-  void when_over(std::function<void(std::exception_ptr failure)> then) const;
+  void on_complete(std::function<void(std::exception_ptr failure)> callback) const;
 
   /// A timestamp on a GPU's clock: the time at which all kernels so far have ended.
   /// Null on the CPU.
   /// \throws std::runtime_error if the GPU does not accept the request
-  std::shared_ptr<void> moment() const;
+  std::shared_ptr<void> gpu_timestamp() const;
 
   /// An event after all kernels so far, for streams of this process to wait for. Null
   /// on the CPU.
   /// \throws std::runtime_error if the GPU does not accept the request
-  std::shared_ptr<void> mark() const;
+  std::shared_ptr<void> event() const;
 
   /// Makes later kernels of this stream start only after the event of another stream.
   /// No thread waits.
   /// \pre the stream has a GPU, and is not capturing launches
   /// \throws std::runtime_error likewise
-  void wait_for(const std::shared_ptr<void>& mark) const;
+  void wait_for(const std::shared_ptr<void>& event) const;
 
 private:
   team cpu_;

@@ -8,8 +8,8 @@ namespace troupe {
 
 /// Whether the environment variable is "off", for a feature that is otherwise on.
 inline bool switched_off(const char* variable) {
-  const char* const told = std::getenv(variable);
-  return told != nullptr && std::string_view{told} == "off";
+  const char* const value = std::getenv(variable);
+  return value != nullptr && std::string_view{value} == "off";
 }
 
 } // namespace troupe

@@ -9,12 +9,13 @@
 
 namespace troupe {
 
-std::thread start_thread(int of, std::function<void()> work) {
+std::thread start_thread(int total, std::function<void()> work) {
   try {
     return std::thread{std::move(work)};
-  } catch (const std::system_error& wrong) {
-    throw no_thread{"cannot start " + std::to_string(of)
-                    + (of == 1 ? " thread: " : " threads: ") + wrong.code().message()};
+  } catch (const std::system_error& error) {
+    throw no_thread{"cannot start " + std::to_string(total)
+                    + (total == 1 ? " thread: " : " threads: ")
+                    + error.code().message()};
   }
 }
 
@@ -28,8 +29,8 @@ int count_of_free_threads(int most) {
   } catch (const std::system_error&) { // NOLINT(bugprone-empty-catch): counted
   }
   end.set_value();
-  for (auto& one : started)
-    one.join();
+  for (auto& thread : started)
+    thread.join();
   return static_cast<int>(started.size());
 }
 

@@ -16,7 +16,7 @@ struct no_thread : std::runtime_error {
 /// Starts a thread.
 /// \param total number of threads that the caller starts, for the error message
 /// \throws no_thread
-std::thread start_thread(int of, std::function<void()> work);
+std::thread start_thread(int total, std::function<void()> work);
 
 /// Number of threads that the system lets this process start now, in addition to the
 /// existing ones. Counts by starting and ending such threads.

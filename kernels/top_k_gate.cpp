@@ -16,7 +16,7 @@ namespace {
 
 /// Number of Scalars whose memory holds `integers` integers.
 template <class Scalar>
-std::int64_t room_of(std::int64_t integers) {
+std::int64_t size_of_integers(std::int64_t integers) {
   static_assert(sizeof(Scalar) >= sizeof(std::int32_t));
   return padded(integers);
 }
@@ -58,31 +58,32 @@ void choose(const Scalar* probabilities, int n, int k, std::int32_t* order,
 template <class Scalar>
 std::int64_t gate_table<Scalar>::values(std::int64_t rows, int experts, int chosen) {
   return padded(rows * experts) + padded(rows * chosen)
-         + 2 * room_of<Scalar>(rows * chosen) + 2 * room_of<Scalar>(experts);
+         + 2 * size_of_integers<Scalar>(rows * chosen)
+         + 2 * size_of_integers<Scalar>(experts);
 }
 
 template <class Scalar>
-gate_table<Scalar>::gate_table(Scalar* array, std::int64_t r, const gate_rule& by)
-  : rows(r), rule(by) {
+gate_table<Scalar>::gate_table(Scalar* array, std::int64_t r, const gate_rule& routing)
+  : rows(r), rule(routing) {
   const auto integers = [&](std::int64_t count) {
     auto* const result = reinterpret_cast<std::int32_t*>(array);
-    array += room_of<Scalar>(count);
+    array += size_of_integers<Scalar>(count);
     return result;
   };
   probabilities = array;
   weights = probabilities + padded(rows * rule.experts);
   array = weights + padded(rows * rule.chosen);
   chosen = integers(rows * rule.chosen);
-  places = integers(rows * rule.chosen);
+  positions = integers(rows * rule.chosen);
   counts = integers(rule.experts);
   first = integers(rule.experts);
 }
 
 template <class Scalar>
-void top_k_gate<Scalar>::forward(const gate_table<Scalar>& to, stream& on) {
+void top_k_gate<Scalar>::forward(const gate_table<Scalar>& to, stream& stream) {
   if constexpr (cuda::may_run<Scalar>)
-    if (auto* const gpu = on.gpu()) {
-      cuda::top_k_gate::forward(to, gpu->on());
+    if (auto* const gpu = stream.gpu()) {
+      cuda::top_k_gate::forward(to, gpu->handle());
       return gpu->wait(); // the caller reads the counts to send rows
     }
   const int n = to.rule.experts, k = to.rule.chosen;
@@ -98,44 +99,46 @@ void top_k_gate<Scalar>::forward(const gate_table<Scalar>& to, stream& on) {
   for (int c = 0; c < k; ++c) // positions within an expert for now
     for (std::int64_t r = 0; r < to.rows; ++r) {
       auto& count = to.counts[to.chosen[r * k + c]];
-      to.places[r * k + c] = count < to.rule.capacity ? count++ : -1;
+      to.positions[r * k + c] = count < to.rule.capacity ? count++ : -1;
     }
   std::vector<std::int32_t> begins(static_cast<std::size_t>(n));
   std::exclusive_scan(to.counts, to.counts + n, begins.begin(), 0);
   for (std::int64_t i = 0; i < to.rows * k; ++i)
-    if (to.places[i] >= 0)
-      to.places[i] += begins[static_cast<std::size_t>(to.chosen[i])];
+    if (to.positions[i] >= 0)
+      to.positions[i] += begins[static_cast<std::size_t>(to.chosen[i])];
 }
 
 template <class Scalar>
-double top_k_gate<Scalar>::imbalance(const gate_table<Scalar>& of) {
-  const int n = of.rule.experts;
-  const auto rows = static_cast<double>(of.rows);
+double top_k_gate<Scalar>::imbalance(const gate_table<Scalar>& table) {
+  const int n = table.rule.experts;
+  const auto rows = static_cast<double>(table.rows);
   double result = 0;
   for (int e = 0; e < n; ++e) {
     double probability = 0;
-    for (std::int64_t r = 0; r < of.rows; ++r)
-      probability += static_cast<double>(of.probabilities[r * n + e]);
-    result += static_cast<double>(of.first[e]) / rows * probability / rows;
+    for (std::int64_t r = 0; r < table.rows; ++r)
+      probability += static_cast<double>(table.probabilities[r * n + e]);
+    result += static_cast<double>(table.first[e]) / rows * probability / rows;
   }
   return result * n;
 }
 
 template <class Scalar>
-void top_k_gate<Scalar>::backward(const gate_table<Scalar>& of, const Scalar* dweights,
-                                  Scalar balance, Scalar* dlogits, stream& on) {
+void top_k_gate<Scalar>::backward(const gate_table<Scalar>& table,
+                                  const Scalar* dweights, Scalar balance,
+                                  Scalar* dlogits, stream& stream) {
   if constexpr (cuda::may_run<Scalar>)
-    if (auto* const gpu = on.gpu())
-      return cuda::top_k_gate::backward(of, dweights, balance, dlogits, gpu->on());
-  const int n = of.rule.experts, k = of.rule.chosen;
-  const auto rows = static_cast<Scalar>(of.rows);
-  for (std::int64_t r = 0; r < of.rows; ++r) {
-    const auto* const p = of.probabilities + r * n;
-    const auto *const w = of.weights + r * k, *const dw = dweights + r * k;
-    const auto* const chosen = of.chosen + r * k;
+    if (auto* const gpu = stream.gpu())
+      return cuda::top_k_gate::backward(table, dweights, balance, dlogits,
+                                        gpu->handle());
+  const int n = table.rule.experts, k = table.rule.chosen;
+  const auto rows = static_cast<Scalar>(table.rows);
+  for (std::int64_t r = 0; r < table.rows; ++r) {
+    const auto* const p = table.probabilities + r * n;
+    const auto *const w = table.weights + r * k, *const dw = dweights + r * k;
+    const auto* const chosen = table.chosen + r * k;
     auto* const d = dlogits + r * n;
     for (int e = 0; e < n; ++e) // of probabilities first
-      d[e] = balance * Scalar(n) * static_cast<Scalar>(of.first[e]) / (rows * rows);
+      d[e] = balance * Scalar(n) * static_cast<Scalar>(table.first[e]) / (rows * rows);
     Scalar sum = 0, of_weights = 0;
     for (int c = 0; c < k && k > 1; ++c) {
       sum += p[chosen[c]];

@@ -42,11 +42,11 @@ struct choice {
 
   /// Whether this choice precedes another: the more probable first, then the lower
   /// expert.
-  __device__ bool goes_before(const choice& other) const {
-    if (expert < 0 || other.expert < 0)
+  __device__ bool goes_before(const choice& candidate) const {
+    if (expert < 0 || candidate.expert < 0)
       return expert >= 0;
-    return probability != other.probability ? probability > other.probability
-                                            : expert < other.expert;
+    return probability != candidate.probability ? probability > candidate.probability
+                                                : expert < candidate.expert;
   }
 };
 
@@ -69,9 +69,9 @@ __device__ choice next_choice(const float* probabilities, int n,
   }
   for (int apart = warp_size / 2; apart > 0; apart /= 2) {
     const float probability = __shfl_xor_sync(whole_warp, best.probability, apart);
-    const choice other{probability, __shfl_xor_sync(whole_warp, best.expert, apart)};
-    if (other.goes_before(best))
-      best = other;
+    const choice received{probability, __shfl_xor_sync(whole_warp, best.expert, apart)};
+    if (received.goes_before(best))
+      best = received;
   }
   return best;
 }
@@ -81,13 +81,13 @@ __global__ void choose(float* probabilities, float* weights, std::int32_t* chose
   const auto row = own_row();
   if (row >= rows)
     return;
-  auto* const own = probabilities + row * n;
-  softmax(own, n);
+  auto* const row_probabilities = probabilities + row * n;
+  softmax(row_probabilities, n);
   const bool writes = threadIdx.x % warp_size == 0;
   choice last = none();
   float sum = 0;
   for (int c = 0; c < k; ++c) {
-    last = next_choice(own, n, last);
+    last = next_choice(row_probabilities, n, last);
     sum += last.probability;
     if (writes) {
       chosen[row * k + c] = last.expert < 0 ? c : last.expert;
@@ -100,9 +100,9 @@ __global__ void choose(float* probabilities, float* weights, std::int32_t* chose
 
 /// Assigns rows to this warp's expert: first choices before second choices, rows in
 /// order.
-__global__ void take(const std::int32_t* chosen, std::int32_t* places,
-                     std::int32_t* counts, std::int32_t* first, std::int64_t rows,
-                     int k, std::int64_t capacity) {
+__global__ void assign_positions(const std::int32_t* chosen, std::int32_t* positions,
+                                 std::int32_t* counts, std::int32_t* first,
+                                 std::int64_t rows, int k, std::int64_t capacity) {
   const int expert = static_cast<int>(blockIdx.x), lane = threadIdx.x % warp_size;
   std::int32_t count = 0;
   for (int c = 0; c < k; ++c) {
@@ -114,10 +114,10 @@ __global__ void take(const std::int32_t* chosen, std::int32_t* places,
       }
       for (int i = 0; i < choices_at_once; ++i) {
         const auto bits = __ballot_sync(whole_warp, wants[i]);
-        const auto place = count + __popc(bits & ((1U << lane) - 1));
+        const auto position = count + __popc(bits & ((1U << lane) - 1));
         if (wants[i])
-          places[(begin + i * warp_size + lane) * k + c] =
-            place < capacity ? place : -1;
+          positions[(begin + i * warp_size + lane) * k + c] =
+            position < capacity ? position : -1;
         count += __popc(bits);
       }
     }
@@ -130,14 +130,14 @@ __global__ void take(const std::int32_t* chosen, std::int32_t* places,
 
 /// Turns positions within an expert into positions among all rows.
 __global__ void sort_by_expert(const std::int32_t* chosen, const std::int32_t* counts,
-                               std::int32_t* places, std::int64_t choices) {
+                               std::int32_t* positions, std::int64_t choices) {
   const auto i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  if (i >= choices || places[i] < 0)
+  if (i >= choices || positions[i] < 0)
     return;
   std::int32_t begin = 0;
   for (int e = 0; e < chosen[i]; ++e)
     begin += counts[e];
-  places[i] += begin;
+  positions[i] += begin;
 }
 
 __global__ void gradients(const float* probabilities, const float* weights,
@@ -158,8 +158,8 @@ __global__ void gradients(const float* probabilities, const float* weights,
       of_weights += dw[c] * w[c];
     }
   }
-  const auto all = static_cast<float>(rows);
-  const float evenly = balance * static_cast<float>(n) / (all * all);
+  const auto row_count = static_cast<float>(rows);
+  const float evenly = balance * static_cast<float>(n) / (row_count * row_count);
   const auto of_probability = [&](int e) {
     float result = evenly * static_cast<float>(first[e]);
     for (int c = 0; c < k; ++c)
@@ -178,22 +178,22 @@ __global__ void gradients(const float* probabilities, const float* weights,
 
 } // namespace
 
-void top_k_gate::forward(const gate_table<float>& to, stream_handle on) {
+void top_k_gate::forward(const gate_table<float>& to, stream_handle stream) {
   const int n = to.rule.experts, k = to.rule.chosen;
   const auto choices = to.rows * k;
-  launch(on, {blocks_of(to.rows, warps_a_block), 1, 1}, {block_threads, 1, 1}, 0,
+  launch(stream, {blocks_of(to.rows, warps_a_block), 1, 1}, {block_threads, 1, 1}, 0,
          choose, to.probabilities, to.weights, to.chosen, to.rows, n, k);
-  launch(on, {blocks_of(n, 1), 1, 1}, {warp_size, 1, 1}, 0, take, to.chosen, to.places,
-         to.counts, to.first, to.rows, k, to.rule.capacity);
-  launch(on, {blocks_of(choices, block_threads), 1, 1}, {block_threads, 1, 1}, 0,
-         sort_by_expert, to.chosen, to.counts, to.places, choices);
+  launch(stream, {blocks_of(n, 1), 1, 1}, {warp_size, 1, 1}, 0, assign_positions,
+         to.chosen, to.positions, to.counts, to.first, to.rows, k, to.rule.capacity);
+  launch(stream, {blocks_of(choices, block_threads), 1, 1}, {block_threads, 1, 1}, 0,
+         sort_by_expert, to.chosen, to.counts, to.positions, choices);
 }
 
-void top_k_gate::backward(const gate_table<float>& of, const float* dweights,
-                          float balance, float* dlogits, stream_handle on) {
-  launch(on, {blocks_of(of.rows, warps_a_block), 1, 1}, {block_threads, 1, 1}, 0,
-         gradients, of.probabilities, of.weights, of.chosen, of.first, dweights,
-         balance, dlogits, of.rows, of.rule.experts, of.rule.chosen);
+void top_k_gate::backward(const gate_table<float>& table, const float* dweights,
+                          float balance, float* dlogits, stream_handle stream) {
+  launch(stream, {blocks_of(table.rows, warps_a_block), 1, 1}, {block_threads, 1, 1}, 0,
+         gradients, table.probabilities, table.weights, table.chosen, table.first,
+         dweights, balance, dlogits, table.rows, table.rule.experts, table.rule.chosen);
 }
 
 } // namespace troupe::cuda

@@ -33,7 +33,7 @@ struct gate_table {
   std::int32_t* chosen;  ///< (R, k): the experts, the most probable first.
   /// (R, k): index of the row among all sent rows, which are sorted by expert; -1 if
   /// the row was dropped.
-  std::int32_t* places;
+  std::int32_t* positions;
   std::int32_t* counts; ///< (n): rows sent to each expert.
   std::int32_t* first; ///< (n): rows whose first choice is this expert, dropped or not.
 };
@@ -48,18 +48,18 @@ template <class Scalar>
 struct top_k_gate {
   /// Fills the table.
   /// \pre `probabilities` holds the logits
-  static void forward(const gate_table<Scalar>& to, stream& on);
+  static void forward(const gate_table<Scalar>& to, stream& stream);
 
   /// The load-balancing loss n * sum over experts of f_e P_e. Here f_e is the share of
   /// rows whose first choice is e, and P_e the mean probability of e (Switch, equation
   /// 4). The loss is 1 for an even load, n at worst.
-  static double imbalance(const gate_table<Scalar>& of);
+  static double imbalance(const gate_table<Scalar>& table);
 
   /// Fills dlogits (R, n) from dweights (R, k), the gradients of the weights, plus
   /// `balance` times the gradient of imbalance(). In dweights, dropped choices are 0,
   /// as dispatch::combine_gradient() fills the array.
-  static void backward(const gate_table<Scalar>& of, const Scalar* dweights,
-                       Scalar balance, Scalar* dlogits, stream& on);
+  static void backward(const gate_table<Scalar>& table, const Scalar* dweights,
+                       Scalar balance, Scalar* dlogits, stream& stream);
 };
 
 } // namespace troupe

@@ -29,11 +29,11 @@ public:
   /// Calls `callback` when the clock reaches `time`. Events of one instant run in the
   /// order of the calls.
   /// \pre time >= now()
-  void at(nanoseconds when, event what);
+  void call_at(nanoseconds time, event callback);
 
   /// Calls `callback` when no other event of this instant is left; decisions run when
   /// no arrivals are left either.
-  void at_end_of_instant(event what, end_of_instant purpose);
+  void at_end_of_instant(event callback, end_of_instant purpose);
 
   /// Calls the next event of this instant. Without one, calls all events of the next
   /// purpose at the end of the instant; otherwise the first event of the next instant.
@@ -53,7 +53,7 @@ private:
 };
 
 /// The cost of a work where time is not measured.
-using cost_model = std::function<nanoseconds(const work& what)>;
+using cost_model = std::function<nanoseconds(const work& item)>;
 
 /// Runs the arithmetic of a work inside enqueue(), and ends the work when its cost has
 /// passed.
@@ -64,14 +64,14 @@ public:
   /// \param cost returns the cost of a work
   /// \param stream the stream on which works launch kernels; null: no kernel that needs
   /// a wait
-  virtual_device(virtual_clock& clock, cost_model cost, const stream* on = nullptr)
-    : clock_(clock), cost_(std::move(cost)), on_(on) {
+  virtual_device(virtual_clock& clock, cost_model cost, const stream* stream = nullptr)
+    : clock_(clock), cost_(std::move(cost)), stream_(stream) {
     // nop
   }
   virtual_device(const virtual_device&) = delete;
   virtual_device& operator=(const virtual_device&) = delete;
 
-  void enqueue(work what, on_end ended) override;
+  void enqueue(work item, on_end ended) override;
 
   /// Drops works under way too, and all values that the callbacks hold.
   void stop() override {
@@ -82,7 +82,7 @@ public:
   bool idle() const override { return free_at_ <= clock_.now(); }
 
 private:
-  struct told_work {
+  struct pending_work {
     on_end ended;
     work_end result;
   };
@@ -91,10 +91,10 @@ private:
 
   virtual_clock& clock_;
   cost_model cost_;
-  const stream* on_;
+  const stream* stream_;
   nanoseconds free_at_ = 0;
   bool stopped_ = false;
-  std::vector<told_work> under_way_; // in order; seldom more than one
+  std::vector<pending_work> under_way_; // in order; seldom more than one
 };
 
 } // namespace troupe

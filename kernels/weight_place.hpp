@@ -16,12 +16,12 @@ template <class Scalar>
 struct packed_weights {
   static constexpr int nothing = std::numeric_limits<int>::min();
 
-  Scalar* room = nullptr;
+  Scalar* data = nullptr;
   int* holds = nullptr; ///< The version of each copy; `nothing` at first.
 
   /// The memory after `values` values and `copies` copies.
-  packed_weights behind(std::int64_t values, std::size_t copies) const {
-    return room == nullptr ? *this : packed_weights{room + values, holds + copies};
+  packed_weights offset_by(std::int64_t values, std::size_t copies) const {
+    return data == nullptr ? *this : packed_weights{data + values, holds + copies};
   }
 };
 
@@ -65,7 +65,7 @@ public:
   weight_bucket<Scalar> now() const { return *now_; }
 
   /// \pre no forward or backward that reads the version is running
-  void move_to(weight_bucket<Scalar> there) const { *now_ = there; }
+  void move_to(weight_bucket<Scalar> bucket) const { *now_ = bucket; }
 
 private:
   std::shared_ptr<weight_bucket<Scalar>> now_;

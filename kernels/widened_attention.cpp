@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/widened_attention.hpp"
 
-#include "kernels/array_shelf.hpp"
+#include "kernels/array_layout.hpp"
 #include "kernels/fused_attention.hpp"
 
 namespace troupe {
@@ -12,11 +12,11 @@ namespace {
 /// gradients.
 struct widened_space {
   widened_space(std::int64_t length, std::int64_t size, float* begin = nullptr) {
-    array_shelf<float> all{begin};
-    for (auto* const one : {&q, &k, &v, &y, &dy, &dq, &dk, &dv})
-      *one = all.take(length * size);
-    fused = all.take(fused_attention::scratch(length, size));
-    end = all.end();
+    array_layout<float> layout{begin};
+    for (auto* const array : {&q, &k, &v, &y, &dy, &dq, &dk, &dv})
+      *array = layout.allocate(length * size);
+    fused = layout.allocate(fused_attention::scratch(length, size));
+    end = layout.end();
   }
 
   float *q, *k, *v, *y, *dy, *dq, *dk, *dv, *fused;
@@ -24,8 +24,8 @@ struct widened_space {
 };
 
 /// Copies an operand of products into `buffer`, rounded to bf16 and widened to fp32.
-matrix<const float> operand(const stored_matrix<const float>& m, float* room) {
-  const auto result = dense(room, m.rows, m.columns);
+matrix<const float> operand(const stored_matrix<const float>& m, float* buffer) {
+  const auto result = dense(buffer, m.rows, m.columns);
   for (std::int64_t r = 0; r < m.rows; ++r)
     if (m.is_bf16)
       widen_row(m.rounded().row(r), m.columns, result.row(r));
@@ -36,23 +36,23 @@ matrix<const float> operand(const stored_matrix<const float>& m, float* room) {
 }
 
 head_matrices<const float> operands(const widened_attention::head<const float>& in,
-                                    const widened_space& own) {
-  return {operand(in.q, own.q), operand(in.k, own.k), operand(in.v, own.v)};
+                                    const widened_space& buffers) {
+  return {operand(in.q, buffers.q), operand(in.k, buffers.k), operand(in.v, buffers.v)};
 }
 
 /// The values in fp32, without rounding: a copy in `buffer` if the matrix is bf16.
-matrix<const float> exact(const stored_matrix<const float>& m, float* room) {
-  return m.is_bf16 ? operand(m, room) : m.plain();
+matrix<const float> exact(const stored_matrix<const float>& m, float* buffer) {
+  return m.is_bf16 ? operand(m, buffer) : m.plain();
 }
 
 /// Memory for the result `to`: `buffer` if `to` is bf16, otherwise `to` itself.
-matrix<float> place_of(const stored_matrix<float>& to, float* room) {
-  return to.is_bf16 ? dense(room, to.rows, to.columns) : to.plain();
+matrix<float> output_for(const stored_matrix<float>& to, float* buffer) {
+  return to.is_bf16 ? dense(buffer, to.rows, to.columns) : to.plain();
 }
 
-void store(const stored_matrix<float>& to, const matrix<float>& made) {
+void store(const stored_matrix<float>& to, const matrix<float>& values) {
   if (to.is_bf16)
-    round_into(to, made);
+    round_into(to, values);
 }
 
 } // namespace
@@ -63,22 +63,23 @@ std::int64_t widened_attention::scratch(std::int64_t length, std::int64_t size) 
 
 void widened_attention::forward(const head<const float>& in, stored_matrix<float> y,
                                 float* log_sum, float* space) {
-  const widened_space own{in.q.rows, in.q.columns, space};
-  const auto made = place_of(y, own.y);
-  fused_attention::forward(operands(in, own), made, log_sum, own.fused,
+  const widened_space buffers{in.q.rows, in.q.columns, space};
+  const auto result = output_for(y, buffers.y);
+  fused_attention::forward(operands(in, buffers), result, log_sum, buffers.fused,
                            precision::bf16);
-  store(y, made);
+  store(y, result);
 }
 
 void widened_attention::backward(const head<const float>& in,
                                  stored_matrix<const float> y, const float* log_sum,
                                  stored_matrix<const float> dy,
                                  const head<float>& gradient, float* space) {
-  const widened_space own{in.q.rows, in.q.columns, space};
-  const auto dq = place_of(gradient.q, own.dq), dk = place_of(gradient.k, own.dk),
-             dv = place_of(gradient.v, own.dv);
-  fused_attention::backward(operands(in, own), exact(y, own.y), log_sum,
-                            operand(dy, own.dy), {dq, dk, dv}, own.fused,
+  const widened_space buffers{in.q.rows, in.q.columns, space};
+  const auto dq = output_for(gradient.q, buffers.dq),
+             dk = output_for(gradient.k, buffers.dk),
+             dv = output_for(gradient.v, buffers.dv);
+  fused_attention::backward(operands(in, buffers), exact(y, buffers.y), log_sum,
+                            operand(dy, buffers.dy), {dq, dk, dv}, buffers.fused,
                             precision::bf16);
   store(gradient.q, dq);
   store(gradient.k, dk);

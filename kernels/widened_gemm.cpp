@@ -17,11 +17,11 @@ constexpr std::int64_t sums_stride = most_packed_columns + lanes;
 
 /// The calling thread's buffer for the sums of a c that is bf16, allocated at the first
 /// call.
-float* sums_room() {
-  struct room {
+float* sums_buffer() {
+  struct storage {
     alignas(64) float sums[most_packed_rows * sums_stride];
   };
-  thread_local const auto mine = std::make_unique_for_overwrite<room>();
+  thread_local const auto mine = std::make_unique_for_overwrite<storage>();
   return mine->sums;
 }
 
@@ -45,7 +45,7 @@ void multiply_by_rows(std::int64_t whole_depth, const PackLeft& pack_left,
                       const PackRight& pack_right, float alpha, float beta,
                       const stored_matrix<float>& c, const epilogue<float>& end) {
   const depth_blocks blocks{whole_depth};
-  auto& packed = packing_room();
+  auto& packed = packing_buffers();
   const auto fitting = most_packed_depth * most_packed_columns
                        / std::max<std::int64_t>(1, whole_depth) / columns_a_tile
                        * columns_a_tile; // columns of the whole depth
@@ -65,7 +65,8 @@ void multiply_by_rows(std::int64_t whole_depth, const PackLeft& pack_left,
       pack_block(block);
     for (std::int64_t row = 0; row < c.rows; row += most_packed_rows) {
       const auto rows = std::min(most_packed_rows, c.rows - row);
-      const part_of_sums to{c, row, column, {sums_room(), rows, columns, sums_stride}};
+      const part_of_sums to{
+        c, row, column, {sums_buffer(), rows, columns, sums_stride}};
       if (beta != 0)
         scale(beta, to.sums());
       for (std::int64_t block = 0; block < blocks.count; ++block) {
@@ -120,10 +121,10 @@ void widened_gemm_packed(stored_matrix<const float> a, const float* b,
                          float beta, stored_matrix<float> c,
                          const epilogue<float>& end) {
   const auto* const slivers = reinterpret_cast<const bf16*>(b) + first * depth;
-  const auto widen = [&](std::int64_t column, std::int64_t columns, std::int64_t place,
+  const auto widen = [&](std::int64_t column, std::int64_t columns, std::int64_t begin,
                          std::int64_t count, float* to) {
     for (std::int64_t i = 0; i < columns; i += columns_a_tile)
-      widen_row(slivers + (column + i) * depth + place * columns_a_tile,
+      widen_row(slivers + (column + i) * depth + begin * columns_a_tile,
                 count * columns_a_tile, to + i * count);
   };
   multiply(a, widen, alpha, beta, c, end);

@@ -32,11 +32,11 @@ std::int64_t chunks::begin(int c) const {
 }
 
 std::int64_t chunks::size(chunk_range range) const {
-  const auto parts = places(range);
+  const auto parts = ranges(range);
   return parts[0].size() + parts[1].size();
 }
 
-std::array<value_range, 2> chunks::places(chunk_range range) const {
+std::array<value_range, 2> chunks::ranges(chunk_range range) const {
   const int end = range.first + range.count;
   if (end <= count_)
     return {value_range{begin(range.first), begin(end)}, value_range{}};

@@ -50,7 +50,7 @@ public:
 
   /// The values of a range of chunks. The second part is empty unless the range wraps
   /// around the end of the array.
-  std::array<value_range, 2> places(chunk_range range) const;
+  std::array<value_range, 2> ranges(chunk_range range) const;
 
 private:
   chunks(std::int64_t values, int count) : values_(values), count_(count) {

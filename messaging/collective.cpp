@@ -17,9 +17,9 @@ std::int64_t key_of(int round, int from) {
 }
 
 /// Copies values to ranges of an array, or adds the values to the array's values.
-void write(const float* from, const std::array<value_range, 2>& places, float* array,
+void write(const float* from, const std::array<value_range, 2>& ranges, float* array,
            reception use) {
-  for (const auto& part : places) {
+  for (const auto& part : ranges) {
     if (use == reception::add)
       arrays<float>::add(from, part.size(), array + part.begin);
     else
@@ -28,9 +28,9 @@ void write(const float* from, const std::array<value_range, 2>& places, float* a
   }
 }
 
-[[noreturn]] void complain(const collective_part& part, const std::string& what) {
+[[noreturn]] void complain(const collective_part& part, const std::string& text) {
   throw std::logic_error("rank " + std::to_string(part.rank) + " of collective "
-                         + std::to_string(part.instance) + " " + what);
+                         + std::to_string(part.instance) + " " + text);
 }
 
 } // namespace
@@ -48,12 +48,12 @@ collective::collective(collective_part part, collective_memory memory, sums_by a
 
 std::vector<collective_message> collective::begin() {
   std::vector<collective_message> out;
-  begun_ = true;
+  started_ = true;
   advance(out);
   return out;
 }
 
-std::vector<collective_message> collective::take(collective_message message) {
+std::vector<collective_message> collective::receive(collective_message message) {
   if (message.instance != part_.instance)
     complain(part_, "got a message of collective " + std::to_string(message.instance));
   if (message.is_call())
@@ -64,7 +64,7 @@ std::vector<collective_message> collective::take(collective_message message) {
     complain(part_, "got a message when it was done");
   std::vector<collective_message> out;
   keep(std::move(message));
-  if (begun_)
+  if (started_)
     advance(out);
   return out;
 }
@@ -73,7 +73,7 @@ std::vector<collective_message> collective::end_sum() {
   if (!std::exchange(sums_, false))
     complain(part_, "is told of the end of a sum that it does not wait for");
   const auto step = step_of(part_, next_++);
-  inbox_.erase(key_of(step.round, step.from));
+  received_.erase(key_of(step.round, step.from));
   sent_ = false;
   std::vector<collective_message> out;
   advance(out);
@@ -81,7 +81,7 @@ std::vector<collective_message> collective::end_sum() {
 }
 
 std::optional<collective::missing> collective::waits_for() const {
-  if (!begun_ || sums_ || done())
+  if (!started_ || sums_ || done())
     return {};
   const auto step = step_of(part_, next_);
   return missing{step.from, step.round};
@@ -99,7 +99,7 @@ void collective::advance(std::vector<collective_message>& out) {
     sent_ = false;
   }
   last_ = {};
-  if (!inbox_.empty())
+  if (!received_.empty())
     complain(part_, "got a message that no step waits for");
 }
 
@@ -119,28 +119,28 @@ void collective::send(const collective_step& step,
 
 void collective::keep(collective_message message) {
   const auto key = key_of(message.round, message.from);
-  if (!inbox_.emplace(key, std::move(message)).second)
+  if (!received_.emplace(key, std::move(message)).second)
     complain(part_, "got a message twice");
 }
 
 bool collective::receive(const collective_step& step) {
   if (!receives(part_, step))
     return true;
-  const auto found = inbox_.find(key_of(step.round, step.from));
-  if (found == inbox_.end())
+  const auto entry = received_.find(key_of(step.round, step.from));
+  if (entry == received_.end())
     return false;
   if (step.use == reception::hold)
     return true;
-  if (found->second.values != part_.target.size(step.received))
+  if (entry->second.values != part_.target.size(step.received))
     complain(part_, "expected " + std::to_string(part_.target.size(step.received))
                       + " values from rank " + std::to_string(step.from) + ", not "
-                      + std::to_string(found->second.values));
+                      + std::to_string(entry->second.values));
   if (step.use == reception::add && adder_ == sums_by::caller) {
-    yield(found->second, step.received);
+    yield(entry->second, step.received);
     return false;
   }
-  put(found->second, step.received, step.use);
-  inbox_.erase(found);
+  put(entry->second, step.received, step.use);
+  received_.erase(entry);
   return true;
 }
 
@@ -153,7 +153,7 @@ buffer collective::copy_of(chunk_range range) {
   last_ = {};
   auto copy = memory_.payloads->acquire();
   float* to = copy.data();
-  for (const auto& part : part_.source.places(range)) {
+  for (const auto& part : part_.source.ranges(range)) {
     arrays<float>::copy(memory_.source + part.begin, part.size(), to);
     to += part.size();
   }
@@ -166,7 +166,7 @@ void collective::put(const collective_message& message, chunk_range range,
                      reception use) {
   last_ = {};
   if (memory_.payloads != nullptr)
-    write(message.payload.data(), part_.target.places(range), memory_.target, use);
+    write(message.payload.data(), part_.target.ranges(range), memory_.target, use);
 }
 
 /// The message stays stored until the sum has ended.
@@ -175,7 +175,7 @@ void collective::yield(const collective_message& message, chunk_range range) {
   sums_ = true;
   yielded_ = collective_sum{message.values, {}};
   if (memory_.payloads != nullptr)
-    yielded_->run = [from = message.payload.data(), places = part_.target.places(range),
+    yielded_->run = [from = message.payload.data(), places = part_.target.ranges(range),
                      array = memory_.target] {
       write(from, places, array, reception::add);
     };

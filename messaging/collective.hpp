@@ -26,7 +26,7 @@ struct collective_sum {
   /// The arithmetic; empty where nothing is computed.
   std::function<void()> run;
   /// The device for the work; null: the caller chooses.
-  device* on = nullptr;
+  device* target_device = nullptr;
   std::function<void()> check = {}; ///< After the end: throws its error.
 };
 
@@ -53,7 +53,7 @@ public:
   /// \throws std::logic_error if the pool is empty, or for a message of another
   /// collective, of wrong size, repeated, or after the end
   std::vector<collective_message> begin();
-  std::vector<collective_message> take(collective_message message);
+  std::vector<collective_message> receive(collective_message message);
 
   /// The sum that the collective has stopped at, for the caller to compute. Absent if
   /// there is none, or the sum has been yielded before.
@@ -67,7 +67,7 @@ public:
   bool sums() const { return sums_; }
 
   /// True when everything has been sent and received, and the last sum has ended.
-  bool done() const { return begun_ && next_ == steps_; }
+  bool done() const { return started_ && next_ == steps_; }
 
   /// The sender and the round of the message that the next step needs. Absent if the
   /// collective is done, has not begun, or waits for a sum.
@@ -93,11 +93,11 @@ private:
   sums_by adder_;
   int steps_;
   int next_ = 0; // index of the next step
-  bool begun_ = false;
+  bool started_ = false;
   bool sent_ = false; // the next step's message has been sent
   bool sums_ = false; // the caller adds the next step's message
   std::optional<collective_sum> yielded_;
-  std::unordered_map<std::int64_t, collective_message> inbox_; // by round and sender
+  std::unordered_map<std::int64_t, collective_message> received_; // by round and sender
   // the copy that was sent last, while the array still has these values
   buffer last_;
   chunk_range last_range_;

@@ -27,7 +27,7 @@ std::string list_of(Text text) {
 } // namespace
 
 std::span<const collective_order> collective_catalog() {
-  static const std::vector<collective_order> all{
+  static const std::vector<collective_order> catalog{
     direct_send(),         tree_scatter(),
     tree_gather(),         tree_broadcast(),
     tree_reduce(),         naive_all_reduce(),
@@ -38,11 +38,11 @@ std::span<const collective_order> collective_catalog() {
     ring_reduce_scatter(), halving_reduce_scatter(),
     pairwise_all_to_all(),
   };
-  return all;
+  return catalog;
 }
 
-std::string_view name_of(collective_operation what) {
-  switch (what) {
+std::string_view name_of(collective_operation operation) {
+  switch (operation) {
   case collective_operation::send:
     return "send";
   case collective_operation::scatter:
@@ -65,16 +65,17 @@ std::string_view name_of(collective_operation what) {
   throw std::logic_error{"a collective is of an unknown operation"};
 }
 
-const collective_order* find_collective(collective_operation what,
+const collective_order* find_collective(collective_operation operation,
                                         std::string_view name) {
-  const auto all = collective_catalog();
-  const auto found = std::ranges::find_if(
-    all, [&](const auto& order) { return order.what == what && order.name == name; });
-  return found == all.end() ? nullptr : &*found;
+  const auto orders = collective_catalog();
+  const auto match = std::ranges::find_if(orders, [&](const auto& order) {
+    return order.operation == operation && order.name == name;
+  });
+  return match == orders.end() ? nullptr : &*match;
 }
 
 std::string operation_names() {
-  return list_of([](const auto& order) { return name_of(order.what); });
+  return list_of([](const auto& order) { return name_of(order.operation); });
 }
 
 std::string algorithm_names() {

@@ -34,10 +34,10 @@ collective_order pairwise_all_to_all();
 std::span<const collective_order> collective_catalog();
 
 /// The operation as text: "all_reduce" and so on.
-std::string_view name_of(collective_operation what);
+std::string_view name_of(collective_operation operation);
 
 /// The order with this name for an operation; null if none exists.
-const collective_order* find_collective(collective_operation what,
+const collective_order* find_collective(collective_operation operation,
                                         std::string_view name);
 
 /// The names of all operations, and of all orders, each once: "send, scatter, ...".

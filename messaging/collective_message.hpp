@@ -18,7 +18,7 @@ struct collective_message {
   int round;
   int from;            ///< Sending rank.
   int to;              ///< Receiving rank.
-  chunk_range what;    ///< Chunks of the sender's array.
+  chunk_range range;   ///< Chunks of the sender's array.
   std::int64_t values; ///< Number of values in these chunks; 0 only in a call.
   /// A copy of the values, in order; empty where nothing is computed.
   buffer payload;

@@ -70,11 +70,11 @@ struct collective_cost {
   /// of ranks may take longer with sums. Sums also put pairs of ranks ahead there, and
   /// more messages arrive early.
   double seconds(double latency, double bytes_per_second, double sum_rate = 0) const {
-    const auto at = [](double count, double rate) {
+    const auto time_of = [](double count, double rate) {
       return rate > 0 ? count / rate : 0;
     };
-    return rounds * latency + at(serial_bytes + ahead_bytes, bytes_per_second)
-           + at(summed_bytes, sum_rate);
+    return rounds * latency + time_of(serial_bytes + ahead_bytes, bytes_per_second)
+           + time_of(summed_bytes, sum_rate);
   }
 };
 
@@ -82,7 +82,7 @@ struct collective_cost {
 /// Rank 0 is the root of an order. A run of the order counts ranks and chunks from the
 /// root of the collective.
 struct collective_order {
-  collective_operation what;
+  collective_operation operation;
   std::string_view name;
   std::string_view idea; ///< The algorithm in a few words, with the source.
 

@@ -13,31 +13,31 @@ collectives_under_way::begin(const collective_part& part, collective_memory memo
     launch_next(*calls);
     return out;
   }
-  const auto adder = ask_ ? sums_by::caller : sums_by::itself;
+  const auto adder = request_ ? sums_by::caller : sums_by::itself;
   auto& c = running_.emplace(instance, collective{part, memory, adder}).first->second;
   auto out = c.begin();
   if (auto early = early_.extract(instance))
     for (auto& message : early.mapped())
-      for (auto& answer : c.take(std::move(message)))
+      for (auto& answer : c.receive(std::move(message)))
         out.push_back(std::move(answer));
   look_at(instance);
   return out;
 }
 
 std::vector<collective_message>
-collectives_under_way::take(collective_message message) {
+collectives_under_way::receive(collective_message message) {
   const int instance = message.instance;
   if (auto* const calls = calls_of(instance)) {
-    calls->take(message);
+    calls->receive(message);
     launch_next(*calls);
     return {};
   }
-  const auto found = running_.find(instance);
-  if (found == running_.end()) {
+  const auto entry = running_.find(instance);
+  if (entry == running_.end()) {
     early_[instance].push_back(std::move(message));
     return {};
   }
-  auto out = found->second.take(std::move(message));
+  auto out = entry->second.receive(std::move(message));
   look_at(instance);
   return out;
 }
@@ -58,20 +58,21 @@ group_calls* collectives_under_way::calls_of(int instance) {
   return group != nullptr ? &calls_.try_emplace(group, *group).first->second : nullptr;
 }
 
-void collectives_under_way::launch_next(group_calls& of) {
-  while (auto next = of.next())
-    launch_(next->instance, std::move(next->what));
+void collectives_under_way::launch_next(group_calls& calls) {
+  while (auto next = calls.next())
+    launch_(next->instance, std::move(next->sum));
 }
 
 bool collectives_under_way::is_under_way(int instance) const {
   return running_.contains(instance)
-         || std::ranges::any_of(
-           calls_, [&](const auto& of) { return of.second.is_under_way(instance); });
+         || std::ranges::any_of(calls_, [&](const auto& entry) {
+              return entry.second.is_under_way(instance);
+            });
 }
 
 bool collectives_under_way::none() const {
-  return running_.empty() && std::ranges::all_of(calls_, [](const auto& of) {
-           return of.second.none();
+  return running_.empty() && std::ranges::all_of(calls_, [](const auto& entry) {
+           return entry.second.none();
          });
 }
 
@@ -80,15 +81,15 @@ bool collectives_under_way::none() const {
 void collectives_under_way::look_at(int instance) {
   const auto c = running_.find(instance);
   if (auto sum = c->second.take_sum())
-    ask_(instance, std::move(*sum));
+    request_(instance, std::move(*sum));
   if (c->second.done())
     running_.erase(c);
 }
 
 bool collectives_under_way::sums() const {
   return std::ranges::any_of(running_, [](const auto& c) { return c.second.sums(); })
-         || std::ranges::any_of(calls_,
-                                [](const auto& of) { return of.second.exchanges(); });
+         || std::ranges::any_of(
+           calls_, [](const auto& entry) { return entry.second.exchanges(); });
 }
 
 std::optional<collectives_under_way::missing> collectives_under_way::waits_for() const {

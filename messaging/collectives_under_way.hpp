@@ -23,12 +23,12 @@ public:
   /// Requests the computation of a sum that a collective has stopped at. The receiver
   /// of the request calls end_sum() when the sum has ended, never before the request
   /// returns.
-  using sum_asker = std::function<void(int instance, collective_sum what)>;
+  using sum_requester = std::function<void(int instance, collective_sum sum)>;
 
   /// Hands all sums to `request` from now on. Without this call each sum is computed
   /// immediately.
   /// \pre none()
-  void yield_sums(sum_asker ask) { ask_ = std::move(ask); }
+  void yield_sums(sum_requester request) { request_ = std::move(request); }
 
   /// Returns the group whose GPUs exchange the arrays of an instance; null: messages
   /// carry the arrays.
@@ -37,9 +37,9 @@ public:
   /// Lets GPUs exchange arrays. The work that GPUs launch is handed to `request` like a
   /// sum.
   /// \pre none()
-  void exchange_by(group_finder groups, sum_asker ask) {
+  void exchange_by(group_finder groups, sum_requester request) {
     groups_ = std::move(groups);
-    launch_ = std::move(ask);
+    launch_ = std::move(request);
   }
 
   /// Begins a collective over the part's array. Returns the messages to send now, as
@@ -48,7 +48,7 @@ public:
   std::vector<collective_message> begin(const collective_part& part,
                                         collective_memory memory);
 
-  std::vector<collective_message> take(collective_message message);
+  std::vector<collective_message> receive(collective_message message);
 
   /// Reports the end of a collective's sum, or of its GPU work. Returns the messages to
   /// send now.
@@ -71,10 +71,10 @@ public:
 private:
   void look_at(int instance);
   group_calls* calls_of(int instance);
-  void launch_next(group_calls& of);
+  void launch_next(group_calls& calls);
 
-  sum_asker ask_;
-  sum_asker launch_;
+  sum_requester request_;
+  sum_requester launch_;
   group_finder groups_;
   std::map<gpu_group*, group_calls> calls_;
   std::map<int, collective> running_; // by instance

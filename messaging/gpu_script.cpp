@@ -21,7 +21,7 @@ struct gpu_script::writer {
 
   void flush() {
     if (!together.empty())
-      to.steps_.push_back({deed::exchange, std::exchange(together, {})});
+      to.steps_.push_back({step_kind::exchange, std::exchange(together, {})});
   }
 
   int take_slot(chunk_range range) {
@@ -34,38 +34,38 @@ struct gpu_script::writer {
     return result;
   }
 
-  void give(const collective_step& step) {
+  void send(const collective_step& step) {
     if (step.to == part().rank) {
       const int slot = take_slot(step.sent);
-      to.steps_.push_back({deed::keep, {}, slot, step.sent});
+      to.steps_.push_back({step_kind::keep, {}, slot, step.sent});
       held[{step.round, step.to}] = slot;
       return;
     }
-    for (const auto& place : part().source.places(step.sent))
-      if (place.size() > 0)
-        together.push_back({transfer::way::send, step.to, array, place});
+    for (const auto& range : part().source.ranges(step.sent))
+      if (range.size() > 0)
+        together.push_back({transfer::way::send, step.to, array, range});
   }
 
-  bool is_being_given(const value_range& place) const {
+  bool is_being_sent(const value_range& range) const {
     return std::ranges::any_of(together, [&](const planned_transfer& p) {
-      return p.where.begin < place.end && place.begin < p.where.end;
+      return p.where.begin < range.end && range.begin < p.where.end;
     });
   }
 
   /// Receives values directly into the array, unless an earlier transfer still needs
   /// the range; otherwise into a slot, whose index is returned.
-  int take(const collective_step& step) {
-    const auto places = part().target.places(step.received);
+  int receive_into(const collective_step& step) {
+    const auto ranges = part().target.ranges(step.received);
     const bool at_once = step.use == reception::copy
-                         && std::ranges::none_of(places, [this](const auto& place) {
-                              return is_being_given(place);
+                         && std::ranges::none_of(ranges, [this](const auto& range) {
+                              return is_being_sent(range);
                             });
     const int slot = at_once ? array : take_slot(step.received);
     std::int64_t begin = 0;
-    for (const auto& place : places)
-      if (const auto size = place.size(); size > 0) {
+    for (const auto& range : ranges)
+      if (const auto size = range.size(); size > 0) {
         together.push_back({transfer::way::receive, step.from, slot,
-                            at_once ? place : value_range{begin, begin + size}});
+                            at_once ? range : value_range{begin, begin + size}});
         begin += size;
       }
     flush();
@@ -74,8 +74,8 @@ struct gpu_script::writer {
 
   void receive(const collective_step& step) {
     const std::pair key{step.round, step.from};
-    const auto found = held.find(key);
-    const int slot = found != held.end() ? found->second : take(step);
+    const auto entry = held.find(key);
+    const int slot = entry != held.end() ? entry->second : receive_into(step);
     if (step.use == reception::hold) {
       held[key] = slot;
       return;
@@ -84,8 +84,10 @@ struct gpu_script::writer {
     if (slot == array)
       return;
     flush();
-    to.steps_.push_back(
-      {step.use == reception::add ? deed::add : deed::copy, {}, slot, step.received});
+    to.steps_.push_back({step.use == reception::add ? step_kind::add : step_kind::copy,
+                         {},
+                         slot,
+                         step.received});
     free.push_back(slot);
   }
 };
@@ -93,28 +95,28 @@ struct gpu_script::writer {
 gpu_script::gpu_script(const collective_part& part) : part_(part) {
   if (!part_.order.in_place)
     throw std::logic_error{"GPUs exchange arrays in place alone"};
-  writer all{*this};
+  writer output{*this};
   for (int i = 0; i < part_.order.steps(part_.ranks); ++i) {
     const auto step = step_of(part_, i);
     if (sends(part_, step))
-      all.give(step);
+      output.send(step);
     if (receives(part_, step))
-      all.receive(step);
+      output.receive(step);
   }
-  all.flush();
+  output.flush();
 }
 
-std::int64_t gpu_script::sent_to(int other) const {
+std::int64_t gpu_script::sent_to(int peer) const {
   std::int64_t sum = 0;
   for (const auto& step : steps_)
     for (const auto& p : step.together)
-      if (p.how == transfer::way::send && p.other == other)
+      if (p.way == transfer::way::send && p.peer == peer)
         sum += p.where.size();
   return sum;
 }
 
-void gpu_script::launch(const collective_memory& memory, communicator& by,
-                        stream& on) const {
+void gpu_script::launch(const collective_memory& memory, communicator& communicator,
+                        stream& stream) const {
   std::vector<buffer> slots;
   for (int i = 0; i < bound_.buffers; ++i)
     slots.push_back(memory.payloads->acquire());
@@ -123,26 +125,26 @@ void gpu_script::launch(const collective_memory& memory, communicator& by,
   };
   std::vector<transfer> together;
   for (const auto& step : steps_) {
-    if (step.what == deed::exchange) {
+    if (step.kind == step_kind::exchange) {
       together.clear();
       for (const auto& p : step.together)
         together.push_back(
-          {p.how, p.other, data_of(p.slot) + p.where.begin, p.where.size()});
-      by.exchange(together);
+          {p.way, p.peer, data_of(p.slot) + p.where.begin, p.where.size()});
+      communicator.exchange(together);
       continue;
     }
     auto* kept = data_of(step.slot);
-    for (const auto& place : part_.target.places(step.range)) {
-      auto* const there = memory.source + place.begin;
-      if (place.size() > 0) {
-        if (step.what == deed::keep)
-          arrays<float>::copy(there, place.size(), kept, on);
-        else if (step.what == deed::copy)
-          arrays<float>::copy(kept, place.size(), there, on);
+    for (const auto& range : part_.target.ranges(step.range)) {
+      auto* const values = memory.source + range.begin;
+      if (range.size() > 0) {
+        if (step.kind == step_kind::keep)
+          arrays<float>::copy(values, range.size(), kept, stream);
+        else if (step.kind == step_kind::copy)
+          arrays<float>::copy(kept, range.size(), values, stream);
         else
-          arrays<float>::add(kept, place.size(), there, on);
+          arrays<float>::add(kept, range.size(), values, stream);
       }
-      kept += place.size();
+      kept += range.size();
     }
   }
 }

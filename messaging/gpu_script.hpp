@@ -31,29 +31,30 @@ public:
   payload_bound slots() const { return bound_; }
 
   /// The number of values that this member sends to another one.
-  std::int64_t sent_to(int other) const;
+  std::int64_t sent_to(int peer) const;
 
   /// Launches the script.
   /// \param memory a pool with enough buffers for the slots, and the array
   /// \param stream the stream on which `communicator` exchanges
   /// \throws std::runtime_error as of communicator; std::logic_error if the pool is
   /// empty
-  void launch(const collective_memory& memory, communicator& by, stream& on) const;
+  void launch(const collective_memory& memory, communicator& communicator,
+              stream& stream) const;
 
 private:
   static constexpr int array = -1; // in place of the number of a slot
 
   struct planned_transfer {
-    transfer::way how = transfer::way::send;
-    int other = nobody;
+    transfer::way way = transfer::way::send;
+    int peer = nobody;
     int slot = array;
     value_range where; // in the array, or in the slot
   };
 
-  enum class deed : std::uint8_t { exchange, keep, copy, add };
+  enum class step_kind : std::uint8_t { exchange, keep, copy, add };
 
   struct step {
-    deed what;
+    step_kind kind;
     std::vector<planned_transfer> together; // transfers of an exchange
     int slot = array;                       // of all other kinds
     chunk_range range = {};                 // of the array, for all other kinds

@@ -17,9 +17,9 @@ namespace troupe {
 /// A member's end of a group of ranks on different GPUs. The GPUs of the group exchange
 /// arrays themselves. Not owned.
 struct gpu_group {
-  communicator* by; ///< Exchanges arrays,
-  stream* on;       ///< on this stream, which has no other work.
-  device* launches; ///< Runs the works whose kernels are on the stream.
+  communicator* group_communicator; ///< Exchanges arrays,
+  stream* group_stream;             ///< on this stream, which has no other work.
+  device* launches;                 ///< Runs the works whose kernels are on the stream.
 };
 
 /// One member's collectives in such a group. Before a member launches a collective, the
@@ -30,7 +30,7 @@ struct gpu_group {
 /// forever.
 class group_calls {
 public:
-  explicit group_calls(const gpu_group& of) : of_(of) {}
+  explicit group_calls(const gpu_group& group) : group_(group) {}
 
   /// Begins a collective. Returns the calls for the other members, one each.
   /// \throws std::logic_error if another member has begun it in another order
@@ -40,13 +40,13 @@ public:
   /// Handles the call of another member, before or after this member's begin().
   /// \throws std::logic_error for a message that is no call or a repeated one; if that
   /// member has begun collectives in another order
-  void take(const collective_message& call);
+  void receive(const collective_message& call);
 
   /// The next collective that all members have begun, in order, each returned once:
   /// work for the group's device. Absent if a call is missing.
   struct launch {
     int instance;
-    collective_sum what;
+    collective_sum sum;
   };
   std::optional<launch> next();
 
@@ -70,18 +70,20 @@ public:
 
 private:
   /// A collective that this member has begun.
-  struct coming {
+  struct pending_collective {
     int number;
     collective_memory memory;
     gpu_script script;
     std::set<int> missing; // members whose call has not arrived
   };
 
-  bool is_launched(const coming& own) const { return own.number < launched_; }
+  bool is_launched(const pending_collective& entry) const {
+    return entry.number < launched_;
+  }
 
-  gpu_group of_;
-  int begun_ = 0, launched_ = 0;
-  std::map<int, coming> under_way_;                      // by instance
+  gpu_group group_;
+  int started_ = 0, launched_ = 0;
+  std::map<int, pending_collective> under_way_;          // by instance
   std::map<int, std::vector<collective_message>> early_; // by instance, too
 };
 

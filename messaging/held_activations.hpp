@@ -21,9 +21,9 @@ public:
   std::optional<nanoseconds> add(const measured_action& s) {
     if (s.expert >= 0)
       return {};
-    if (s.what.what == op::forward)
+    if (s.action.op == op::forward)
       return add_forward(s);
-    if (s.part || !adds_gradient(s.what.what))
+    if (s.part || !adds_gradient(s.action.op))
       return {};
     --count_;
     return s.end;
@@ -34,12 +34,12 @@ public:
 
 private:
   std::optional<nanoseconds> add_forward(const measured_action& s) {
-    const auto found = std::ranges::find(begun_, s.what);
-    const bool goes_on = found != begun_.end();
+    const auto entry = std::ranges::find(partial_forwards_, s.action);
+    const bool goes_on = entry != partial_forwards_.end();
     if (s.part && !goes_on)
-      begun_.push_back(s.what);
+      partial_forwards_.push_back(s.action);
     else if (!s.part && goes_on)
-      begun_.erase(found);
+      partial_forwards_.erase(entry);
     if (goes_on)
       return {};
     peak_ = std::max(peak_, ++count_);
@@ -48,7 +48,7 @@ private:
 
   int count_ = 0;
   int peak_ = 0;
-  std::vector<action> begun_; // forwards whose last part has not come
+  std::vector<action> partial_forwards_; // forwards whose last part has not come
 };
 
 } // namespace troupe

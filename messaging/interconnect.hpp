@@ -59,7 +59,7 @@ struct machine_model {
 class interconnect {
 public:
   /// \param clock outlives the interconnect
-  interconnect(virtual_clock& clock, machine_model how, int ranks);
+  interconnect(virtual_clock& clock, machine_model model, int ranks);
   interconnect(const interconnect&) = delete;
   interconnect& operator=(const interconnect&) = delete;
 
@@ -91,7 +91,7 @@ private:
   };
 
   /// The place where the first byte of a message arrives next.
-  enum class place : std::uint8_t { machine_out, machine_in, rank_in };
+  enum class hop : std::uint8_t { machine_out, machine_in, rank_in };
 
   /// A message that is under way.
   struct passage {
@@ -99,15 +99,15 @@ private:
     int to;
     double bytes;
     nanoseconds last_byte; ///< Earliest time of the last byte at the receiver.
-    place next;
+    hop next;
     virtual_clock::event arrived;
   };
 
-  nanoseconds inside(double bytes) const { return how_.inside.occupied(bytes); }
+  nanoseconds inside(double bytes) const { return model_.inside.occupied(bytes); }
   machine& machine_of(int rank) {
-    return machines_[static_cast<std::size_t>(how_.machine_of(rank))];
+    return machines_[static_cast<std::size_t>(model_.machine_of(rank))];
   }
-  void go_to(place next, std::size_t message, nanoseconds first_byte);
+  void go_to(hop next, std::size_t message, nanoseconds first_byte);
   void serve_arrivals();
   void serve(std::size_t message);
   void leave_machine(std::size_t message);
@@ -116,7 +116,7 @@ private:
   void deliver(std::size_t message);
 
   virtual_clock& clock_;
-  machine_model how_;
+  machine_model model_;
   bool is_free_;
   std::vector<lane> out_, in_; // ports of ranks
   std::vector<machine> machines_;

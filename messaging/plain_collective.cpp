@@ -58,12 +58,13 @@ std::vector<collective_outcome> plain_collective(const collective_order& order,
   const int ranks = static_cast<int>(arrays.size());
   std::vector<collective_outcome> result(arrays.size());
   std::vector<float> sum;
-  if (order.what == reduce || order.what == all_reduce || order.what == reduce_scatter)
+  if (order.operation == reduce || order.operation == all_reduce
+      || order.operation == reduce_scatter)
     sum = total(order, arrays, where, root);
   const auto* const source = arrays[static_cast<std::size_t>(root)];
   for (int r = 0; r < ranks; ++r) {
     auto& outcome = result[static_cast<std::size_t>(r)];
-    switch (order.what) {
+    switch (order.operation) {
     case send:
       if (r == (root + 1) % ranks)
         outcome = whole(source, where);

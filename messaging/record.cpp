@@ -11,7 +11,7 @@ timeline timeline_of(const record& ran) {
   timeline result(ran.size());
   for (std::size_t rank = 0; rank < ran.size(); ++rank)
     for (const auto& s : ran[rank])
-      result[rank].push_back({s.what, s.start, s.end});
+      result[rank].push_back({s.action, s.start, s.end});
   return result;
 }
 
@@ -19,23 +19,23 @@ void expert_loads::add(int batch, std::size_t layer,
                        const std::vector<std::int64_t>& rows, std::int64_t dropped) {
   while (batch / every >= static_cast<int>(most_entries))
     halve();
-  auto& steps = of[layer];
+  auto& steps = by_layer[layer];
   const auto number = static_cast<std::size_t>(batch / every);
   steps.resize(std::max(steps.size(), number + 1));
   steps[number].add({rows, dropped});
 }
 
-void expert_loads::step::add(const step& other) {
-  rows.resize(std::max(rows.size(), other.rows.size()));
-  for (std::size_t e = 0; e < other.rows.size(); ++e)
-    rows[e] += other.rows[e];
-  dropped += other.dropped;
+void expert_loads::step::add(const step& addend) {
+  rows.resize(std::max(rows.size(), addend.rows.size()));
+  for (std::size_t e = 0; e < addend.rows.size(); ++e)
+    rows[e] += addend.rows[e];
+  dropped += addend.dropped;
 }
 
 /// Merges each two entries to one, and doubles the steps that an entry sums.
 void expert_loads::halve() {
   every *= 2;
-  for (auto& [layer, steps] : of) {
+  for (auto& [layer, steps] : by_layer) {
     std::vector<step> sums((steps.size() + 1) / 2);
     for (std::size_t s = 0; s < steps.size(); ++s)
       sums[s / 2].add(steps[s]);
@@ -69,13 +69,13 @@ void rank_sums::add(const measured_action& s) {
   if (first_start < 0)
     first_start = s.start;
   last_end = std::max(last_end, s.end);
-  auto stage = std::ranges::find(stages, s.what.stage, &stage_sums::stage);
+  auto stage = std::ranges::find(stages, s.action.stage, &stage_sums::stage);
   if (stage == stages.end())
-    stage = stages.insert(stage, {.stage = s.what.stage});
+    stage = stages.insert(stage, {.stage = s.action.stage});
   stage->versions = std::max(stage->versions, s.versions_alive);
   if (s.part)
     return;
-  if (s.what.what == op::update) {
+  if (s.action.op == op::update) {
     stage->stalest = std::max(stage->stalest, s.stalest);
     stage->staleness += s.staleness;
     stage->gradients += s.gradients;

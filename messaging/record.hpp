@@ -27,7 +27,7 @@ enum part_end : std::uint8_t {
 
 /// An action that has run, with times on the run's clock.
 struct measured_action {
-  action what;
+  troupe::action action;
   nanoseconds start = 0;
   nanoseconds end = 0;
   int version = 0;        ///< Version that F, B, I or W read, or that U made.
@@ -46,7 +46,7 @@ struct measured_action {
 /// An action that has run, or a part of one, and the rank that ran it.
 struct ranked_action {
   int rank;
-  measured_action what;
+  measured_action measured;
 };
 
 /// The actions that ranks have run since the last request.
@@ -65,15 +65,15 @@ struct expert_loads {
     std::vector<std::int64_t> rows; ///< Rows of each expert, over all replicas.
     std::int64_t dropped = 0;       ///< Choices whose expert was full.
 
-    void add(const step& other);
+    void add(const step& addend);
   };
 
   void add(int batch, std::size_t layer, const std::vector<std::int64_t>& rows,
            std::int64_t dropped);
   void halve();
 
-  std::map<std::size_t, std::vector<step>> of; ///< By layer of the network.
-  int every = 1;                               ///< Steps that an entry sums.
+  std::map<std::size_t, std::vector<step>> by_layer; ///< By layer of the network.
+  int every = 1;                                     ///< Steps that an entry sums.
 };
 
 /// The actions of a record, with times.

@@ -9,7 +9,7 @@
 namespace troupe {
 
 std::span<const replica_exchange> exchange_catalog() {
-  static const std::array all{
+  static const std::array catalog{
     replica_exchange{.name = "naive",
                      .idea = "all_reduce: each replica sends its gradients to all",
                      .sum = naive_all_reduce()},
@@ -64,7 +64,7 @@ std::span<const replica_exchange> exchange_catalog() {
                              "memory of the process, without locks",
                      .updates = update_by::itself},
   };
-  return all;
+  return catalog;
 }
 
 tl::expected<replica_exchange, std::string> parse_exchange(const std::string& text) {
@@ -77,8 +77,8 @@ tl::expected<replica_exchange, std::string> parse_exchange(const std::string& te
       continue;
     int bound = -1;
     const auto* const end = text.data() + text.size();
-    const auto [stop, wrong] = std::from_chars(text.data() + equals + 1, end, bound);
-    if (wrong != std::errc{} || stop != end || bound < 0)
+    const auto [stop, error] = std::from_chars(text.data() + equals + 1, end, bound);
+    if (error != std::errc{} || stop != end || bound < 0)
       return tl::unexpected{text
                             + ": staleness is a whole number from 0 to 2,147,483,647"};
     auto result = known;
@@ -91,8 +91,8 @@ tl::expected<replica_exchange, std::string> parse_exchange(const std::string& te
 }
 
 std::optional<replica_exchange> find_exchange(const std::string& text) {
-  const auto found = parse_exchange(text);
-  return found ? std::optional{*found} : std::nullopt;
+  const auto parsed = parse_exchange(text);
+  return parsed ? std::optional{*parsed} : std::nullopt;
 }
 
 std::string exchange_names() {

@@ -32,9 +32,9 @@ enum class exchange_step : std::uint8_t { sum, gather };
 
 /// The gradients that an update uses, and the actor that makes the update.
 enum class update_by : std::uint8_t {
-  all,     ///< Gradients of all data replicas, summed: versions stay equal.
-  servers, ///< Gradients of one replica: parameter servers apply each on arrival.
-  itself,  ///< Of one replica, which updates memory that all write without locks.
+  all_replicas, ///< Gradients of all data replicas, summed: versions stay equal.
+  servers,      ///< Gradients of one replica: parameter servers apply each on arrival.
+  itself,       ///< Of one replica, which updates memory that all write without locks.
 };
 
 /// The way in which data replicas keep one model: collectives that sum gradients, or
@@ -50,7 +50,7 @@ struct replica_exchange {
   /// The collective that gathers the parameters that each replica has updated. Absent
   /// if each replica updates all parameters.
   std::optional<collective_order> gather = {};
-  update_by updates = update_by::all;
+  update_by updates = update_by::all_replicas;
   /// The number of updates that a replica may be ahead of the slowest one when servers
   /// answer the replica. Absent: any number.
   std::optional<int> staleness = {};

@@ -34,7 +34,7 @@ struct microbatch_shape {
 struct batching {
   std::int64_t batch;
   int microbatches;
-  std::int64_t before = 0; ///< Samples of batches before the run.
+  std::int64_t preceding_samples = 0; ///< Samples of batches before the run.
   /// Null: even microbatches.
   std::shared_ptr<const uneven_microbatches> uneven = nullptr;
 
@@ -61,8 +61,9 @@ struct batching {
   std::vector<microbatch_shape> shapes() const {
     std::vector<microbatch_shape> result;
     for (int k = 0; k < microbatches; ++k)
-      if (const auto one = shape_of(k); std::ranges::find(result, one) == result.end())
-        result.push_back(one);
+      if (const auto candidate = shape_of(k);
+          std::ranges::find(result, candidate) == result.end())
+        result.push_back(candidate);
     return result;
   }
 
@@ -80,7 +81,7 @@ struct batching {
       for (std::int64_t i = 0; i < k; ++i)
         in_batch += samples_of(i);
     }
-    return before + microbatch / microbatches * batch + in_batch;
+    return preceding_samples + microbatch / microbatches * batch + in_batch;
   }
 
   sample_range range_of(std::int64_t microbatch) const {

@@ -26,14 +26,15 @@ std::vector<parameter_part> parts_of(const layer_list<float>& layers,
 }
 
 std::vector<double> squares_of(const std::vector<parameter_part>& parts,
-                               const std::vector<const float*>& buckets, stream& on,
-                               bool shards_only, bucket_extent extent) {
+                               const std::vector<const float*>& buckets,
+                               stream& compute_stream, bool shards_only,
+                               bucket_extent extent) {
   std::vector<std::span<const float>> measured;
   for (const auto& p : parts)
     if (!p.of_copy && (p.of_shard || !shards_only))
-      measured.emplace_back(buckets[p.bucket] + p.place(extent),
+      measured.emplace_back(buckets[p.bucket] + p.offset_in(extent),
                             static_cast<std::size_t>(p.values()));
-  return sums_of_squares(measured, on);
+  return sums_of_squares(measured, compute_stream);
 }
 
 } // namespace troupe

@@ -49,7 +49,7 @@ struct parameter_part {
   std::int64_t values() const { return end - begin; }
 
   /// The offset of the part's first value in an array of this extent.
-  std::int64_t place(bucket_extent extent) const {
+  std::int64_t offset_in(bucket_extent extent) const {
     return extent == bucket_extent::whole ? begin : begin - share_begin;
   }
 };
@@ -64,8 +64,8 @@ std::vector<parameter_part> parts_of(const layer_list<float>& layers,
 /// \param buckets arrays of `extent`, one a layer
 /// \param shards_only leaves out parameters that all tensor shards hold whole
 std::vector<double> squares_of(const std::vector<parameter_part>& parts,
-                               const std::vector<const float*>& buckets, stream& on,
-                               bool shards_only = false,
+                               const std::vector<const float*>& buckets,
+                               stream& compute_stream, bool shards_only = false,
                                bucket_extent extent = bucket_extent::whole);
 
 } // namespace troupe

@@ -20,12 +20,13 @@ public:
       ::close(number_);
   }
 
-  descriptor(descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {
+  descriptor(descriptor&& source) noexcept
+    : number_(std::exchange(source.number_, -1)) {
     // nop
   }
 
-  descriptor& operator=(descriptor&& other) noexcept {
-    std::swap(number_, other.number_);
+  descriptor& operator=(descriptor&& source) noexcept {
+    std::swap(number_, source.number_);
     return *this;
   }
 

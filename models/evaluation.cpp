@@ -24,19 +24,20 @@ bool ends_at(const network<float>& whole, int last) {
 }
 
 /// The parts that were given; without any, the CPU computes all layers.
-std::vector<evaluated_part> all_of(const network<float>& whole,
-                                   std::vector<evaluated_part> parts) {
+std::vector<evaluated_part> parts_or_cpu(const network<float>& whole,
+                                         std::vector<evaluated_part> parts) {
   if (parts.empty())
     parts.push_back({count_of(whole), processor{}});
   return parts;
 }
 
 /// Memory that the processor of a part and the processors of the parts beside can read.
-memory_space& space_of(const evaluated_part& one,
+memory_space& space_of(const evaluated_part& current_part,
                        const std::vector<evaluated_part>& parts) {
   const auto on_gpu = [](const auto& part) { return part.where.is_gpu(); };
   const auto gpu = std::ranges::find_if(parts, on_gpu);
-  return memory_of(on_gpu(one) || gpu == parts.end() ? one.where : gpu->where);
+  return memory_of(on_gpu(current_part) || gpu == parts.end() ? current_part.where
+                                                              : gpu->where);
 }
 
 } // namespace
@@ -52,7 +53,7 @@ scored_layers::scored_layers(const network<float>& whole, int first, int last,
     last_(ends_at(whole, last)),
     rows_(whole.rows),
     classes_(whole.classes),
-    room_(layers_, samples, threads, account) {
+    buffers_(layers_, samples, threads, account) {
   if (!last_)
     return;
   logits_ = {samples * rows_ * classes_, account};
@@ -62,7 +63,7 @@ scored_layers::scored_layers(const network<float>& whole, int first, int last,
 std::int64_t scored_layers::bytes(const network<float>& whole, int first, int last,
                                   std::int64_t samples, int threads) {
   const auto predictions = ends_at(whole, last) ? samples * whole.rows : 0;
-  return forward_room::bytes(layers_of(whole, first, last), samples, threads)
+  return forward_buffers::bytes(layers_of(whole, first, last), samples, threads)
          + predictions * (whole.classes + 1) * std::int64_t{sizeof(float)};
 }
 
@@ -72,11 +73,11 @@ void scored_layers::forward(const frame<float>& in, const std::int32_t* labels,
   auto f = in;
   if (last_)
     f.y = logits_.data();
-  room_.forward(layers_, f, parameters);
+  buffers_.forward(layers_, f, parameters);
   if (last_)
     cross_entropy<float>::forward(dense(logits_.data(), f.samples * rows_, classes_),
                                   labels, 1 / static_cast<float>(rows_),
-                                  row_losses_.data(), loss, *f.on);
+                                  row_losses_.data(), loss, *f.compute_stream);
 }
 
 score score_of(const network<float>& whole, const loss_sum& sum, std::int64_t samples) {
@@ -93,39 +94,40 @@ score score_of(const network<float>& whole, const loss_sum& sum, std::int64_t sa
 class evaluator::part {
 public:
   /// \param where memory that all parts reach
-  part(const network<float>& whole, int first, const evaluated_part& what,
+  part(const network<float>& whole, int first, const evaluated_part& evaluated,
        std::int64_t samples, int threads, memory_space& where)
     : memory(where),
       first_(first),
-      layers_(whole, first, what.end, samples, threads_of(what, threads), memory),
-      above_(layers_.is_last() ? 0 : layers_.layers().back()->output_room(samples),
+      layers_(whole, first, evaluated.end, samples, threads_of(evaluated, threads),
+              memory),
+      above_(layers_.is_last() ? 0 : layers_.layers().back()->output_size(samples),
              memory),
-      on_(stream_on(what.where, threads, whole.options.stored)) {
+      stream_(stream_on(evaluated.where, threads, whole.options.stored)) {
     for (const auto& l : layers_.layers())
-      if (on_.gpu() != nullptr)
+      if (stream_.gpu() != nullptr)
         copies_.emplace_back(l->bucket(), memory);
   }
 
   static std::int64_t bytes(const network<float>& whole, int first,
-                            const evaluated_part& what, std::int64_t samples,
+                            const evaluated_part& evaluated, std::int64_t samples,
                             int threads) {
-    const auto layers = layers_of(whole, first, what.end);
+    const auto layers = layers_of(whole, first, evaluated.end);
     std::int64_t values =
-      ends_at(whole, what.end) ? 0 : layers.back()->output_room(samples);
+      ends_at(whole, evaluated.end) ? 0 : layers.back()->output_size(samples);
     for (const auto& l : layers)
-      values += what.where.is_gpu() ? l->bucket() : 0;
-    return scored_layers::bytes(whole, first, what.end, samples,
-                                threads_of(what, threads))
+      values += evaluated.where.is_gpu() ? l->bucket() : 0;
+    return scored_layers::bytes(whole, first, evaluated.end, samples,
+                                threads_of(evaluated, threads))
            + values * std::int64_t{sizeof(float)};
   }
 
   /// Takes the parameters of the part's layers, and copies parameters to a GPU. \param
-  /// all a bucket a layer of the network
-  void read(const std::vector<const float*>& all) {
-    const std::span own{all.data() + first_, layers_.layers().size()};
-    parameters_.assign(own.begin(), own.end());
+  /// buckets a bucket for each layer of the network
+  void read(const std::vector<const float*>& buckets) {
+    const std::span local_buckets{buckets.data() + first_, layers_.layers().size()};
+    parameters_.assign(local_buckets.begin(), local_buckets.end());
     for (std::size_t i = 0; i < copies_.size(); ++i) {
-      arrays<float>::copy(own[i], copies_[i].values(), copies_[i].data());
+      arrays<float>::copy(local_buckets[i], copies_[i].values(), copies_[i].data());
       parameters_[i] = copies_[i].data();
     }
   }
@@ -135,16 +137,16 @@ public:
                        loss_sum& loss) {
     auto f = in;
     f.y = above_.data();
-    f.on = &on_;
-    run_to_end([&] { layers_.forward(f, labels, parameters_, loss); }, &on_);
+    f.compute_stream = &stream_;
+    run_to_end([&] { layers_.forward(f, labels, parameters_, loss); }, &stream_);
     return above_.data();
   }
 
   memory_account memory;
 
 private:
-  static int threads_of(const evaluated_part& what, int threads) {
-    return what.where.is_gpu() ? 1 : threads;
+  static int threads_of(const evaluated_part& evaluated, int threads) {
+    return evaluated.where.is_gpu() ? 1 : threads;
   }
 
   int first_; // layer
@@ -152,7 +154,7 @@ private:
   tensor_memory above_;               // input of the next part, if there is one
   std::vector<tensor_memory> copies_; // of parameters; none on the CPU
   std::vector<const float*> parameters_;
-  stream on_; // destroyed first; the destructor waits
+  stream stream_; // destroyed first; the destructor waits
 };
 
 evaluator::evaluator(const network<float>& whole, const data_set& data,
@@ -164,13 +166,14 @@ evaluator::evaluator(const network<float>& whole, const data_set& data,
     batch_(samples_a_forward(whole, batch)) {
   if (samples_ == 0)
     return;
-  parts = all_of(whole, std::move(parts));
-  for (int first = 0; const auto& one : parts) {
-    parts_.emplace_back(whole, first, one, batch_, threads, space_of(one, parts));
-    first = one.end;
+  parts = parts_or_cpu(whole, std::move(parts));
+  for (int first = 0; const auto& evaluated : parts) {
+    parts_.emplace_back(whole, first, evaluated, batch_, threads,
+                        space_of(evaluated, parts));
+    first = evaluated.end;
   }
   auto& memory = parts_.front().memory;
-  input_ = {whole.layers.front()->input_room(batch_), memory, whole.element_of_input()};
+  input_ = {whole.layers.front()->input_size(batch_), memory, whole.element_of_input()};
   labels_ = {batch_ * whole.rows, memory, element::int32};
 }
 
@@ -181,11 +184,11 @@ std::vector<std::int64_t> evaluator::bytes(const network<float>& whole,
                                            std::vector<evaluated_part> parts) {
   const auto samples = samples_a_forward(whole, batch);
   std::vector<std::int64_t> result;
-  for (int first = 0; const auto& one : all_of(whole, std::move(parts))) {
-    result.push_back(part::bytes(whole, first, one, samples, threads));
-    first = one.end;
+  for (int first = 0; const auto& evaluated : parts_or_cpu(whole, std::move(parts))) {
+    result.push_back(part::bytes(whole, first, evaluated, samples, threads));
+    first = evaluated.end;
   }
-  result.front() += (whole.layers.front()->input_room(samples) + samples * whole.rows)
+  result.front() += (whole.layers.front()->input_size(samples) + samples * whole.rows)
                     * std::int64_t{sizeof(float)};
   return result;
 }
@@ -194,8 +197,8 @@ std::vector<std::int64_t> evaluator::bytes(const network<float>& whole,
 loss_sum evaluator::loss_of(std::int64_t samples) {
   frame<float> in{.samples = samples, .tokens = input_.integers(), .x = input_.data()};
   loss_sum result;
-  for (auto& one : parts_) {
-    in.x = one.forward(in, labels_.integers(), result);
+  for (auto& next_part : parts_) {
+    in.x = next_part.forward(in, labels_.integers(), result);
     in.tokens = nullptr;
   }
   return result;
@@ -205,15 +208,15 @@ std::optional<score> evaluator::evaluate(const std::vector<const float*>& parame
                                          const std::atomic<bool>* stopped) {
   const sample_view samples{input_.integers(), input_.data(), labels_.integers()};
   const auto input = whole_.layers.front()->input();
-  for (auto& one : parts_)
-    one.read(parameters);
+  for (auto& next_part : parts_)
+    next_part.read(parameters);
   loss_sum sum;
   for (std::int64_t first = 0; first < samples_; first += batch_) {
     if (stopped != nullptr && *stopped)
       return {};
     const auto count = std::min(batch_, samples_ - first);
     for (std::int64_t i = 0; i < count; ++i)
-      data_.evaluation(first + i, samples.behind(i, input, whole_.rows));
+      data_.evaluation(first + i, samples.offset_by(i, input, whole_.rows));
     const auto part = loss_of(count);
     sum.loss += part.loss;
     sum.correct += part.correct;

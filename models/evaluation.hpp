@@ -64,7 +64,7 @@ private:
   layer_list<float> layers_;
   bool last_;
   std::int64_t rows_, classes_;
-  forward_room room_;
+  forward_buffers buffers_;
   tensor_memory logits_, row_losses_;
 };
 

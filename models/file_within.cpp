@@ -10,13 +10,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool begins_with(const fs::path& place, const fs::path& folder) {
-  const auto [end, rest] = std::ranges::mismatch(folder, place);
+bool begins_with(const fs::path& path, const fs::path& folder) {
+  const auto [end, rest] = std::ranges::mismatch(folder, path);
   return end == folder.end();
 }
 
 /// The path of an open file, with all links resolved; empty where /proc is missing.
-fs::path place_of(const input_file& file) {
+fs::path location_of(const input_file& file) {
   std::error_code unknown;
   return fs::read_symlink("/proc/self/fd/" + std::to_string(file.number()), unknown);
 }
@@ -28,23 +28,24 @@ bool leads_into(const fs::path& folder, const fs::path& path) {
   const auto root = fs::canonical(folder, failed);
   if (failed)
     return false;
-  const auto place = fs::weakly_canonical(root / path, failed);
-  return !failed && begins_with(place, root);
+  const auto location = fs::weakly_canonical(root / path, failed);
+  return !failed && begins_with(location, root);
 }
 
-tl::expected<input_file, std::string>
-open_within(const fs::path& path, const std::string& what, const fs::path& within) {
+tl::expected<input_file, std::string> open_within(const fs::path& path,
+                                                  const std::string& description,
+                                                  const fs::path& within) {
   if (within.empty())
-    return input_file::open(path, what);
+    return input_file::open(path, description);
   const auto outside = [&] {
-    return tl::unexpected{"cannot read " + what + " " + path.string()
+    return tl::unexpected{"cannot read " + description + " " + path.string()
                           + ": it leads out of the folder that may be read"};
   };
   std::error_code failed;
   if (!leads_into(within, fs::absolute(path, failed)))
     return outside();
-  auto file = input_file::open(path, what);
-  if (file && !begins_with(place_of(*file), fs::canonical(within, failed)))
+  auto file = input_file::open(path, description);
+  if (file && !begins_with(location_of(*file), fs::canonical(within, failed)))
     return outside();
   return file;
 }

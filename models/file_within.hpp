@@ -16,7 +16,7 @@ bool leads_into(const std::filesystem::path& folder, const std::filesystem::path
 /// meanwhile.
 /// \param within the folder; empty: a file may lie anywhere
 tl::expected<input_file, std::string> open_within(const std::filesystem::path& path,
-                                                  const std::string& what,
+                                                  const std::string& description,
                                                   const std::filesystem::path& within);
 
 } // namespace troupe

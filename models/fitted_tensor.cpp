@@ -63,8 +63,8 @@ std::string advice_on_sizes(const named_tensors& tensors, const model_options& m
                             const std::optional<gpt2_config>& config) {
   std::string options, keys;
   // A size that the config holds cannot be given by an option.
-  const auto say = [&](const char* option, const char* key,
-                       std::optional<std::int64_t> held, std::int64_t value) {
+  const auto suggest = [&](const char* option, const char* key,
+                           std::optional<std::int64_t> held, std::int64_t value) {
     const auto number = " " + std::to_string(value);
     if (held)
       keys += (keys.empty() ? "" : ", ") + std::string{key} + number;
@@ -72,22 +72,22 @@ std::string advice_on_sizes(const named_tensors& tensors, const model_options& m
       options += std::string{" "} + option + number;
   };
   const auto size_of = [&](const char* name, std::size_t dim) -> std::int64_t {
-    const auto found = tensors.find(name);
-    return found != tensors.end() && found->second.dims.size() == 2
-             ? found->second.dims[dim]
+    const auto entry = tensors.find(name);
+    return entry != tensors.end() && entry->second.dims.size() == 2
+             ? entry->second.dims[dim]
              : 0;
   };
   const auto blocks = blocks_in(tensors), width = size_of(words_name, 1),
              words = size_of(words_name, 0), positions = size_of(positions_name, 0);
   const auto held = config.value_or(gpt2_config{});
   if (blocks > 0 && blocks != model.layers)
-    say("--layers", "n_layer", held.layers, blocks);
+    suggest("--layers", "n_layer", held.layers, blocks);
   if (width > 0 && width != model.width)
-    say("--d-model", "n_embd", held.width, width);
+    suggest("--d-model", "n_embd", held.width, width);
   if (words > 0 && words != model.words && !leaves_words_out(words, model, config))
-    say("--vocab", "vocab_size", held.words, words);
+    suggest("--vocab", "vocab_size", held.words, words);
   if (positions > 0 && positions < model.length) {
-    say("--seq", "n_positions", std::nullopt, positions);
+    suggest("--seq", "n_positions", std::nullopt, positions);
     options += " or less";
   }
   if (keys.empty())

@@ -69,8 +69,8 @@ int bits_of_type(const std::string& type) {
     {"U8", 8},          {"BOOL", 8},        {"F8_E4M3", 8}, {"F8_E5M2", 8},
     {"F8_E4M3FNUZ", 8}, {"F8_E5M2FNUZ", 8}, {"F8_E8M0", 8}, {"F6_E2M3", 6},
     {"F6_E3M2", 6},     {"F4", 4}};
-  const auto found = bits.find(type);
-  return found != bits.end() ? found->second : 0;
+  const auto entry = bits.find(type);
+  return entry != bits.end() ? entry->second : 0;
 }
 
 bool is_readable_type(const std::string& type) {

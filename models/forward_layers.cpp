@@ -7,27 +7,27 @@ namespace troupe {
 
 namespace {
 
-struct room_sizes {
+struct forward_buffer_sizes {
   std::int64_t saved = 0, scratch = 0, between = 0;
 };
 
-room_sizes sizes_of(const layer_list<float>& layers, std::int64_t samples,
-                    int threads) {
-  room_sizes result;
+forward_buffer_sizes sizes_of(const layer_list<float>& layers, std::int64_t samples,
+                              int threads) {
+  forward_buffer_sizes result;
   for (std::size_t i = 0; i < layers.size(); ++i) {
     const auto sizes = layers[i]->sizes(samples, threads);
     result.saved = std::max(result.saved, sizes.saved);
     result.scratch = std::max(result.scratch, sizes.scratch);
     if (i + 1 < layers.size())
-      result.between = std::max(result.between, layers[i]->output_room(samples));
+      result.between = std::max(result.between, layers[i]->output_size(samples));
   }
   return result;
 }
 
 } // namespace
 
-forward_room::forward_room(const layer_list<float>& layers, std::int64_t samples,
-                           int threads, memory_account& account) {
+forward_buffers::forward_buffers(const layer_list<float>& layers, std::int64_t samples,
+                                 int threads, memory_account& account) {
   const auto sizes = sizes_of(layers, samples, threads);
   saved_ = {sizes.saved, account};
   scratch_ = {sizes.scratch, account};
@@ -35,16 +35,16 @@ forward_room::forward_room(const layer_list<float>& layers, std::int64_t samples
     activations = {sizes.between, account};
 }
 
-std::int64_t forward_room::bytes(const layer_list<float>& layers, std::int64_t samples,
-                                 int threads) {
+std::int64_t forward_buffers::bytes(const layer_list<float>& layers,
+                                    std::int64_t samples, int threads) {
   const auto sizes = sizes_of(layers, samples, threads);
   return (sizes.saved + sizes.scratch + 2 * sizes.between)
          * std::int64_t{sizeof(float)};
 }
 
-void forward_room::forward(const layer_list<float>& layers, const frame<float>& in,
-                           std::span<const float* const> parameters,
-                           std::span<float* const> caches) const {
+void forward_buffers::forward(const layer_list<float>& layers, const frame<float>& in,
+                              std::span<const float* const> parameters,
+                              std::span<float* const> caches) const {
   auto f = in;
   f.saved = saved_.data();
   f.scratch = scratch_.data();

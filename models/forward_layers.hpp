@@ -15,13 +15,13 @@ namespace troupe {
 /// Buffers for forwards without backwards. Layers run one after another, and each layer
 /// overwrites the saved values of the previous layer. One thread at a time may use the
 /// buffers.
-class forward_room {
+class forward_buffers {
 public:
   /// \param layers with the largest buffers, as at the greatest length
   /// \param samples of a forward, at most
   /// \param threads of the streams
-  forward_room(const layer_list<float>& layers, std::int64_t samples, int threads,
-               memory_account& account);
+  forward_buffers(const layer_list<float>& layers, std::int64_t samples, int threads,
+                  memory_account& account);
 
   /// Bytes that such buffers take.
   static std::int64_t bytes(const layer_list<float>& layers, std::int64_t samples,

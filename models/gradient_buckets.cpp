@@ -10,11 +10,11 @@ namespace troupe {
 
 namespace {
 
-vector_in<float> taken(const layer<float>& whole, const layer<float>& part,
-                       const float* from, memory_space& to) {
+vector_in<float> copied_part(const layer<float>& whole, const layer<float>& part,
+                             const float* from, memory_space& to) {
   vector_in<float> result(static_cast<std::size_t>(part.bucket()),
                           space_allocator<float>{to});
-  take_shard(whole, part, from, result.data());
+  extract_shard(whole, part, from, result.data());
   return result;
 }
 
@@ -31,29 +31,30 @@ bool gradient_buckets::is_whole(std::size_t layer) const {
 }
 
 void gradient_buckets::sum(std::size_t layer, const std::vector<float*>& arrays,
-                           const sum_function& how) const {
+                           const sum_function& reduction) const {
   const auto& whole = *layers_[layer];
   if (is_whole(layer))
-    return how(arrays, whole.bucket());
+    return reduction(arrays, whole.bucket());
   for (const auto& [part, measured] : made_of_[layer]) {
     std::vector<vector_in<float>> parts;
     for (const auto* const array : arrays)
-      parts.push_back(taken(whole, *part, array, host_memory()));
-    how(writable(parts), part->bucket());
-    put_shard(whole, *part, parts.front().data(), arrays.front());
+      parts.push_back(copied_part(whole, *part, array, host_memory()));
+    reduction(writable(parts), part->bucket());
+    insert_shard(whole, *part, parts.front().data(), arrays.front());
   }
 }
 
 std::vector<double>
 gradient_buckets::squares(const std::vector<const float*>& gradients,
-                          stream& on) const {
+                          stream& compute_stream) const {
   std::vector<gradient_bucket> buckets;
   std::vector<const float*> values;
   std::deque<vector_in<float>> copies;
   for (std::size_t l = 0; l < layers_.size(); ++l)
     for (const auto& part : made_of_[l]) {
       if (!is_whole(l))
-        copies.push_back(taken(*layers_[l], *part.what, gradients[l], on.memory()));
+        copies.push_back(copied_part(*layers_[l], *part.layout, gradients[l],
+                                     compute_stream.memory()));
       buckets.push_back(part);
       values.push_back(is_whole(l) ? gradients[l] : copies.back().data());
     }
@@ -61,8 +62,8 @@ gradient_buckets::squares(const std::vector<const float*>& gradients,
   for (std::size_t i = 0; i < buckets.front().measured.size(); ++i)
     for (std::size_t b = 0; b < buckets.size(); ++b)
       if (const auto share = buckets[b].measured[i])
-        for (const double sum :
-             squares_of(parts_of({buckets[b].what}, {*share}), {values[b]}, on))
+        for (const double sum : squares_of(parts_of({buckets[b].layout}, {*share}),
+                                           {values[b]}, compute_stream))
           result.push_back(sum);
   return result;
 }

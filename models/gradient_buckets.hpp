@@ -15,7 +15,7 @@ namespace troupe {
 
 /// A bucket of gradients, and the data replicas that measure the bucket for a norm.
 struct gradient_bucket {
-  std::shared_ptr<const layer<float>> what;
+  std::shared_ptr<const layer<float>> layout;
   /// The share that each data replica measures, in the replicas' order; absent: no
   /// share.
   std::vector<std::optional<bucket_share>> measured = {bucket_share{}};
@@ -40,13 +40,13 @@ public:
   /// Sums a layer's gradients, bucket by bucket.
   /// \param arrays a replica each, laid out as the layer
   void sum(std::size_t layer, const std::vector<float*>& arrays,
-           const sum_function& how) const;
+           const sum_function& reduction) const;
 
   /// Sums of squares, a parameter each: the first replica's measurements of every
   /// bucket, then the second replica's.
   /// \param gradients laid out as the layers
   std::vector<double> squares(const std::vector<const float*>& gradients,
-                              stream& on) const;
+                              stream& compute_stream) const;
 
 private:
   bool is_whole(std::size_t layer) const;

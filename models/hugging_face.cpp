@@ -117,15 +117,15 @@ std::string other_function(const json& config) {
 tl::expected<gpt2_config, std::string> sizes_of(const json& config) {
   gpt2_config result;
   std::optional<std::int64_t> heads;
-  for (const auto& [key, place] : {std::pair{n_layer, &result.layers},
-                                   {n_embd, &result.width},
-                                   {n_head, &heads},
-                                   {n_positions, &result.length},
-                                   {vocab_size, &result.words}}) {
+  for (const auto& [key, target] : {std::pair{n_layer, &result.layers},
+                                    {n_embd, &result.width},
+                                    {n_head, &heads},
+                                    {n_positions, &result.length},
+                                    {vocab_size, &result.words}}) {
     const auto size = size_of(config, key);
     if (!size)
       return problem{size.error()};
-    *place = *size;
+    *target = *size;
   }
   result.heads = heads.value_or(result.heads);
   const auto says = [&](const char* key, bool usual) {
@@ -148,7 +148,7 @@ tl::expected<json, std::string> older_config(const fs::path& path) {
 
 /// The error about a config that cannot be written. \param why the config is not a
 /// GPT-2's
-std::string unwritable(const fs::path& path, const std::string& why) {
+std::string config_write_error(const fs::path& path, const std::string& why) {
   return "cannot write " + path.string() + ": " + why
          + "; name weights in another folder, or not model.safetensors";
 }
@@ -173,8 +173,8 @@ read_config(const fs::path& weights, const file_metadata& metadata) {
     return refuse(config.error() + ", and the weights beside it are to be a GPT-2's");
   if (!config)
     return std::nullopt;
-  if (auto wrong = other_function(*config); !wrong.empty())
-    return refuse(wrong);
+  if (auto error = other_function(*config); !error.empty())
+    return refuse(error);
   auto sizes = sizes_of(*config);
   if (!sizes)
     return refuse(sizes.error());
@@ -219,7 +219,7 @@ std::string foreign_config(const fs::path& weights, const model_options& model) 
   const auto path = config_beside(weights, model);
   const auto config =
     path.empty() ? tl::expected<json, std::string>{json::object()} : older_config(path);
-  return config ? "" : unwritable(path, config.error());
+  return config ? "" : config_write_error(path, config.error());
 }
 
 std::string write_config(const fs::path& weights, const model_options& model) {
@@ -228,7 +228,7 @@ std::string write_config(const fs::path& weights, const model_options& model) {
     return {};
   auto config = older_config(path);
   if (!config)
-    return unwritable(path, config.error());
+    return config_write_error(path, config.error());
   config->update({{"model_type", "gpt2"},
                   {"architectures", {"GPT2LMHeadModel"}},
                   {"tie_word_embeddings", model.tied},

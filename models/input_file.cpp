@@ -29,9 +29,9 @@ std::string kind_of(mode_t mode) {
 } // namespace
 
 tl::expected<input_file, std::string>
-input_file::open(const std::filesystem::path& path, const std::string& what) {
+input_file::open(const std::filesystem::path& path, const std::string& description) {
   input_file result;
-  result.name_ = what + " " + path.string();
+  result.name_ = description + " " + path.string();
   const auto refuse = [&](const std::string& why) {
     return tl::unexpected{"cannot read " + result.name_ + ": " + why};
   };
@@ -56,15 +56,16 @@ input_file::open(const std::filesystem::path& path, const std::string& what) {
 }
 
 void input_file::read(std::int64_t begin, void* to, std::int64_t bytes) const {
-  auto* place = static_cast<char*>(to);
+  auto* destination = static_cast<char*>(to);
   while (bytes > 0) {
-    const auto count = pread(number(), place, static_cast<std::size_t>(bytes), begin);
+    const auto count =
+      pread(number(), destination, static_cast<std::size_t>(bytes), begin);
     if (count < 0 && errno == EINTR)
       continue;
     if (count <= 0)
       throw std::runtime_error("cannot read " + name_ + ": "
                                + (count < 0 ? text_of(errno) : "it became shorter"));
-    place += count;
+    destination += count;
     begin += count;
     bytes -= count;
   }
@@ -87,7 +88,7 @@ std::shared_ptr<const void> input_file::mapped() const {
   auto* const begin = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, number(), 0);
   if (begin == MAP_FAILED)
     throw std::runtime_error("cannot map " + name_ + ": " + text_of(errno));
-  return {begin, [bytes](void* at) { munmap(at, bytes); }};
+  return {begin, [bytes](void* address) { munmap(address, bytes); }};
 }
 
 } // namespace troupe

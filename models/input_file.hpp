@@ -22,7 +22,7 @@ public:
   /// \param description of the file for users: "the weight file". On error one
   /// sentence.
   static tl::expected<input_file, std::string> open(const std::filesystem::path& path,
-                                                    const std::string& what);
+                                                    const std::string& description);
 
   std::int64_t size() const { return size_; }
   int number() const { return file_.number(); }

@@ -4,7 +4,7 @@
 // Layers: the parts of a network that stages never cut, with the passes and buffers of
 // one microbatch.
 
-#include "kernels/array_shelf.hpp"
+#include "kernels/array_layout.hpp"
 #include "kernels/matmul.hpp"
 #include "kernels/stream.hpp"
 #include "models/parameter.hpp"
@@ -45,7 +45,7 @@ struct frame {
   Scalar* gradients = nullptr;      ///< Laid out like the bucket.
   Scalar beta = 0; ///< 0 sets the gradients, 1 adds to the values there.
   Scalar* scratch = nullptr;
-  stream* on = nullptr;
+  stream* compute_stream = nullptr;
   /// For a forward that continues one sequence: the number of earlier tokens, and the
   /// layer's cache of cached_values() values for earlier tokens. The forward appends
   /// this frame's tokens to the cache. A null cache: sequences are whole.
@@ -71,7 +71,7 @@ struct shard_collective {
     experts,
   };
 
-  kind what = kind::none;
+  kind operation = kind::none;
   Scalar* array = nullptr;
   /// Values of the array; with experts the largest possible number. Two values of bf16
   /// count as one: such values are only copied, and sums are always of Scalar.
@@ -96,12 +96,12 @@ template <class Scalar>
 class layer {
 public:
   /// The format of a layer's input or output.
-  struct edge {
+  struct array_format {
     std::int64_t values; ///< Values a sample.
     precision stored = precision::fp32;
   };
 
-  layer(std::vector<parameter> parameters, edge input, edge output)
+  layer(std::vector<parameter> parameters, array_format input, array_format output)
     : parameters_(std::move(parameters)),
       bucket_(place_in_bucket(parameters_)),
       input_(input),
@@ -130,11 +130,11 @@ public:
   std::int64_t output() const { return output_.values; }
 
   /// Values (Scalar) of memory that the inputs and outputs of `samples` samples take.
-  std::int64_t input_room(std::int64_t samples) const {
-    return room_of<Scalar>(samples * input_.values, input_.stored);
+  std::int64_t input_size(std::int64_t samples) const {
+    return stored_size<Scalar>(samples * input_.values, input_.stored);
   }
-  std::int64_t output_room(std::int64_t samples) const {
-    return room_of<Scalar>(samples * output_.values, output_.stored);
+  std::int64_t output_size(std::int64_t samples) const {
+    return stored_size<Scalar>(samples * output_.values, output_.stored);
   }
 
   /// Values of the memory in which matrices of products stay packed, and the number of
@@ -159,14 +159,15 @@ public:
   /// The piece that takes the time: the pieces before and after do little.
   int middle() const { return (pieces() - 1) / 2; }
 
-  virtual shard_collective<Scalar> after(layer_pass, int, const frame<Scalar>&) const {
+  virtual shard_collective<Scalar> collective_after(layer_pass, int,
+                                                    const frame<Scalar>&) const {
     return {};
   }
 
   /// Whether the layer's experts are actors of their own. From the rows of a backward
   /// the experts compute both gradients. From the rows of an input gradient the experts
   /// compute that gradient alone; a later weight gradient requests the other.
-  virtual bool has_experts_elsewhere() const { return false; }
+  virtual bool has_remote_experts() const { return false; }
   virtual shard_collective<Scalar>
   weight_gradient_of_experts(const frame<Scalar>&) const {
     return {};
@@ -191,15 +192,15 @@ protected:
 
   /// \pre the parameter is multiplied
   factor factor_of(const frame<Scalar>& f, std::size_t i) const {
-    const auto& all = f.parameters;
+    const auto& weights = f.parameters;
     const auto& dims = parameters_[i].dims;
     factor result;
     result.as_is.b =
-      stored_at<const Scalar>(weight(f, i), dims[0], dims[1], all.matrices);
-    const auto to = packed_of(all.packed, i);
-    const auto transposed_to = to.behind(kept_room(dims[0], dims[1]), 1);
-    result.as_is = {result.as_is.b, all.version, to.room, to.holds};
-    result.transposed = {result.as_is.b.t(), all.version, transposed_to.room,
+      stored_at<const Scalar>(weight(f, i), dims[0], dims[1], weights.matrices);
+    const auto to = packed_of(weights.packed, i);
+    const auto transposed_to = to.offset_by(kept_size(dims[0], dims[1]), 1);
+    result.as_is = {result.as_is.b, weights.version, to.data, to.holds};
+    result.transposed = {result.as_is.b.t(), weights.version, transposed_to.data,
                          transposed_to.holds};
     return result;
   }
@@ -229,15 +230,15 @@ protected:
   }
 
 private:
-  static std::int64_t row(const edge& which, const frame<Scalar>& f,
+  static std::int64_t row(const array_format& which, const frame<Scalar>& f,
                           std::int64_t rows) {
     return rows == 0 ? 0 : which.values * f.samples / rows;
   }
 
-  packed_weights<Scalar> packed_of(const packed_weights<Scalar>& all,
+  packed_weights<Scalar> packed_of(const packed_weights<Scalar>& packed,
                                    std::size_t i) const {
-    const auto before = packed_before(i);
-    return all.behind(before.values, before.copies);
+    const auto preceding = packed_before(i);
+    return packed.offset_by(preceding.values, preceding.copies);
   }
 
   struct packed_sizes {
@@ -251,7 +252,7 @@ private:
     for (const auto& p : std::span{parameters_}.first(i))
       if (p.multiplied) {
         result.values +=
-          kept_room(p.dims[0], p.dims[1]) + kept_room(p.dims[1], p.dims[0]);
+          kept_size(p.dims[0], p.dims[1]) + kept_size(p.dims[1], p.dims[0]);
         result.copies += 2;
       }
     return result;
@@ -259,13 +260,13 @@ private:
 
   std::vector<parameter> parameters_;
   bucket_sizes bucket_;
-  edge input_;
-  edge output_;
+  array_format input_;
+  array_format output_;
 };
 
 /// The position of a layer in a network. The first layer's input and the last layer's
 /// output are fp32.
-struct place_in_line {
+struct layer_position {
   precision stored = precision::fp32; ///< Precision of activations and kept values.
   bool first = false;
   bool last = false;
@@ -279,16 +280,18 @@ using layer_list = std::vector<std::shared_ptr<const layer<Scalar>>>;
 
 /// Copies a tensor shard's or an expert's part of a layer's bucket out of the whole
 /// bucket, or back into the whole bucket.
-inline void take_shard(const layer<float>& whole, const layer<float>& shard,
-                       const float* from, float* to) {
+inline void extract_shard(const layer<float>& whole, const layer<float>& shard,
+                          const float* from, float* to) {
   for (const auto& part : shard.parameters())
-    take_part(part, from + whole.parameter_called(part.name).offset, to + part.offset);
+    extract_part(part, from + whole.parameter_called(part.name).offset,
+                 to + part.offset);
 }
 
-inline void put_shard(const layer<float>& whole, const layer<float>& shard,
-                      const float* from, float* to) {
+inline void insert_shard(const layer<float>& whole, const layer<float>& shard,
+                         const float* from, float* to) {
   for (const auto& part : shard.parameters())
-    put_part(part, from + part.offset, to + whole.parameter_called(part.name).offset);
+    insert_part(part, from + part.offset,
+                to + whole.parameter_called(part.name).offset);
 }
 
 } // namespace troupe

@@ -24,7 +24,7 @@ class measured_units {
 public:
   measured_units(const network<float>& whole, const data_set& data,
                  const weight_source& weights, std::int64_t samples)
-    : on_(1, whole.options.stored),
+    : stream_(1, whole.options.stored),
       slices_(slice<float>::cut_at(
         whole, *cut(whole, whole.units(), a_unit_a_stage(whole)), 1)),
       measured_(slices_.size()) {
@@ -38,20 +38,20 @@ public:
       auto& p = passes_.emplace_back();
       p.samples = samples;
       p.first = 0;
-      p.on = &on_;
+      p.compute_stream = &stream_;
       p.tokens = input_.integers();
       p.labels = labels_.integers();
       p.input = s.is_first() ? input_.data() : passes_[passes_.size() - 2].output;
-      p.output = take(sizes.output);
-      p.input_gradient = take(s.is_first() ? 0 : sizes.input);
-      p.stash = take(sizes.stash);
-      p.kept = take(sizes.kept);
-      p.scratch = take(sizes.scratch);
+      p.output = allocate(sizes.output);
+      p.input_gradient = allocate(s.is_first() ? 0 : sizes.input);
+      p.stash = allocate(sizes.stash);
+      p.kept = allocate(sizes.kept);
+      p.scratch = allocate(sizes.scratch);
       for (const auto& l : s.layers()) {
-        auto* const bucket = take(l->bucket());
+        auto* const bucket = allocate(l->bucket());
         weights(layer++, bucket);
         p.parameters.emplace_back(bucket);
-        p.gradients.push_back(take(l->bucket()));
+        p.gradients.push_back(allocate(l->bucket()));
       }
     }
     for (std::size_t i = 0; i + 1 < passes_.size(); ++i)
@@ -73,7 +73,7 @@ public:
     }
   }
 
-  void forget() { measured_.assign(slices_.size(), {}); }
+  void reset() { measured_.assign(slices_.size(), {}); }
 
   /// The median seconds of each unit, over the rounds since the last reset.
   std::vector<measured_unit> medians() const {
@@ -90,9 +90,9 @@ private:
     std::vector<double> forward, input_gradient, weight_gradient;
   };
 
-  static double median(std::vector<double> of) {
-    const auto middle = of.begin() + std::ssize(of) / 2;
-    std::ranges::nth_element(of, middle);
+  static double median(std::vector<double> seconds) {
+    const auto middle = seconds.begin() + std::ssize(seconds) / 2;
+    std::ranges::nth_element(seconds, middle);
     return *middle;
   }
 
@@ -100,15 +100,15 @@ private:
   double seconds_of(const Work& pass) {
     using clock = std::chrono::steady_clock;
     const auto begin = clock::now();
-    run_to_end(pass, &on_);
+    run_to_end(pass, &stream_);
     return std::chrono::duration<double>(clock::now() - begin).count();
   }
 
-  float* take(std::int64_t values) {
+  float* allocate(std::int64_t values) {
     return memory_.emplace_back(values, account_).data();
   }
 
-  stream on_;
+  stream stream_;
   std::vector<slice<float>> slices_;
   memory_account account_;
   std::vector<tensor_memory> memory_;
@@ -125,7 +125,7 @@ std::vector<measured_unit> measured_costs(const network<float>& whole,
                                           std::int64_t samples) {
   measured_units units{whole, data, weights, samples};
   units.run();
-  units.forget(); // the first round warmed up
+  units.reset(); // the first round warmed up
   for (int round = 0; round < rounds; ++round)
     units.run();
   return units.medians();

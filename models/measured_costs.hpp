@@ -14,7 +14,7 @@ namespace troupe {
 struct measured_unit {
   double forward, input_gradient, weight_gradient;
 
-  double all() const { return forward + input_gradient + weight_gradient; }
+  double total() const { return forward + input_gradient + weight_gradient; }
 };
 
 /// The measured seconds of a microbatch in each of the network's units (as `cut` counts

@@ -19,7 +19,8 @@ constexpr std::int64_t image_classes = 10;
 
 template <class Scalar>
 network<Scalar> make_gpt(const model_options& o, tensor_shard shard = {},
-                         experts_at where = experts_at::home, std::int64_t length = 0) {
+                         expert_location where = expert_location::local,
+                         std::int64_t length = 0) {
   const auto rows = length > 0 ? length : o.length;
   const gpt_shape dims{o.layers, o.width, o.heads,  rows,    o.words,
                        shard,    o.tied,  o.stored, o.length};
@@ -65,7 +66,7 @@ network<Scalar> make_mlp(const model_options& o) {
     layers.push_back(linear_layer<Scalar>(
       "fc" + std::to_string(i), i == 1 ? image_side * image_side : o.width,
       i == o.layers ? image_classes : o.width, i < o.layers,
-      place_in_line{o.stored, i == 1, i == o.layers}));
+      layer_position{o.stored, i == 1, i == o.layers}));
   return with_a_unit_a_layer<Scalar>(std::move(layers));
 }
 
@@ -97,7 +98,7 @@ network<Scalar> make_lenet(const model_options& o) {
   });
 }
 
-std::string refusal(const expert_options& o, std::int64_t blocks) {
+std::string validation_error(const expert_options& o, std::int64_t blocks) {
   if (blocks < 2)
     return "moe has experts in every second block: give it at least 2 layers";
   if (o.count < 1 || o.count > 1024)
@@ -111,7 +112,7 @@ std::string refusal(const expert_options& o, std::int64_t blocks) {
   return {};
 }
 
-std::string refusal(const model_options& o) {
+std::string validation_error(const model_options& o) {
   constexpr std::int64_t most = 1 << 20;
   constexpr std::int64_t most_layers = 10'000; // cut into stages in seconds
   if (o.model != "gpt" && o.model != "mlp" && !is_lenet(o.model) && o.model != "moe")
@@ -134,14 +135,14 @@ std::string refusal(const model_options& o) {
     return "d-model " + std::to_string(o.width) + " cannot be cut into "
            + std::to_string(o.heads)
            + " heads: the number of heads must divide d-model";
-  return o.model == "moe" ? refusal(o.experts, o.layers) : "";
+  return o.model == "moe" ? validation_error(o.experts, o.layers) : "";
 }
 
 template <class Scalar>
-std::string refusal(const model_options& o) {
+std::string validation_error(const model_options& o) {
   if (!std::is_same_v<Scalar, float> && o.stored != precision::fp32)
     return "only what is summed in fp32 is stored as bf16";
-  return refusal(o);
+  return validation_error(o);
 }
 
 /// Costs of the units, in operations of a unit's forward.
@@ -161,7 +162,7 @@ std::vector<double> costs_of(const network<Scalar>& whole) {
 /// so the result is where both costs meet.
 template <class Cost, class OtherCost>
 std::size_t best_begin(std::size_t first, std::size_t end, const Cost& last,
-                       const OtherCost& others) {
+                       const OtherCost& earlier) {
   const auto first_where = [](std::size_t from, std::size_t to, const auto& holds) {
     while (from < to) {
       const auto middle = from + (to - from) / 2;
@@ -170,8 +171,8 @@ std::size_t best_begin(std::size_t first, std::size_t end, const Cost& last,
     return from;
   };
   const auto meet = first_where(
-    first, end, [&](std::size_t begin) { return others(begin) >= last(begin); });
-  if (meet == first || (meet < end && others(meet) < last(meet - 1)))
+    first, end, [&](std::size_t begin) { return earlier(begin) >= last(begin); });
+  if (meet == first || (meet < end && earlier(meet) < last(meet - 1)))
     return meet;
   return first_where(first, meet,
                      [&](std::size_t begin) { return last(begin) <= last(meet - 1); });
@@ -180,16 +181,18 @@ std::size_t best_begin(std::size_t first, std::size_t end, const Cost& last,
 /// Units of each stage, such that the largest stage costs as little as possible.
 std::vector<int> even_split(const std::vector<double>& costs, int stages) {
   const auto units = costs.size(), pieces = static_cast<std::size_t>(stages);
-  std::vector<double> before(units + 1); // cost of the first n units
-  std::partial_sum(costs.begin(), costs.end(), before.begin() + 1);
+  std::vector<double> prefix_costs(units + 1); // cost of the first n units
+  std::partial_sum(costs.begin(), costs.end(), prefix_costs.begin() + 1);
   // When the first n units make k stages: best[n], the largest cost; from[k][n], the
   // unit where the last stage begins.
-  auto best = before;
+  auto best = prefix_costs;
   std::vector from(pieces + 1, std::vector<std::uint32_t>(units + 1));
   for (std::size_t k = 2; k <= pieces; ++k) {
     const auto fewer = best; // k - 1 stages
     for (auto n = k; n <= units; ++n) {
-      const auto last = [&](std::size_t begin) { return before[n] - before[begin]; };
+      const auto last = [&](std::size_t begin) {
+        return prefix_costs[n] - prefix_costs[begin];
+      };
       const auto begin =
         best_begin(k - 1, n, last, [&](std::size_t b) { return fewer[b]; });
       best[n] = std::max(fewer[begin], last(begin));
@@ -250,8 +253,8 @@ bool is_lenet(const std::string& model) {
 
 template <class Scalar>
 tl::expected<network<Scalar>, std::string> make_network(const model_options& options) {
-  if (auto wrong = refusal<Scalar>(options); !wrong.empty())
-    return tl::unexpected{std::move(wrong)};
+  if (auto error = validation_error<Scalar>(options); !error.empty())
+    return tl::unexpected{std::move(error)};
   if (options.model == "gpt" || options.model == "moe")
     return make_gpt<Scalar>(options);
   auto result =
@@ -262,7 +265,7 @@ tl::expected<network<Scalar>, std::string> make_network(const model_options& opt
 
 template <class Scalar>
 network<Scalar> make_without_experts(const model_options& options) {
-  return make_gpt<Scalar>(options, {}, experts_at::elsewhere);
+  return make_gpt<Scalar>(options, {}, expert_location::remote);
 }
 
 template <class Scalar>
@@ -273,8 +276,8 @@ network<Scalar> of_length(const network<Scalar>& whole, std::int64_t length) {
 template <class Scalar>
 tl::expected<std::vector<network<Scalar>>, std::string>
 make_shards(const model_options& options, int shards, bool by_sequence) {
-  if (auto wrong = refusal<Scalar>(options); !wrong.empty())
-    return tl::unexpected{std::move(wrong)};
+  if (auto error = validation_error<Scalar>(options); !error.empty())
+    return tl::unexpected{std::move(error)};
   if (options.model != "gpt")
     return tl::unexpected{"only the layers of gpt can be cut into tensor shards, not "
                           "those of "

@@ -20,13 +20,13 @@ namespace troupe {
 /// both copies. The gradients of both copies are added before an update, so that both
 /// copies stay equal.
 struct tied_matrix {
-  struct place {
+  struct location {
     std::size_t layer;
     std::int64_t offset; ///< Offset of the first value in the layer's bucket.
   };
 
-  place embedding;
-  place head;
+  location embedding;
+  location head;
   std::int64_t values; ///< Of each copy; in a tensor shard, of the shard's words.
 };
 
@@ -35,7 +35,7 @@ template <class Scalar>
 struct network_expert {
   std::size_t of_layer;
   int index; ///< Index among the experts of the layer.
-  std::shared_ptr<const layer<Scalar>> what;
+  std::shared_ptr<const layer<Scalar>> expert;
 };
 
 /// Layers in a line, and a softmax cross-entropy behind the last layer.
@@ -53,7 +53,7 @@ struct network {
   tensor_shard shard = {};  ///< The tensor shard that the layers are, if not all.
   /// Experts, layer by layer. Local experts are computed by the layers.
   std::vector<network_expert<Scalar>> experts = {};
-  experts_at experts_are = experts_at::home;
+  expert_location experts_are = expert_location::local;
 
   int units() const { return unit_of_layer.back() + 1; }
 

@@ -39,36 +39,36 @@ bool read(std::string_view text, Number& value) {
 } // namespace
 
 tl::expected<rate_schedule, std::string> rate_schedule::parse(const std::string& text) {
-  const tl::unexpected<std::string> wrong{
+  const tl::unexpected<std::string> error{
     "learning-rate schedule '" + text
     + "': write constant or cosine, and warmup=SAMPLES or, of a cosine, floor=FRACTION "
       "behind a comma, each once"};
   rate_schedule result;
-  std::set<std::string> given;
+  std::set<std::string> seen_keys;
   std::stringstream parts{text};
   for (std::string part; std::getline(parts, part, ',');) {
     const auto equals = part.find('=');
     const auto key = part.substr(0, equals);
     const auto value = equals == std::string::npos ? "" : part.substr(equals + 1);
     const bool shape = equals == std::string::npos;
-    if (!given.insert(shape ? "shape" : key).second)
-      return wrong;
+    if (!seen_keys.insert(shape ? "shape" : key).second)
+      return error;
     if (shape && (key == "constant" || key == "cosine"))
       result.cosine = key == "cosine";
     else if (shape
              || !(key == "warmup"  ? read(value, result.warmup)
                   : key == "floor" ? read(value, result.floor)
                                    : false))
-      return wrong;
+      return error;
     if (result.warmup < 0 || !(result.floor >= 0 && result.floor <= 1))
-      return wrong;
+      return error;
   }
-  if (given.empty() || text.ends_with(',') || (result.floor != 0 && !result.cosine))
-    return wrong;
+  if (seen_keys.empty() || text.ends_with(',') || (result.floor != 0 && !result.cosine))
+    return error;
   return result;
 }
 
-std::string refusal(const optimizer_options& options) {
+std::string validation_error(const optimizer_options& options) {
   for (const auto& [name, value] : {std::pair{"lr", options.rate},
                                     {"weight decay", options.weight_decay},
                                     {"momentum", options.momentum},
@@ -156,54 +156,60 @@ optimizer::step optimizer::next_step(std::int64_t samples, double factor) {
 }
 
 /// Updates `n` values of a part; `state` is the index of the first value's moments.
-void optimizer::apply(const step& how, const parameter_part& part, std::int64_t state,
-                      const float* gradient, const float* from, float* to,
-                      std::int64_t n, stream& on) {
+void optimizer::apply(const step& update_step, const parameter_part& part,
+                      std::int64_t state, const float* gradient, const float* from,
+                      float* to, std::int64_t n, stream& compute_stream) {
   const bool decays = part.of_matrix || !options_.decay_only_matrices;
   const double decay = decays ? options_.weight_decay : 0;
   if (options_.kind == optimizer_kind::adamw)
-    adamw({how.rate, options_.beta1, options_.beta2, options_.epsilon, decay, updates_},
-          how.scale, gradient, from, to, moments_[0].data() + state,
-          moments_[1].data() + state, n, on);
+    adamw({update_step.rate, options_.beta1, options_.beta2, options_.epsilon, decay,
+           updates_},
+          update_step.scale, gradient, from, to, moments_[0].data() + state,
+          moments_[1].data() + state, n, compute_stream);
   else
-    sgd({how.rate, options_.momentum, decay}, how.scale, gradient, from, to,
-        options_.momentum != 0 ? moments_[0].data() + state : nullptr, n, on);
+    sgd({update_step.rate, options_.momentum, decay}, update_step.scale, gradient, from,
+        to, options_.momentum != 0 ? moments_[0].data() + state : nullptr, n,
+        compute_stream);
 }
 
 void optimizer::update(std::int64_t samples, double factor,
                        const std::vector<const float*>& gradients,
                        const std::vector<const float*>& from,
-                       const std::vector<float*>& to, stream& on) {
-  const auto how = next_step(samples, factor);
+                       const std::vector<float*>& to, stream& compute_stream) {
+  const auto update_step = next_step(samples, factor);
   std::int64_t state = 0;
   for (const auto& p : parts_) {
-    apply(how, p, state, gradients[p.bucket] + p.place(gradients_),
-          from[p.bucket] + p.place(parameters_), to[p.bucket] + p.place(parameters_),
-          p.values(), on);
+    apply(update_step, p, state, gradients[p.bucket] + p.offset_in(gradients_),
+          from[p.bucket] + p.offset_in(parameters_),
+          to[p.bucket] + p.offset_in(parameters_), p.values(), compute_stream);
     state += padded(p.values());
   }
 }
 
 void optimizer::update_shared(std::int64_t first, std::int64_t samples, double factor,
                               const std::vector<const float*>& gradients,
-                              const std::vector<float*>& parameters, stream& on) {
+                              const std::vector<float*>& parameters,
+                              stream& compute_stream) {
   constexpr std::int64_t at_once = 64; // few, as other threads' updates are lost
   stream cpu; // a GPU cannot reach this function's local arrays
-  stream& here_on = on.gpu() == nullptr ? on : cpu;
+  stream& local_stream = compute_stream.gpu() == nullptr ? compute_stream : cpu;
   samples_ = first;
-  const auto how = next_step(samples, factor);
+  const auto update_step = next_step(samples, factor);
   std::int64_t state = 0;
   for (const auto& p : parts_) {
-    auto* const there = parameters[p.bucket] + p.place(parameters_);
-    const auto* const gradient = gradients[p.bucket] + p.place(gradients_);
+    auto* const shared_values = parameters[p.bucket] + p.offset_in(parameters_);
+    const auto* const gradient = gradients[p.bucket] + p.offset_in(gradients_);
     for (std::int64_t i = 0; i < p.values(); i += at_once) {
-      float here[at_once];
+      float local_values[at_once];
       const auto n = std::min(at_once, p.values() - i);
       for (std::int64_t k = 0; k < n; ++k)
-        here[k] = std::atomic_ref{there[i + k]}.load(std::memory_order_relaxed);
-      apply(how, p, state + i, gradient + i, here, here, n, here_on);
+        local_values[k] =
+          std::atomic_ref{shared_values[i + k]}.load(std::memory_order_relaxed);
+      apply(update_step, p, state + i, gradient + i, local_values, local_values, n,
+            local_stream);
       for (std::int64_t k = 0; k < n; ++k)
-        std::atomic_ref{there[i + k]}.store(here[k], std::memory_order_relaxed);
+        std::atomic_ref{shared_values[i + k]}.store(local_values[k],
+                                                    std::memory_order_relaxed);
     }
     state += padded(p.values());
   }

@@ -30,7 +30,7 @@ public:
 
   /// Continues the updates of an earlier optimizer; the moments are still to be set.
   /// \param samples,updates covered and made so far
-  void go_on(std::int64_t samples, std::int64_t updates) {
+  void resume(std::int64_t samples, std::int64_t updates) {
     samples_ = samples;
     updates_ = updates;
   }
@@ -55,7 +55,7 @@ public:
   void update(std::int64_t samples, double factor,
               const std::vector<const float*>& gradients,
               const std::vector<const float*>& from, const std::vector<float*>& to,
-              stream& on);
+              stream& compute_stream);
 
   /// The same for parameters that other threads update meanwhile, without locks.
   /// Parameters are read and written by relaxed atomics, a few values at a time.
@@ -63,7 +63,7 @@ public:
   /// update
   void update_shared(std::int64_t first, std::int64_t samples, double factor,
                      const std::vector<const float*>& gradients,
-                     const std::vector<float*>& parameters, stream& on);
+                     const std::vector<float*>& parameters, stream& compute_stream);
 
   /// Samples that all updates have covered up to this optimizer's last update.
   std::int64_t samples() const { return samples_; }
@@ -87,9 +87,9 @@ private:
     float scale;
   };
   step next_step(std::int64_t samples, double factor);
-  void apply(const step& how, const parameter_part& part, std::int64_t state,
+  void apply(const step& update_step, const parameter_part& part, std::int64_t state,
              const float* gradient, const float* from, float* to, std::int64_t n,
-             stream& on);
+             stream& compute_stream);
 
   optimizer_options options_;
   std::vector<parameter_part> parts_;

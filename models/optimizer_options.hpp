@@ -51,6 +51,6 @@ struct optimizer_options {
 
 /// The first option that is out of range and the allowed range, as one sentence; empty
 /// if all options are in range.
-std::string refusal(const optimizer_options& options);
+std::string validation_error(const optimizer_options& options);
 
 } // namespace troupe

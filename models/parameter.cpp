@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "models/parameter.hpp"
 
-#include "kernels/array_shelf.hpp"
+#include "kernels/array_layout.hpp"
 #include "kernels/arrays.hpp"
 #include "models/random.hpp"
 
@@ -22,7 +22,7 @@ parameter columns_of(parameter whole, std::vector<parameter_cut::range> columns)
   whole.dims.back() = 0;
   for (const auto& range : whole.cut->columns)
     whole.dims.back() += range.end - range.begin;
-  whole.cut->room = whole.values();
+  whole.cut->reserved_values = whole.values();
   return whole;
 }
 
@@ -40,55 +40,58 @@ void for_each_run(
   const std::function<void(std::int64_t, std::int64_t, std::int64_t)>& run) {
   if (!part.cut)
     return run(0, 0, part.values());
-  std::int64_t at = 0;
+  std::int64_t part_offset = 0;
   for (auto row = part.cut->rows.begin; row < part.cut->rows.end; ++row)
     for (const auto& range : part.cut->columns) {
       const auto count = range.end - range.begin;
-      run(row * part.cut->whole_columns + range.begin, at, count);
-      at += count;
+      run(row * part.cut->whole_columns + range.begin, part_offset, count);
+      part_offset += count;
     }
 }
 
-void take_part(const parameter& part, const float* whole, float* to) {
-  for_each_run(part, [&](std::int64_t there, std::int64_t here, std::int64_t count) {
-    std::copy_n(whole + there, count, to + here);
-  });
+void extract_part(const parameter& part, const float* whole, float* to) {
+  for_each_run(
+    part, [&](std::int64_t whole_offset, std::int64_t part_offset, std::int64_t count) {
+      std::copy_n(whole + whole_offset, count, to + part_offset);
+    });
 }
 
-void put_part(const parameter& part, const float* from, float* whole) {
-  for_each_run(part, [&](std::int64_t there, std::int64_t here, std::int64_t count) {
-    std::copy_n(from + here, count, whole + there);
-  });
+void insert_part(const parameter& part, const float* from, float* whole) {
+  for_each_run(
+    part, [&](std::int64_t whole_offset, std::int64_t part_offset, std::int64_t count) {
+      std::copy_n(from + part_offset, count, whole + whole_offset);
+    });
 }
 
-std::vector<parameter> multiplied(std::vector<parameter> all,
+std::vector<parameter> multiplied(std::vector<parameter> parameters,
                                   std::initializer_list<std::size_t> which) {
   for (const auto i : which)
-    all[i].multiplied = true;
-  return all;
+    parameters[i].multiplied = true;
+  return parameters;
 }
 
 bucket_sizes place_in_bucket(std::vector<parameter>& parameters) {
   bucket_sizes end;
   for (auto& p : parameters) {
-    const auto room = p.cut ? p.cut->room : p.values();
+    const auto reserved = p.cut ? p.cut->reserved_values : p.values();
     p.offset = end.fp32;
     p.rounded_offset = end.bf16;
-    end.fp32 += padded(room);
-    end.bf16 += padded(p.multiplied ? room_of<float>(room, precision::bf16) : room);
+    end.fp32 += padded(reserved);
+    end.bf16 +=
+      padded(p.multiplied ? stored_size<float>(reserved, precision::bf16) : reserved);
   }
   return end;
 }
 
 void round_bucket(const std::vector<parameter>& parameters, const float* from,
-                  float* to, stream& on) {
+                  float* to, stream& compute_stream) {
   for (const auto& p : parameters) {
     const auto rows = p.dims.front(), columns = rows == 0 ? 0 : p.values() / rows;
     arrays<float>::copy(
       stored_at<const float>(from + p.offset, rows, columns, precision::fp32),
       stored_at<float>(to + p.rounded_offset, rows, columns,
                        p.multiplied ? precision::bf16 : precision::fp32),
-      on);
+      compute_stream);
   }
 }
 

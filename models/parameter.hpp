@@ -44,7 +44,7 @@ struct parameter_cut {
   std::vector<range> columns; ///< One after another.
   /// Values of the largest shard's part. All shards reserve as many values. Parameters
   /// that all shards hold whole then have the same offsets in every shard's bucket.
-  std::int64_t room;
+  std::int64_t reserved_values;
 };
 
 /// A tensor of parameters; name and orientation are as in the weight file.
@@ -87,16 +87,17 @@ parameter rows_of(parameter whole, tensor_shard shard);
 
 /// Calls run(offset in the whole, offset in the part, count) for each run of adjacent
 /// values.
-void for_each_run(const parameter& part,
-                  const std::function<void(std::int64_t there, std::int64_t here,
-                                           std::int64_t count)>& run);
+void for_each_run(
+  const parameter& part,
+  const std::function<void(std::int64_t whole_offset, std::int64_t part_offset,
+                           std::int64_t count)>& run);
 
 /// Copies a shard's part out of the whole parameter, or back into the whole parameter.
-void take_part(const parameter& part, const float* whole, float* to);
-void put_part(const parameter& part, const float* from, float* whole);
+void extract_part(const parameter& part, const float* whole, float* to);
+void insert_part(const parameter& part, const float* from, float* whole);
 
 /// The same parameters, where only products read the parameters with the given indices.
-std::vector<parameter> multiplied(std::vector<parameter> all,
+std::vector<parameter> multiplied(std::vector<parameter> parameters,
                                   std::initializer_list<std::size_t> which);
 
 /// Values of a bucket, by how the bucket stores the matrices of products.
@@ -111,7 +112,7 @@ bucket_sizes place_in_bucket(std::vector<parameter>& parameters);
 
 /// Copies a bucket, with the matrices of products rounded to bf16.
 void round_bucket(const std::vector<parameter>& parameters, const float* from,
-                  float* to, stream& on);
+                  float* to, stream& compute_stream);
 
 /// Copies values [begin, end) of a parameter out of the parameter's bucket, as fp32.
 /// Returns the address behind the last value in `to`.

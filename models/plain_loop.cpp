@@ -21,9 +21,10 @@ class loop {
 public:
   explicit loop(const plain_plan& plan)
     : plan_(plan),
-      on_(stream_on(plan.on, plan.threads, plan.whole.options.stored)),
-      account_(memory_of(plan.on)),
-      of_samples_(memory_of_samples(plan.on)),
+      stream_(
+        stream_on(plan.compute_processor, plan.threads, plan.whole.options.stored)),
+      account_(memory_of(plan.compute_processor)),
+      of_samples_(memory_of_samples(plan.compute_processor)),
       share_(plan.batches.microbatches / plan.replicas),
       total_(share_ * plan.steps),
       update_size_(plan.update_every > 0 ? plan.update_every : share_),
@@ -79,8 +80,8 @@ private:
   }
 
   void sum_minibatch(int first, int next) {
-    const auto all = orders_of(first, next);
-    for (const auto& [order, stages] : all) {
+    const auto orders = orders_of(first, next);
+    for (const auto& [order, stages] : orders) {
       loss_ = 0;
       samples_ = 0;
       replica_begins_.assign(replica_begins_.size(), true);
@@ -95,12 +96,12 @@ private:
         for (const auto& [k, loss] : of_replica)
           loss_ += loss;
       for (const auto s : stages)
-        if (all.size() > 1)
-          stages_[s].keep_sums();
+        if (orders.size() > 1)
+          stages_[s].save_sums();
     }
     for (auto& stage : stages_)
-      if (all.size() > 1)
-        stage.take_sums_back();
+      if (orders.size() > 1)
+        stage.restore_sums();
   }
 
   void read_samples(int microbatch) {
@@ -132,7 +133,7 @@ private:
       k / share_ * plan_.batches.microbatches + replica * share_ + k % share_;
     read_samples(n);
     loss_sum loss;
-    run_to_end([&] { launch(replica, k, n, loss); }, &on_);
+    run_to_end([&] { launch(replica, k, n, loss); }, &stream_);
     losses[static_cast<std::size_t>(replica)][k] =
       of_whole_samples(loss, plan_.whole.rows, plan_.batches.length_of(n)).loss;
     replica_begins_[static_cast<std::size_t>(replica)] = false;
@@ -148,7 +149,7 @@ private:
         version_of(s, k), replica, replica_begins_[static_cast<std::size_t>(replica)]));
       p.samples = plan_.batches.samples_of(n);
       p.first = plan_.batches.first_of(n);
-      p.on = &on_;
+      p.compute_stream = &stream_;
       p.labels = labels_.integers();
       p.tokens = input_.integers();
       p.input = s == 0 ? input_.data() : stages_[s - 1].output();
@@ -166,18 +167,19 @@ private:
       return 1;
     double sum = 0;
     for (const auto& stage : stages_)
-      for (const double squares : stage.squares(on_))
+      for (const double squares : stage.squares(stream_))
         sum += squares;
     return clip_factor(plan_.optimizer.clip,
                        std::sqrt(sum) / static_cast<double>(samples_));
   }
 
-  float* gradient_at(const tied_matrix::place& at) {
+  float* gradient_at(const tied_matrix::location& copy_location) {
     const auto& begins = plan_.first_layers;
     const auto s = static_cast<std::size_t>(
-      std::ranges::upper_bound(begins, static_cast<int>(at.layer)) - begins.begin()
-      - 1);
-    return stages_[s].sum()[at.layer - static_cast<std::size_t>(begins[s])] + at.offset;
+      std::ranges::upper_bound(begins, static_cast<int>(copy_location.layer))
+      - begins.begin() - 1);
+    return stages_[s].sum()[copy_location.layer - static_cast<std::size_t>(begins[s])]
+           + copy_location.offset;
   }
 
   /// Adds the gradients of a tied matrix, the head's plus the embedding's. Both copies
@@ -190,10 +192,10 @@ private:
     auto* const embedding = gradient_at(tied_->embedding);
     run_to_end(
       [&] {
-        arrays<float>::add(embedding, tied_->values, head, on_);
-        arrays<float>::copy(head, tied_->values, embedding, on_);
+        arrays<float>::add(embedding, tied_->values, head, stream_);
+        arrays<float>::copy(head, tied_->values, embedding, stream_);
       },
-      &on_);
+      &stream_);
   }
 
   /// Makes the update after microbatch next - 1 of each replica. \param next index of a
@@ -208,19 +210,21 @@ private:
     const bool by_stage = plan_.optimizer.scope == clip_scope::stage;
     const double factor = by_stage ? 1 : clip();
     for (std::size_t s = 0; s < stages_.size(); ++s) {
-      const auto squares = by_stage ? stages_[s].squares(on_) : std::vector<double>{};
+      const auto squares =
+        by_stage ? stages_[s].squares(stream_) : std::vector<double>{};
       const double norm =
         std::sqrt(std::accumulate(squares.begin(), squares.end(), 0.0))
         / static_cast<double>(samples_);
-      const double own = by_stage ? clip_factor(plan_.optimizer.clip, norm) : factor;
-      stages_[s].update(samples_, own,
+      const double stage_factor =
+        by_stage ? clip_factor(plan_.optimizer.clip, norm) : factor;
+      stages_[s].update(samples_, stage_factor,
                         plan_.reads
                           ? plan_.reads(static_cast<int>(s), std::min(next, total_ - 1))
                           : stages_[s].newest() + 1,
-                        on_);
+                        stream_);
       if (plan_.witness != nullptr)
-        plan_.witness->made(static_cast<int>(s), stages_[s].newest(),
-                            stages_[s].parameters());
+        plan_.witness->updated(static_cast<int>(s), stages_[s].newest(),
+                               stages_[s].parameters());
     }
     result_.loss.push_back(loss_ / static_cast<double>(samples_ * plan_.whole.rows));
     if (plan_.progress)
@@ -228,7 +232,7 @@ private:
   }
 
   const plain_plan& plan_;
-  stream on_;
+  stream stream_;
   memory_account account_, of_samples_;
   int share_; // microbatches of a batch that each replica has
   int total_; // microbatches of each replica

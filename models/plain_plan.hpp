@@ -24,7 +24,8 @@ public:
   virtual void summed(int stage, int version, const std::vector<float*>& gradients) = 0;
 
   /// The update has made `version`.
-  virtual void made(int stage, int version, const std::vector<float*>& parameters) = 0;
+  virtual void updated(int stage, int version,
+                       const std::vector<float*>& parameters) = 0;
 };
 
 /// The inputs of a plain loop: network, data, optimizer, and the order of versions.
@@ -59,7 +60,7 @@ struct plain_plan {
   gradient_buckets::sum_function sum_microbatch;
   weight_source weights;
   int threads = 1;
-  processor on = {};                 ///< The processor that computes.
+  processor compute_processor = {};  ///< The processor that computes.
   update_witness* witness = nullptr; ///< Null: no witness.
   /// Called with the loss of each minibatch, after the update.
   std::function<void(double loss)> progress;

@@ -38,8 +38,8 @@ plain_stage::plain_stage(const plain_plan& plan, std::size_t stage,
                          memory_account& account)
   : plan_(plan),
     layers_(plan.whole, plan.batches,
-            [&](const network<float>& of) {
-              return slice<float>{of, plan.first_layers[stage],
+            [&](const network<float>& whole) {
+              return slice<float>{whole, plan.first_layers[stage],
                                   plan.first_layers[stage + 1], plan.threads};
             }),
     account_(account),
@@ -90,18 +90,18 @@ void plain_stage::add_microbatch(bool first_of_sum) {
     }
 }
 
-void plain_stage::keep_sums() {
-  for (auto* const all : {&sums_, &totals_}) {
-    auto& kept = all == &sums_ ? kept_sums_ : kept_totals_;
-    kept = std::exchange(*all, {});
+void plain_stage::save_sums() {
+  for (auto* const sums : {&sums_, &totals_}) {
+    auto& kept = sums == &sums_ ? saved_sums_ : saved_totals_;
+    kept = std::exchange(*sums, {});
     for (std::size_t i = 0; i < kept.size(); ++i)
-      all->push_back(new_buckets());
+      sums->push_back(new_buckets());
   }
 }
 
-void plain_stage::take_sums_back() {
-  sums_ = std::exchange(kept_sums_, {});
-  totals_ = std::exchange(kept_totals_, {});
+void plain_stage::restore_sums() {
+  sums_ = std::exchange(saved_sums_, {});
+  totals_ = std::exchange(saved_totals_, {});
 }
 
 void plain_stage::add_replicas() {
@@ -123,20 +123,20 @@ void plain_stage::add_replicas() {
   }
 }
 
-std::vector<double> plain_stage::squares(stream& on) const {
-  return gradients_.squares(readable(sums_[0]), on);
+std::vector<double> plain_stage::squares(stream& compute_stream) const {
+  return gradients_.squares(readable(sums_[0]), compute_stream);
 }
 
 void plain_stage::update(std::int64_t samples, double factor, int oldest_needed,
-                         stream& on) {
+                         stream& compute_stream) {
   const int from = newest();
   const auto make = [&](const auto& read, auto& written) {
     run_to_end(
       [&] {
         optimizer_.update(samples, factor, readable(sums_[0]), readable(read),
-                          writable(written), on);
+                          writable(written), compute_stream);
       },
-      &on);
+      &compute_stream);
   };
   if (from >= oldest_needed) {
     versions_[from + 1] = new_buckets();

@@ -21,7 +21,7 @@ public:
 
   /// The slice for sequences of a length; 0: as long as the network takes.
   const slice<float>& layers(std::int64_t length = 0) const {
-    return layers_.at(length);
+    return layers_.at_length(length);
   }
   float* output() const { return output_.data(); }
   float* input_gradient() const { return input_gradient_.data(); }
@@ -40,19 +40,20 @@ public:
   void add_microbatch(bool first_of_sum);
 
   /// Saves the sums of a minibatch, and restores saved sums.
-  void keep_sums();
-  void take_sums_back();
+  void save_sums();
+  void restore_sums();
 
   /// Adds the replicas' sums into the first replica's sum.
   void add_replicas();
 
   /// Sums of squares of the update's gradients, in the order in which a norm adds the
   /// sums.
-  std::vector<double> squares(stream& on) const;
+  std::vector<double> squares(stream& compute_stream) const;
 
   /// Makes the next version. Of earlier versions, keeps `oldest_needed` and all later
   /// ones.
-  void update(std::int64_t samples, double factor, int oldest_needed, stream& on);
+  void update(std::int64_t samples, double factor, int oldest_needed,
+              stream& compute_stream);
 
   /// Appends copies of the newest version and of the update's gradients.
   void collect(std::vector<std::vector<float>>& parameters,
@@ -71,7 +72,7 @@ private:
   std::map<int, buckets> versions_;
   std::vector<buckets> sums_;   // a replica each
   std::vector<buckets> totals_; // a direction each, of microbatches summed before
-  std::vector<buckets> kept_sums_, kept_totals_;
+  std::vector<buckets> saved_sums_, saved_totals_;
   tensor_memory output_, input_gradient_, stash_, scratch_;
 };
 

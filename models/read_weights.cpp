@@ -26,11 +26,11 @@ using problem = tl::unexpected<std::string>;
 template <class Look>
 auto look_through(const stored_tensor& t, const Look& look) {
   constexpr std::int64_t at_once = 1 << 16;
-  const auto all = t.values();
-  const decltype(look(all, all)) nothing{};
-  for (std::int64_t first = 0; first < all; first += at_once)
-    if (auto found = look(first, std::min(at_once, all - first)); found != nothing)
-      return found;
+  const auto values = t.values();
+  const decltype(look(values, values)) nothing{};
+  for (std::int64_t first = 0; first < values; first += at_once)
+    if (auto result = look(first, std::min(at_once, values - first)); result != nothing)
+      return result;
   return nothing;
 }
 
@@ -83,7 +83,7 @@ public:
   void check() {
     name_tensors();
     fit_tensors();
-    for (const auto& [name, t] : found_)
+    for (const auto& [name, t] : tensors_)
       if (const auto which = first_not_finite(*file_, t); !which.empty())
         throw unusable("the weights read are not finite: " + which);
     compare_copies();
@@ -91,10 +91,10 @@ public:
   }
 
   weight_source source() const {
-    return [file = file_, found = found_, layers = whole_.layers](std::size_t layer,
-                                                                  float* bucket) {
+    return [file = file_, tensors = tensors_, layers = whole_.layers](std::size_t layer,
+                                                                      float* bucket) {
       for (const auto& p : layers[layer]->parameters())
-        file->read(found.at(p.name), 0,
+        file->read(tensors.at(p.name), 0,
                    {bucket + p.offset, static_cast<std::size_t>(p.values())});
     };
   }
@@ -103,7 +103,7 @@ public:
   std::vector<std::string> notes() const {
     std::vector<std::string> result{notes_.begin(), notes_.end()};
     if (std::ranges::any_of(
-          found_, [](const auto& named) { return named.second.type == "F64"; }))
+          tensors_, [](const auto& named) { return named.second.type == "F64"; }))
       result.push_back("values of F64 are rounded to fp32");
     return result;
   }
@@ -114,26 +114,27 @@ private:
     for (const auto& t : file_->tensors()) {
       if (names.is_mask(t.name))
         continue;
-      const auto [other, is_new] = found_.emplace(names.parameter_of(t.name), t);
+      const auto [earlier, is_new] = tensors_.emplace(names.parameter_of(t.name), t);
       if (!is_new)
-        throw unusable("tensors '" + other->second.name + "' and '" + t.name
+        throw unusable("tensors '" + earlier->second.name + "' and '" + t.name
                        + "' are the same parameter");
     }
-    const auto words = found_.find(words_name);
+    const auto words = tensors_.find(words_name);
     const bool ties = whole_.reads_tokens && (!config_ || config_->tied);
-    if (ties && words != found_.end())
-      found_.emplace(head_name, words->second); // unless the file has a head of its own
+    if (ties && words != tensors_.end())
+      tensors_.emplace(head_name,
+                       words->second); // unless the file has a head of its own
   }
 
   void fit_tensors() {
     const auto advice = whole_.reads_tokens
-                          ? advice_on_sizes(found_, whole_.options, config_)
+                          ? advice_on_sizes(tensors_, whole_.options, config_)
                           : std::string{};
     std::set<std::string> known;
     for (const auto* p : whole_.parameters()) {
       known.insert(p->name);
-      const auto t = found_.find(p->name);
-      if (t == found_.end())
+      const auto t = tensors_.find(p->name);
+      if (t == tensors_.end())
         throw unusable("tensor '" + p->name + "' is missing"
                        + (lacks_untied_head(*p) ? note_on_head() : advice));
       auto fits = fitted(*p, t->second, whole_.options, config_, advice);
@@ -143,7 +144,7 @@ private:
       if (!fits->note.empty())
         notes_.insert(std::move(fits->note));
     }
-    for (const auto& [name, t] : found_)
+    for (const auto& [name, t] : tensors_)
       if (!known.contains(name))
         throw unusable("this model has no tensor '" + t.name + "'" + advice);
   }
@@ -158,14 +159,15 @@ private:
 
   void compare_copies() const {
     for (const auto* p : whole_.parameters())
-      if (const auto& copy = found_.at(p->name), &tied = found_.at(p->stored_name());
+      if (const auto& copy = tensors_.at(p->name),
+          &tied = tensors_.at(p->stored_name());
           copy.name != tied.name)
         compare(copy, tied, reason_of_tie());
   }
 
   void compare_with_config() const {
     if (config_ && config_->tied)
-      compare(found_.at(head_name), found_.at(words_name), reason_of_tie());
+      compare(tensors_.at(head_name), tensors_.at(words_name), reason_of_tie());
   }
 
   /// Why the head and the embedding are one matrix, as the end of a sentence.
@@ -190,7 +192,7 @@ private:
   std::shared_ptr<const safetensors_file> file_;
   const network<float>& whole_;
   std::optional<gpt2_config> config_;
-  named_tensors found_;
+  named_tensors tensors_;
   std::set<std::string> notes_;
 };
 
@@ -202,25 +204,25 @@ tl::expected<weight_source, std::string> weights_from(const std::filesystem::pat
   auto file = safetensors_file::open(path);
   if (!file)
     return problem{file.error()};
-  const auto place = file->path().string();
+  const auto file_path = file->path().string();
   std::optional<gpt2_config> config;
   if (whole.options.model == "gpt") {
     auto read = read_config(file->path(), file->metadata());
     if (!read)
       return problem{read.error()};
     config = std::move(*read);
-    if (auto wrong = config ? mismatch(*config, whole.options) : ""; !wrong.empty())
-      return problem{wrong};
+    if (auto error = config ? mismatch(*config, whole.options) : ""; !error.empty())
+      return problem{error};
   }
   weight_file weights{std::move(*file), whole, std::move(config)};
   try {
     weights.check();
-  } catch (const unusable& wrong) {
-    return problem{place + ": " + wrong.what()};
+  } catch (const unusable& error) {
+    return problem{file_path + ": " + error.what()};
   }
   if (notes != nullptr)
     for (const auto& note : weights.notes())
-      notes->push_back(place + ": " + note);
+      notes->push_back(file_path + ": " + note);
   return weights.source();
 }
 

@@ -61,37 +61,37 @@ json parse(const std::string& text) {
 /// \throws malformed
 stored_tensor tensor_of(const std::string& name, const json& entry, std::int64_t data,
                         std::int64_t data_size) {
-  const auto wrong = [&](const std::string& what) {
-    return malformed("tensor '" + name + "' " + what);
+  const auto error = [&](const std::string& detail) {
+    return malformed("tensor '" + name + "' " + detail);
   };
   if (!entry.is_object() || !entry.contains("dtype") || !entry["dtype"].is_string()
       || !entry.contains("shape") || !entry["shape"].is_array()
       || !entry.contains("data_offsets") || !entry["data_offsets"].is_array()
       || entry["data_offsets"].size() != 2)
-    throw wrong("lacks a dtype, a shape or two data_offsets");
+    throw error("lacks a dtype, a shape or two data_offsets");
   stored_tensor result{name, entry["dtype"], {}, 0, 0};
   std::int64_t bits = bits_of_type(result.type);
   if (bits == 0)
-    throw wrong("has the unknown type " + result.type);
+    throw error("has the unknown type " + result.type);
   for (const auto& dim : entry["shape"]) {
     if (!dim.is_number_unsigned())
-      throw wrong("has a shape that is not of whole numbers");
+      throw error("has a shape that is not of whole numbers");
     const auto size = dim.get<std::uint64_t>();
     if (__builtin_mul_overflow(bits, size, &bits))
-      throw wrong("is larger than any memory");
+      throw error("is larger than any memory");
     result.dims.push_back(static_cast<std::int64_t>(size));
   }
   if (bits % 8 != 0)
-    throw wrong("does not end at a whole byte");
+    throw error("does not end at a whole byte");
   const auto& offsets = entry["data_offsets"];
   if (!offsets[0].is_number_unsigned() || !offsets[1].is_number_unsigned()
       || offsets[1].get<std::uint64_t>() > static_cast<std::uint64_t>(data_size)
       || offsets[0] > offsets[1])
-    throw wrong("lies outside the file");
+    throw error("lies outside the file");
   result.begin = data + offsets[0].get<std::int64_t>();
   result.end = data + offsets[1].get<std::int64_t>();
   if (result.end - result.begin != bits / 8)
-    throw wrong("has " + std::to_string(result.end - result.begin)
+    throw error("has " + std::to_string(result.end - result.begin)
                 + " bytes where its shape needs " + std::to_string(bits / 8));
   return result;
 }
@@ -153,8 +153,8 @@ std::int64_t bytes_of(const tensor_to_store& t) {
 
 /// One sentence about a file that is not a safetensors file.
 /// \param why the error in the header, used if the format is not known
-std::string refusal_of(const input_file& file, const std::filesystem::path& path,
-                       const std::string& why) {
+std::string format_error(const input_file& file, const std::filesystem::path& path,
+                         const std::string& why) {
   const auto result = path.string() + " is not a safetensors file: ";
   const auto format = format_of(file);
   if (!format || format->kind == format_kind::safetensors
@@ -182,17 +182,18 @@ bool stored_tensor::is_readable() const {
 
 tl::expected<safetensors_file, std::string>
 safetensors_file::open(const std::filesystem::path& path) {
-  auto place = weights_at(path);
-  if (!place)
-    return tl::unexpected{place.error()};
-  auto file = input_file::open(*place, "the weight file");
+  auto weights_path = weights_at(path);
+  if (!weights_path)
+    return tl::unexpected{weights_path.error()};
+  auto file = input_file::open(*weights_path, "the weight file");
   if (!file)
     return tl::unexpected{file.error()};
-  safetensors_file result{*place};
-  auto wrong = is_index(*place, *file) ? result.add_indexed(*file)
-                                       : result.add(std::move(*file), *place);
-  if (!wrong.empty())
-    return tl::unexpected{std::move(wrong)};
+  safetensors_file result{*weights_path};
+  auto error = is_index(*weights_path, *file)
+                 ? result.add_indexed(*file)
+                 : result.add(std::move(*file), *weights_path);
+  if (!error.empty())
+    return tl::unexpected{std::move(error)};
   return result;
 }
 
@@ -200,8 +201,8 @@ std::string safetensors_file::add(input_file file, const std::filesystem::path& 
   std::vector<stored_tensor> added;
   try {
     read_header(file, added, metadata_);
-  } catch (const malformed& wrong) {
-    return refusal_of(file, path, wrong.what());
+  } catch (const malformed& error) {
+    return format_error(file, path, error.what());
   }
   for (auto& tensor : added) {
     if (!files_.empty() && find(tensor.name) != nullptr)
@@ -227,8 +228,8 @@ std::string safetensors_file::add_indexed(const input_file& index) {
     auto file = input_file::open(path, "the weight file");
     if (!file)
       return file.error() + "; " + path_.string() + " names it";
-    if (auto wrong = add(std::move(*file), path); !wrong.empty())
-      return wrong;
+    if (auto error = add(std::move(*file), path); !error.empty())
+      return error;
   }
   for (const auto& [name, file] : *file_of)
     if (const auto* const tensor = find(name);
@@ -239,8 +240,8 @@ std::string safetensors_file::add_indexed(const input_file& index) {
 }
 
 const stored_tensor* safetensors_file::find(const std::string& name) const {
-  const auto found = std::ranges::find(tensors_, name, &stored_tensor::name);
-  return found != tensors_.end() ? &*found : nullptr;
+  const auto tensor = std::ranges::find(tensors_, name, &stored_tensor::name);
+  return tensor != tensors_.end() ? &*tensor : nullptr;
 }
 
 void safetensors_file::read(const stored_tensor& tensor, std::int64_t first,
@@ -274,7 +275,7 @@ std::string safetensors_header(std::span<const tensor_to_store> tensors,
 std::string write_safetensors(const std::filesystem::path& path,
                               std::span<const tensor_to_store> tensors,
                               const file_metadata& metadata,
-                              const std::function<void()>& before) {
+                              const std::function<void()>& on_complete) {
   std::vector<std::vector<bf16>> halves; // one array a tensor
   std::vector<std::string_view> data;
   for (const auto& t : tensors) {
@@ -292,7 +293,7 @@ std::string write_safetensors(const std::filesystem::path& path,
   const auto prefix = std::bit_cast<std::array<char, 8>>(std::uint64_t{text.size()});
   std::vector<std::string_view> pieces{{prefix.data(), prefix.size()}, text};
   pieces.insert(pieces.end(), data.begin(), data.end());
-  return write_whole_file(path, pieces, before);
+  return write_whole_file(path, pieces, on_complete);
 }
 
 } // namespace troupe

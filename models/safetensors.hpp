@@ -99,6 +99,6 @@ std::string safetensors_header(std::span<const tensor_to_store> tensors,
 std::string write_safetensors(const std::filesystem::path& path,
                               std::span<const tensor_to_store> tensors,
                               const file_metadata& metadata = {},
-                              const std::function<void()>& before = {});
+                              const std::function<void()>& on_complete = {});
 
 } // namespace troupe

@@ -17,12 +17,12 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using problem = tl::unexpected<std::string>;
 
-constexpr const char *of_tensors = ".safetensors",
-                     *of_index = ".safetensors.index.json";
+constexpr const char *tensors_suffix = ".safetensors",
+                     *index_suffix = ".safetensors.index.json";
 
 /// Whether a name is that of a file of tensors in the same folder.
 bool is_plain_name(const std::string& name) {
-  return name.find('/') == std::string::npos && name.ends_with(of_tensors)
+  return name.find('/') == std::string::npos && name.ends_with(tensors_suffix)
          && !name.starts_with('.');
 }
 
@@ -66,7 +66,7 @@ std::string other_weights(const std::vector<fs::path>& files) {
 } // namespace
 
 bool is_index(const fs::path& path, const input_file& file) {
-  if (path.filename().string().ends_with(of_index))
+  if (path.filename().string().ends_with(index_suffix))
     return true;
   const auto format = format_of(file);
   return format && format->name == "a JSON file";
@@ -99,22 +99,22 @@ tl::expected<fs::path, std::string> weights_at(const fs::path& path) {
   std::error_code unknown;
   if (!fs::is_directory(path, unknown))
     return path;
-  for (const auto* const ending : {of_tensors, of_index})
+  for (const auto* const ending : {tensors_suffix, index_suffix})
     if (auto file = path / (std::string{"model"} + ending); fs::exists(file, unknown))
       return file;
   const auto files = files_in(path);
   if (!files)
     return problem{files.error()};
-  for (const auto* const ending : {of_index, of_tensors}) {
-    std::vector<fs::path> found;
-    std::ranges::copy_if(*files, std::back_inserter(found), [&](const fs::path& file) {
-      return file.filename().string().ends_with(ending);
-    });
-    if (found.size() == 1)
-      return found.front();
-    if (found.size() > 1)
+  for (const auto* const ending : {index_suffix, tensors_suffix}) {
+    std::vector<fs::path> matches;
+    std::ranges::copy_if(
+      *files, std::back_inserter(matches),
+      [&](const fs::path& file) { return file.filename().string().ends_with(ending); });
+    if (matches.size() == 1)
+      return matches.front();
+    if (matches.size() > 1)
       return problem{path.string() + " has several files of weights, as "
-                     + joined_names(found) + ": name one of them"};
+                     + joined_names(matches) + ": name one of them"};
   }
   return problem{path.string() + " has no file that ends with .safetensors"
                  + other_weights(*files)};

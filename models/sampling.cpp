@@ -13,12 +13,12 @@ namespace troupe {
 namespace {
 
 void check(std::span<const float> logits) {
-  const auto wrong =
+  const auto invalid =
     std::ranges::find_if_not(logits, [](float x) { return std::isfinite(x); });
-  if (wrong != logits.end())
+  if (invalid != logits.end())
     throw std::runtime_error("the logit of token "
-                             + std::to_string(wrong - logits.begin()) + " is "
-                             + (std::isnan(*wrong) ? "not a number" : "infinite")
+                             + std::to_string(invalid - logits.begin()) + " is "
+                             + (std::isnan(*invalid) ? "not a number" : "infinite")
                              + ": these weights say nothing");
 }
 
@@ -42,18 +42,18 @@ std::vector<std::int32_t> candidates(std::span<const float> logits,
 
 } // namespace
 
-std::int32_t sample(std::span<const float> logits, const sampling_options& how,
+std::int32_t sample(std::span<const float> logits, const sampling_options& options,
                     double random) {
   check(logits);
   const auto largest = std::ranges::max_element(logits);
-  if (how.temperature == 0)
+  if (options.temperature == 0)
     return static_cast<std::int32_t>(largest - logits.begin());
-  const auto tokens = candidates(logits, how.top_k);
+  const auto tokens = candidates(logits, options.top_k);
   std::vector<double> sums;
   double sum = 0;
   for (const auto token : tokens) {
     const double below = double{logits[static_cast<std::size_t>(token)]} - *largest;
-    sums.push_back(sum += std::exp(below / how.temperature));
+    sums.push_back(sum += std::exp(below / options.temperature));
   }
   const auto chosen = std::ranges::upper_bound(sums, random * sum);
   return tokens[static_cast<std::size_t>(

@@ -16,7 +16,7 @@ struct sampling_options {
 /// counts as the larger one.
 /// \param random number from [0, 1) that decides the choice
 /// \throws std::runtime_error if a logit is not finite
-std::int32_t sample(std::span<const float> logits, const sampling_options& how,
+std::int32_t sample(std::span<const float> logits, const sampling_options& options,
                     double random);
 
 } // namespace troupe

@@ -53,9 +53,9 @@ std::vector<slice<Scalar>> slice<Scalar>::cut_at(const network<Scalar>& whole,
 template <class Scalar>
 slice_sizes slice<Scalar>::sizes(std::int64_t samples) const {
   slice_sizes result;
-  place(samples, result);
-  result.input = layers_.front()->input_room(samples);
-  result.output = last_ ? 0 : layers_.back()->output_room(samples);
+  layout(samples, result);
+  result.input = layers_.front()->input_size(samples);
+  result.output = last_ ? 0 : layers_.back()->output_size(samples);
   result.labels = last_ ? samples * rows_ : 0;
   result.scratch =
     largest_scratch(samples) + largest_kept(samples) + 2 * largest_inner(samples);
@@ -90,11 +90,11 @@ slice<Scalar>::largest_collectives(std::int64_t samples) const {
   for (std::size_t i = 0; i < layers_.size(); ++i) { // the sums lie between layers
     if (i > 0 || !first_) {
       sum.values = std::max(sum.values, samples * layers_[i]->input());
-      stored = std::max(stored, layers_[i]->input_room(samples));
+      stored = std::max(stored, layers_[i]->input_size(samples));
     }
     if (i + 1 < layers_.size() || !last_) {
       sum.values = std::max(sum.values, samples * layers_[i]->output());
-      stored = std::max(stored, layers_[i]->output_room(samples));
+      stored = std::max(stored, layers_[i]->output_size(samples));
     }
   }
   if (last_)
@@ -105,7 +105,7 @@ slice<Scalar>::largest_collectives(std::int64_t samples) const {
   gather.values =
     std::max(gather.values, 2 * shard_.count * stored); // dy and a norm's output
   for (const auto& l : layers_) {
-    const auto norm = l->after(layer_pass::weight_gradient, 0, {});
+    const auto norm = l->collective_after(layer_pass::weight_gradient, 0, {});
     sum.values = std::max(sum.values, norm.values);
   }
   return {sum, gather, scatter};
@@ -134,25 +134,25 @@ std::size_t slice<Scalar>::segment_begin(std::size_t layer) const {
 // exchange about the predictions. Segments share the same memory unless all segments
 // are kept.
 template <class Scalar>
-std::vector<typename slice<Scalar>::places>
-slice<Scalar>::place(std::int64_t samples, slice_sizes& ends) const {
-  std::vector<places> result;
+std::vector<typename slice<Scalar>::layer_offsets>
+slice<Scalar>::layout(std::int64_t samples, slice_sizes& ends) const {
+  std::vector<layer_offsets> result;
   std::int64_t end = 0; // of the stash, so far
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     const auto sizes = layers_[i]->sizes(samples, threads_);
     const bool top = i + 1 == layers_.size();
-    const auto output = padded(layers_[i]->output_room(samples));
-    places at{};
-    at.saved = begins_segment(i) && !segments_.keeps_all ? 0 : end;
-    end = at.saved + padded(sizes.saved);
+    const auto output = padded(layers_[i]->output_size(samples));
+    layer_offsets offsets{};
+    offsets.saved = begins_segment(i) && !segments_.keeps_all ? 0 : end;
+    end = offsets.saved + padded(sizes.saved);
     auto& with_output = feeds_segment(i) ? ends.inputs : end;
-    at.output = with_output;
+    offsets.output = with_output;
     with_output += top && !last_ ? 0 : output;
     ends.stash = std::max(ends.stash, end);
-    at.kept = ends.kept;
-    at.upper = at.kept + padded(sizes.kept);
-    ends.kept = at.upper + (top ? 0 : output);
-    result.push_back(at);
+    offsets.kept = ends.kept;
+    offsets.upper = offsets.kept + padded(sizes.kept);
+    ends.kept = offsets.upper + (top ? 0 : output);
+    result.push_back(offsets);
   }
   if (last_)
     end += padded(samples * rows_);
@@ -174,10 +174,10 @@ Scalar* place_in(Scalar* memory, std::int64_t offset) {
 
 template <class Scalar>
 frame<Scalar> slice<Scalar>::frame_of(const pass<Scalar>& p, std::size_t i,
-                                      const std::vector<places>& at) const {
+                                      const std::vector<layer_offsets>& offsets) const {
   const bool top = i + 1 == layers_.size();
   const auto output_of = [&](std::size_t layer) {
-    return place_in(feeds_segment(layer) ? p.inputs : p.stash, at[layer].output);
+    return place_in(feeds_segment(layer) ? p.inputs : p.stash, offsets[layer].output);
   };
   auto* const output = output_of(i);
   return {
@@ -186,16 +186,17 @@ frame<Scalar> slice<Scalar>::frame_of(const pass<Scalar>& p, std::size_t i,
     .tokens = p.tokens,
     .x = i == 0 ? p.input : output_of(i - 1),
     .y = top && !last_ ? p.output : static_cast<void*>(output),
-    .saved = place_in(p.stash, at[i].saved),
-    .dy = top ? (last_ ? output : p.output_gradient) : place_in(p.kept, at[i].upper),
-    .dx =
-      i == 0 ? p.input_gradient : static_cast<void*>(place_in(p.kept, at[i - 1].upper)),
-    .kept = place_in(p.kept, at[i].kept),
+    .saved = place_in(p.stash, offsets[i].saved),
+    .dy =
+      top ? (last_ ? output : p.output_gradient) : place_in(p.kept, offsets[i].upper),
+    .dx = i == 0 ? p.input_gradient
+                 : static_cast<void*>(place_in(p.kept, offsets[i - 1].upper)),
+    .kept = place_in(p.kept, offsets[i].kept),
     .parameters = p.parameters[i].now(),
     .gradients = p.gradients.empty() ? nullptr : p.gradients[i],
     .beta = p.beta,
     .scratch = p.scratch,
-    .on = p.on,
+    .compute_stream = p.compute_stream,
   };
 }
 
@@ -204,7 +205,7 @@ void slice<Scalar>::forward(const pass<Scalar>& p, loss_sum& loss) const {
   forward_layers(p, 0, layers_.size());
   slice_sizes ends;
   if (last_)
-    end_in_loss(p, place(p.samples, ends), loss);
+    end_in_loss(p, layout(p.samples, ends), loss);
 }
 
 template <class Scalar>
@@ -212,7 +213,7 @@ void slice<Scalar>::recompute(const pass<Scalar>& p, loss_sum& loss) const {
   forward_layers(p, static_cast<std::size_t>(segments_.begins.back()), layers_.size());
   slice_sizes ends;
   if (last_)
-    end_in_loss(p, place(p.samples, ends), loss);
+    end_in_loss(p, layout(p.samples, ends), loss);
 }
 
 /// The forwards of layers [first, last).
@@ -220,9 +221,9 @@ template <class Scalar>
 void slice<Scalar>::forward_layers(const pass<Scalar>& p, std::size_t first,
                                    std::size_t last) const {
   slice_sizes ends;
-  const auto at = place(p.samples, ends);
+  const auto offsets = layout(p.samples, ends);
   for (auto i = first; i < last; ++i)
-    layers_[i]->forward(frame_of(p, i, at));
+    layers_[i]->forward(frame_of(p, i, offsets));
 }
 
 /// A backward reaches a layer: if the layer ends a segment that has not been
@@ -235,13 +236,15 @@ void slice<Scalar>::forward_again(const pass<Scalar>& p, std::size_t layer) cons
 
 /// Computes the loss, and turns the logits into the gradient of the logits.
 template <class Scalar>
-void slice<Scalar>::end_in_loss(const pass<Scalar>& p, const std::vector<places>& at,
+void slice<Scalar>::end_in_loss(const pass<Scalar>& p,
+                                const std::vector<layer_offsets>& offsets,
                                 loss_sum& loss) const {
   const auto predictions = p.samples * rows_;
-  auto* const logits = p.stash + at.back().output;
+  auto* const logits = p.stash + offsets.back().output;
   cross_entropy<Scalar>::forward(dense(logits, predictions, classes_), p.labels,
                                  Scalar{1} / static_cast<Scalar>(rows_),
-                                 logits + padded(predictions * classes_), loss, *p.on);
+                                 logits + padded(predictions * classes_), loss,
+                                 *p.compute_stream);
 }
 
 template <class Scalar>
@@ -256,11 +259,11 @@ template <class Scalar>
 frame<Scalar> slice<Scalar>::backward_frame(const pass<Scalar>& p,
                                             std::size_t layer) const {
   slice_sizes ends;
-  const auto at = place(p.samples, ends);
+  const auto offsets = layout(p.samples, ends);
   auto* const kept = p.scratch + largest_scratch(p.samples);
   Scalar* const inner[] = {kept + largest_kept(p.samples),
                            kept + largest_kept(p.samples) + largest_inner(p.samples)};
-  auto f = frame_of(p, layer, at);
+  auto f = frame_of(p, layer, offsets);
   f.kept = kept;
   if (layer + 1 < layers_.size())
     f.dy = inner[layer % 2];
@@ -279,19 +282,19 @@ void slice<Scalar>::backward(const pass<Scalar>& p, std::size_t layer) const {
 template <class Scalar>
 void slice<Scalar>::input_gradient(const pass<Scalar>& p) const {
   slice_sizes ends;
-  const auto at = place(p.samples, ends);
+  const auto offsets = layout(p.samples, ends);
   for (auto i = layers_.size(); i-- > 0;) {
     forward_again(p, i);
-    layers_[i]->input_gradient(frame_of(p, i, at));
+    layers_[i]->input_gradient(frame_of(p, i, offsets));
   }
 }
 
 template <class Scalar>
 void slice<Scalar>::weight_gradient(const pass<Scalar>& p) const {
   slice_sizes ends;
-  const auto at = place(p.samples, ends);
+  const auto offsets = layout(p.samples, ends);
   for (auto i = layers_.size(); i-- > 0;)
-    layers_[i]->weight_gradient(frame_of(p, i, at));
+    layers_[i]->weight_gradient(frame_of(p, i, offsets));
 }
 
 template <class Scalar>
@@ -314,7 +317,7 @@ template <class Scalar>
 std::int64_t slice<Scalar>::largest_inner(std::int64_t samples) const {
   std::int64_t most = 0;
   for (std::size_t i = 0; i + 1 < layers_.size(); ++i)
-    most = std::max(most, layers_[i]->output_room(samples));
+    most = std::max(most, layers_[i]->output_size(samples));
   return padded(most);
 }
 

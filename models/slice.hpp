@@ -54,7 +54,7 @@ struct pass {
   Scalar beta = 0;        ///< 0 sets the gradients, 1 adds to the values there.
   bool completes = false; ///< Whether this pass adds the last gradients of a sum.
   Scalar* scratch = nullptr;
-  stream* on = nullptr;
+  stream* compute_stream = nullptr;
 };
 
 /// A part of a pass. After a piece others need data: the other tensor shards, or the
@@ -64,7 +64,7 @@ struct pass_piece {
   int layer = -1; ///< Layer of the slice, if the piece is of one layer alone; else -1.
   double share = 1; ///< Fraction of the pass's operations.
   std::function<void()> run = {};
-  shard_collective<Scalar> then = {};
+  shard_collective<Scalar> collective = {};
   bool recomputes = false; ///< For a segment's forward that runs again in a backward.
   std::vector<int> completes =
     {}; ///< Layers of the slice whose gradients are complete after the piece.
@@ -151,15 +151,15 @@ public:
 private:
   using shared_pass = std::shared_ptr<const pass<Scalar>>;
   /// Offsets of a layer's parts in the buffers.
-  struct places {
+  struct layer_offsets {
     std::int64_t saved;       // in the stash
     std::int64_t output;      // in the stash; the output before a segment in the inputs
     std::int64_t kept, upper; // in `kept`: the layer's own, and the gradient from above
   };
 
-  std::vector<places> place(std::int64_t samples, slice_sizes& ends) const;
+  std::vector<layer_offsets> layout(std::int64_t samples, slice_sizes& ends) const;
   frame<Scalar> frame_of(const pass<Scalar>& p, std::size_t i,
-                         const std::vector<places>& at) const;
+                         const std::vector<layer_offsets>& offsets) const;
   frame<Scalar> backward_frame(const pass<Scalar>& p, std::size_t layer) const;
   bool begins_segment(std::size_t layer) const;
   bool feeds_segment(std::size_t layer) const; // the next layer begins one
@@ -174,11 +174,11 @@ private:
   void add_again(pass_pieces<Scalar>& to, std::size_t layer,
                  const shared_pass& p) const;
   void share_out(pass_pieces<Scalar>& pieces, double forwards) const;
-  void add_pieces(pass_pieces<Scalar>& to, layer_pass what, std::size_t layer,
+  void add_pieces(pass_pieces<Scalar>& to, layer_pass pass_kind, std::size_t layer,
                   const shared_pass& p, const frame<Scalar>& f) const;
   void complete(pass_pieces<Scalar>& to, std::size_t layer, const pass<Scalar>& p,
                 const frame<Scalar>& f) const;
-  void end_in_loss(const pass<Scalar>& p, const std::vector<places>& at,
+  void end_in_loss(const pass<Scalar>& p, const std::vector<layer_offsets>& offsets,
                    loss_sum& loss) const;
   void add_loss(pass_pieces<Scalar>& to, const shared_pass& p, loss_sum& loss) const;
   std::int64_t largest_scratch(std::int64_t samples) const;

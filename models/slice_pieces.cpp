@@ -20,7 +20,7 @@ pass_pieces<Scalar> slice<Scalar>::one_piece(std::function<void()> run) {
 /// a piece.
 template <class Scalar>
 void slice<Scalar>::close(pass_pieces<Scalar>& pieces) {
-  if (pieces.back().then.what == shard_collective<Scalar>::kind::none)
+  if (pieces.back().collective.operation == shard_collective<Scalar>::kind::none)
     return;
   const int layer = pieces.back().layer;
   auto& last = pieces.emplace_back();
@@ -43,7 +43,7 @@ frame<Scalar> slice<Scalar>::now(frame<Scalar> f, const shared_pass& p,
 }
 
 template <class Scalar>
-void slice<Scalar>::add_pieces(pass_pieces<Scalar>& to, layer_pass what,
+void slice<Scalar>::add_pieces(pass_pieces<Scalar>& to, layer_pass pass_kind,
                                std::size_t layer, const shared_pass& p,
                                const frame<Scalar>& f) const {
   const auto* const l = layers_[layer].get();
@@ -51,12 +51,12 @@ void slice<Scalar>::add_pieces(pass_pieces<Scalar>& to, layer_pass what,
     auto& next = to.emplace_back();
     next.layer = static_cast<int>(layer);
     next.share = piece == l->middle() ? share_of(layer) : 0;
-    next.run = [l, what, piece, p, layer, f] {
+    next.run = [l, pass_kind, piece, p, layer, f] {
       const auto ready = now(f, p, layer);
-      what == layer_pass::forward ? l->forward(ready, piece)
-                                  : l->input_gradient(ready, piece);
+      pass_kind == layer_pass::forward ? l->forward(ready, piece)
+                                       : l->input_gradient(ready, piece);
     };
-    next.then = l->after(what, piece, f);
+    next.collective = l->collective_after(pass_kind, piece, f);
   }
 }
 
@@ -64,8 +64,10 @@ void slice<Scalar>::add_pieces(pass_pieces<Scalar>& to, layer_pass what,
 template <class Scalar>
 void slice<Scalar>::complete(pass_pieces<Scalar>& to, std::size_t layer,
                              const pass<Scalar>& p, const frame<Scalar>& f) const {
-  if (p.completes && to.back().then.what == shard_collective<Scalar>::kind::none)
-    to.back().then = layers_[layer]->after(layer_pass::weight_gradient, 0, f);
+  if (p.completes
+      && to.back().collective.operation == shard_collective<Scalar>::kind::none)
+    to.back().collective =
+      layers_[layer]->collective_after(layer_pass::weight_gradient, 0, f);
   close(to);
   to.back().completes = {static_cast<int>(layer)};
 }
@@ -74,37 +76,39 @@ template <class Scalar>
 void slice<Scalar>::add_loss(pass_pieces<Scalar>& to, const shared_pass& p,
                              loss_sum& loss) const {
   slice_sizes ends;
-  const auto at = place(p->samples, ends);
+  const auto offsets = layout(p->samples, ends);
   if (shard_.count == 1) {
     auto& last = to.back();
-    last.run = [this, p, at, &loss, before = std::move(last.run)] {
+    last.run = [this, p, offsets, &loss, before = std::move(last.run)] {
       before();
-      end_in_loss(*p, at, loss);
+      end_in_loss(*p, offsets, loss);
     };
     return;
   }
   const int top = static_cast<int>(layers_.size()) - 1;
   const auto predictions = p->samples * rows_;
-  const auto logits =
-    dense(p->stash + at.back().output, predictions, layers_.back()->output() / rows_);
+  const auto logits = dense(p->stash + offsets.back().output, predictions,
+                            layers_.back()->output() / rows_);
   auto* const row_losses = logits.data + padded(predictions * logits.columns);
   auto* const facts = row_losses + padded(predictions);
   const auto count = cross_entropy<Scalar>::facts(predictions);
   const auto first = shard_.first(classes_);
-  auto& tell = to.emplace_back();
-  tell.layer = top;
-  tell.share = 0;
-  tell.run = [p, logits, first, own = facts + shard_.index * count] {
-    cross_entropy<Scalar>::tell(logits, first, p->labels, own, *p->on);
+  auto& facts_piece = to.emplace_back();
+  facts_piece.layer = top;
+  facts_piece.share = 0;
+  facts_piece.run = [p, logits, first, local_facts = facts + shard_.index * count] {
+    cross_entropy<Scalar>::prepare(logits, first, p->labels, local_facts,
+                                   *p->compute_stream);
   };
-  tell.then = {shard_collective<Scalar>::kind::gather, facts, shard_.count * count};
+  facts_piece.collective = {shard_collective<Scalar>::kind::gather, facts,
+                            shard_.count * count};
   auto& finish = to.emplace_back();
   finish.layer = top;
   finish.share = 0;
   finish.run = [p, logits, first, facts, row_losses, &loss, this] {
     cross_entropy<Scalar>::finish(logits, first, p->labels, facts, shard_.count,
                                   shard_.index, Scalar{1} / static_cast<Scalar>(rows_),
-                                  row_losses, loss, *p->on);
+                                  row_losses, loss, *p->compute_stream);
   };
 }
 
@@ -116,10 +120,10 @@ void slice<Scalar>::add_again(pass_pieces<Scalar>& to, std::size_t layer,
   if (!feeds_segment(layer))
     return;
   slice_sizes ends;
-  const auto at = place(p->samples, ends);
+  const auto offsets = layout(p->samples, ends);
   pass_pieces<Scalar> again;
   for (auto i = segment_begin(layer); i <= layer; ++i)
-    add_pieces(again, layer_pass::forward, i, p, frame_of(*p, i, at));
+    add_pieces(again, layer_pass::forward, i, p, frame_of(*p, i, offsets));
   close(again);
   for (auto& piece : again) {
     piece.recomputes = true;
@@ -131,9 +135,9 @@ void slice<Scalar>::add_again(pass_pieces<Scalar>& to, std::size_t layer,
 /// other pieces together take as long as `forwards` forwards.
 template <class Scalar>
 void slice<Scalar>::share_out(pass_pieces<Scalar>& pieces, double forwards) const {
-  const double all = forwards + 1 - recomputed_share();
+  const double total = forwards + 1 - recomputed_share();
   for (auto& piece : pieces)
-    piece.share *= (piece.recomputes ? 1 : forwards) / all;
+    piece.share *= (piece.recomputes ? 1 : forwards) / total;
 }
 
 template <class Scalar>
@@ -142,11 +146,11 @@ pass_pieces<Scalar> slice<Scalar>::recompute_pieces(shared_pass p, loss_sum& los
   if (!in_pieces(by_layer))
     return one_piece([this, p, &loss] { recompute(*p, loss); });
   slice_sizes ends;
-  const auto at = place(p->samples, ends);
+  const auto offsets = layout(p->samples, ends);
   pass_pieces<Scalar> result;
   for (auto i = static_cast<std::size_t>(segments_.begins.back()); i < layers_.size();
        ++i)
-    add_pieces(result, layer_pass::forward, i, p, frame_of(*p, i, at));
+    add_pieces(result, layer_pass::forward, i, p, frame_of(*p, i, offsets));
   for (auto& piece : result)
     piece.share /= recomputed_share();
   if (last_)
@@ -161,10 +165,10 @@ pass_pieces<Scalar> slice<Scalar>::forward_pieces(shared_pass p, loss_sum& loss,
   if (!in_pieces(by_layer))
     return one_piece([this, p, &loss] { forward(*p, loss); });
   slice_sizes ends;
-  const auto at = place(p->samples, ends);
+  const auto offsets = layout(p->samples, ends);
   pass_pieces<Scalar> result;
   for (std::size_t i = 0; i < layers_.size(); ++i)
-    add_pieces(result, layer_pass::forward, i, p, frame_of(*p, i, at));
+    add_pieces(result, layer_pass::forward, i, p, frame_of(*p, i, offsets));
   if (last_)
     add_loss(result, p, loss);
   close(result);
@@ -197,11 +201,11 @@ pass_pieces<Scalar> slice<Scalar>::input_gradient_pieces(shared_pass p,
   if (!in_pieces(by_layer))
     return one_piece([this, p] { input_gradient(*p); });
   slice_sizes ends;
-  const auto at = place(p->samples, ends);
+  const auto offsets = layout(p->samples, ends);
   pass_pieces<Scalar> result;
   for (auto i = layers_.size(); i-- > 0;) {
     add_again(result, i, p);
-    add_pieces(result, layer_pass::input_gradient, i, p, frame_of(*p, i, at));
+    add_pieces(result, layer_pass::input_gradient, i, p, frame_of(*p, i, offsets));
   }
   close(result);
   share_out(result, 1);
@@ -211,8 +215,8 @@ pass_pieces<Scalar> slice<Scalar>::input_gradient_pieces(shared_pass p,
 template <class Scalar>
 pass_pieces<Scalar> slice<Scalar>::weight_gradient_pieces(shared_pass p,
                                                           bool by_layer) const {
-  const bool asks_experts = std::ranges::any_of(
-    layers_, [](const auto& l) { return l->has_experts_elsewhere(); });
+  const bool asks_experts =
+    std::ranges::any_of(layers_, [](const auto& l) { return l->has_remote_experts(); });
   if (!by_layer && !(shard_.by_sequence && p->completes) && !asks_experts) {
     auto result = one_piece([this, p] { weight_gradient(*p); });
     for (auto i = layers_.size(); i-- > 0;)
@@ -220,16 +224,16 @@ pass_pieces<Scalar> slice<Scalar>::weight_gradient_pieces(shared_pass p,
     return result;
   }
   slice_sizes ends;
-  const auto at = place(p->samples, ends);
+  const auto offsets = layout(p->samples, ends);
   pass_pieces<Scalar> result;
   for (auto i = layers_.size(); i-- > 0;) {
     auto& piece = result.emplace_back();
     piece.layer = static_cast<int>(i);
     piece.share = share_of(i);
-    const auto f = frame_of(*p, i, at);
+    const auto f = frame_of(*p, i, offsets);
     piece.run = [l = layers_[i].get(), p, i, f] { l->weight_gradient(now(f, p, i)); };
-    if (layers_[i]->has_experts_elsewhere())
-      piece.then = layers_[i]->weight_gradient_of_experts(f);
+    if (layers_[i]->has_remote_experts())
+      piece.collective = layers_[i]->weight_gradient_of_experts(f);
     complete(result, i, *p, f);
   }
   return result;

@@ -27,16 +27,16 @@ public:
   const slice<Scalar>& whole() const { return whole_; }
 
   /// \param length of the batches' microbatches; 0: the full length
-  const slice<Scalar>& at(std::int64_t length) const {
-    const auto found = shorter_.find(length);
-    return found == shorter_.end() ? whole_ : found->second;
+  const slice<Scalar>& at_length(std::int64_t length) const {
+    const auto entry = shorter_.find(length);
+    return entry == shorter_.end() ? whole_ : entry->second;
   }
 
   /// The largest buffers that any microbatch takes.
   slice_sizes sizes(const batching& batches) const {
     slice_sizes most;
     for (const auto& [samples, length] : batches.shapes())
-      most = largest(most, at(length).sizes(samples));
+      most = largest(most, at_length(length).sizes(samples));
     return most;
   }
 

@@ -11,21 +11,21 @@ namespace troupe {
 
 std::string not_finite(const std::string& name, std::int64_t first,
                        std::span<const float> values) {
-  const auto found =
+  const auto position =
     std::ranges::find_if_not(values, [](float x) { return std::isfinite(x); });
-  if (found == values.end())
+  if (position == values.end())
     return {};
-  return name + "[" + std::to_string(first + (found - values.begin())) + "] is "
-         + std::to_string(*found);
+  return name + "[" + std::to_string(first + (position - values.begin())) + "] is "
+         + std::to_string(*position);
 }
 
 std::string too_large(std::span<const float> values) {
-  const auto found = std::ranges::find_if_not(
+  const auto position = std::ranges::find_if_not(
     values, [](float x) { return std::isfinite(fp32_of(bf16_of(x))); });
-  if (found == values.end())
+  if (position == values.end())
     return {};
-  return "[" + std::to_string(found - values.begin()) + "] is "
-         + std::to_string(*found);
+  return "[" + std::to_string(position - values.begin()) + "] is "
+         + std::to_string(*position);
 }
 
 std::optional<std::int64_t> first_apart(std::span<const float> a,

@@ -47,8 +47,8 @@ std::string save_weights(const std::filesystem::path& path, const network<float>
       tensors.push_back({p.name, p.dims, values.data(), stored});
     }
   if (const auto tied = whole.tied()) {
-    const auto copy = [&](const tied_matrix::place& at) {
-      return std::span{buckets[at.layer] + at.offset,
+    const auto copy = [&](const tied_matrix::location& copy_location) {
+      return std::span{buckets[copy_location.layer] + copy_location.offset,
                        static_cast<std::size_t>(tied->values)};
     };
     if (const auto which = first_apart(copy(tied->head), copy(tied->embedding)))
@@ -59,10 +59,10 @@ std::string save_weights(const std::filesystem::path& path, const network<float>
   // The config is written just before the weights take their place. At no moment does
   // an older config make other tools lose the head, and no new config lies beside older
   // weights.
-  std::string wrong;
-  auto worse = write_safetensors(path, tensors, metadata,
-                                 [&] { wrong = write_config(path, whole.options); });
-  return worse.empty() ? wrong : worse;
+  std::string config_error;
+  auto file_error = write_safetensors(
+    path, tensors, metadata, [&] { config_error = write_config(path, whole.options); });
+  return file_error.empty() ? config_error : file_error;
 }
 
 } // namespace troupe

@@ -18,19 +18,19 @@ namespace {
 namespace fs = std::filesystem;
 
 /// The end of a sentence: the reason why a file cannot be written.
-struct refused : std::runtime_error {
+struct write_failure : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
 [[noreturn]] void refuse_by_errno() {
-  throw refused(std::generic_category().message(errno));
+  throw write_failure(std::generic_category().message(errno));
 }
 
 /// The path of the file that will be replaced.
 fs::path target_of(const fs::path& path) {
   if (auto target = without_links(path))
     return *target;
-  throw refused("its links lead to themselves");
+  throw write_failure("its links lead to themselves");
 }
 
 /// A new file in the same folder, which will replace the file at a path. The destructor
@@ -41,8 +41,8 @@ public:
     : target_(target_of(path)),
       folder_(target_.has_parent_path() ? target_.parent_path() : ".") {
     if (!fs::is_directory(folder_))
-      throw refused("there is no folder " + folder_.string());
-    look_at_older();
+      throw write_failure("there is no folder " + folder_.string());
+    inspect_older();
     const mode_t mode = older_ ? older_->st_mode & 0777 : 0666;
     if (access("/proc/self/fd", F_OK) == 0) // the name for linkat comes from there
       file_ =
@@ -84,8 +84,8 @@ public:
   void take_place() {
     if (name_.empty())
       under_new_name([&](const fs::path& name) {
-        const auto here = "/proc/self/fd/" + std::to_string(file_.number());
-        return ::linkat(AT_FDCWD, here.c_str(), AT_FDCWD, name.c_str(),
+        const auto descriptor_path = "/proc/self/fd/" + std::to_string(file_.number());
+        return ::linkat(AT_FDCWD, descriptor_path.c_str(), AT_FDCWD, name.c_str(),
                         AT_SYMLINK_FOLLOW)
                == 0;
       });
@@ -98,7 +98,7 @@ public:
   }
 
 private:
-  void look_at_older() {
+  void inspect_older() {
     struct stat status {};
     if (::stat(target_.c_str(), &status) != 0) {
       if (errno == ENOENT && target_.has_filename())
@@ -106,11 +106,11 @@ private:
       refuse_by_errno();
     }
     if (S_ISDIR(status.st_mode))
-      throw refused("it is a folder: name a file in it");
+      throw write_failure("it is a folder: name a file in it");
     if (!S_ISREG(status.st_mode))
-      throw refused("it is not a file that can be replaced");
+      throw write_failure("it is not a file that can be replaced");
     if ((status.st_mode & 0222) == 0) // root could write
-      throw refused("it is protected from writing");
+      throw write_failure("it is protected from writing");
     if (::faccessat(AT_FDCWD, target_.c_str(), W_OK, AT_EACCESS) != 0)
       refuse_by_errno();
     older_ = status;
@@ -153,16 +153,16 @@ private:
 
 /// Runs `use` on an unfinished file. Returns one sentence on error; empty on success.
 template <class Use>
-std::string trouble(const fs::path& path, const Use& use) {
+std::string write_error(const fs::path& path, const Use& use) {
   std::string why;
   try {
     unfinished_file file{path};
     use(file);
     return {};
-  } catch (const refused& wrong) {
-    why = wrong.what();
-  } catch (const fs::filesystem_error& wrong) {
-    why = wrong.code().message();
+  } catch (const write_failure& error) {
+    why = error.what();
+  } catch (const fs::filesystem_error& error) {
+    why = error.code().message();
   }
   return "cannot write " + path.string() + ": " + why;
 }
@@ -182,13 +182,13 @@ std::optional<fs::path> without_links(fs::path path) {
 
 std::string write_whole_file(const fs::path& path,
                              std::span<const std::string_view> pieces,
-                             const std::function<void()>& before) {
-  return trouble(path, [&](unfinished_file& file) {
+                             const std::function<void()>& on_complete) {
+  return write_error(path, [&](unfinished_file& file) {
     for (const auto piece : pieces)
       file.write(piece);
     file.reach_disk();
-    if (before)
-      before();
+    if (on_complete)
+      on_complete();
     file.take_place();
   });
 }
@@ -197,8 +197,8 @@ std::string write_whole_file(const fs::path& path, std::string_view content) {
   return write_whole_file(path, {&content, 1});
 }
 
-std::string refusal_to_write(const fs::path& path) {
-  return trouble(path, [](unfinished_file&) {});
+std::string writability_error(const fs::path& path) {
+  return write_error(path, [](unfinished_file&) {});
 }
 
 } // namespace troupe

@@ -30,12 +30,12 @@ std::optional<std::filesystem::path> without_links(std::filesystem::path path);
 /// older file
 std::string write_whole_file(const std::filesystem::path& path,
                              std::span<const std::string_view> pieces,
-                             const std::function<void()>& before = {});
+                             const std::function<void()>& on_complete = {});
 std::string write_whole_file(const std::filesystem::path& path,
                              std::string_view content);
 
 /// The reason why a file cannot be written, found out without a trace; empty if the
 /// file can be written.
-std::string refusal_to_write(const std::filesystem::path& path);
+std::string writability_error(const std::filesystem::path& path);
 
 } // namespace troupe

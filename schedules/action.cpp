@@ -5,8 +5,8 @@
 
 namespace troupe {
 
-char letter_of(op what) {
-  switch (what) {
+char letter_of(op operation) {
+  switch (operation) {
   case op::forward:
     return 'F';
   case op::backward:
@@ -24,7 +24,7 @@ char letter_of(op what) {
 }
 
 std::string to_string(const action& a, bool with_stage) {
-  auto result = letter_of(a.what) + std::to_string(a.microbatch);
+  auto result = letter_of(a.op) + std::to_string(a.microbatch);
   if (with_stage)
     result += " of stage " + std::to_string(a.stage);
   if (with_stage && a.direction > 0)

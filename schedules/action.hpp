@@ -27,21 +27,21 @@ inline constexpr int op_count = 6;
 
 /// The letter of an operation: F, B, I, W, U or R. \throws std::logic_error for a value
 /// outside of the enumeration
-char letter_of(op what);
+char letter_of(op operation);
 
 /// Whether the operation runs a stage from input to output.
-inline bool goes_forward(op what) {
-  return what == op::forward || what == op::recompute;
+inline bool goes_forward(op operation) {
+  return operation == op::forward || operation == op::recompute;
 }
 
 /// Whether the operation starts with the gradient of a stage's output.
-inline bool goes_back(op what) {
-  return what == op::backward || what == op::input_gradient;
+inline bool goes_back(op operation) {
+  return operation == op::backward || operation == op::input_gradient;
 }
 
 /// Whether the operation adds to the gradients of the next update.
-inline bool adds_gradient(op what) {
-  return what == op::backward || what == op::weight_gradient;
+inline bool adds_gradient(op operation) {
+  return operation == op::backward || operation == op::weight_gradient;
 }
 
 /// The place of an action in a pair. A rank runs the two actions of a pair as one, as
@@ -51,7 +51,7 @@ enum class in_pair : std::uint8_t { no, first, second };
 
 /// One action of one rank.
 struct action {
-  op what;
+  troupe::op op;
   /// Direction of the schedule: 0, or more where pipelines run several ways.
   int direction;
   int stage; ///< Index of the stage; stage 0 holds the first layers.

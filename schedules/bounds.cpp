@@ -2,7 +2,7 @@
 #include "schedules/bounds.hpp"
 
 #include "schedules/program.hpp"
-#include "schedules/stage_ledger.hpp"
+#include "schedules/stage_version_ledger.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -12,10 +12,10 @@ namespace troupe {
 namespace {
 
 /// Tracks the stashes and versions of one stage through a rank's program.
-class holdings {
+class stage_usage {
 public:
-  holdings(const schedule& sch, const shape& dims, hosted_stage where)
-    : where_(where), books_(sch, dims, where) {
+  stage_usage(const schedule& sch, const shape& dims, hosted_stage where)
+    : where_(where), ledger_(sch, dims, where) {
     // nop
   }
 
@@ -23,24 +23,24 @@ public:
     return hosted_stage{a.direction, a.stage} == where_;
   }
 
-  void after(const action& a) {
-    switch (a.what) {
+  void apply(const action& a) {
+    switch (a.op) {
     case op::forward:
-      books_.begin_forward(a.microbatch);
+      ledger_.begin_forward(a.microbatch);
       break;
     case op::input_gradient:
       most_split_ = std::max(most_split_, ++split_);
       break;
     case op::weight_gradient:
       --split_;
-      books_.end_backward(a.microbatch);
+      ledger_.end_backward(a.microbatch);
       break;
     case op::backward:
-      books_.end_backward(a.microbatch);
+      ledger_.end_backward(a.microbatch);
       break;
     case op::update:
-      books_.begin_update();
-      books_.end_update();
+      ledger_.begin_update();
+      ledger_.end_update();
       break;
     case op::recompute:
       break;
@@ -48,12 +48,12 @@ public:
   }
 
   stage_bounds peak() const {
-    return {books_.peak_held(), most_split_, books_.versions_peak()};
+    return {ledger_.peak_held(), most_split_, ledger_.versions_peak()};
   }
 
 private:
   hosted_stage where_;
-  stage_ledger books_;
+  stage_version_ledger ledger_;
   int split_ = 0; // between I and W
   int most_split_ = 0;
 };
@@ -79,13 +79,13 @@ std::vector<stage_bounds> bounds_of(const schedule& sch, const shape& dims, int 
   if (const auto keys = sch.active_keys())
     return std::vector<stage_bounds>(hosted.size(),
                                      {std::min(*keys, dims.total()), 0, 1});
-  std::vector<holdings> stages;
+  std::vector<stage_usage> stages;
   for (const auto& where : hosted)
     stages.emplace_back(sch, dims, where);
   for (program p{sch, dims, rank}; p.front() != nullptr; p.pop())
-    std::ranges::find_if(stages, [&](const holdings& s) {
+    std::ranges::find_if(stages, [&](const stage_usage& s) {
       return s.is(*p.front());
-    })->after(*p.front());
+    })->apply(*p.front());
   std::vector<stage_bounds> result;
   for (const auto& stage : stages)
     result.push_back(stage.peak());

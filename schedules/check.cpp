@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "schedules/check.hpp"
 
+#include "schedules/action_validator.hpp"
+#include "schedules/dry_run.hpp"
 #include "schedules/program.hpp"
-#include "schedules/rehearsed_run.hpp"
-#include "schedules/step_judge.hpp"
 
 #include <algorithm>
 #include <deque>
@@ -14,19 +14,19 @@ namespace troupe {
 namespace {
 
 /// Runs all programs together, each as far as the others allow.
-class rehearsal {
+class program_check {
 public:
-  rehearsal(const schedule& sch, const shape& dims, bool draws)
+  program_check(const schedule& sch, const shape& dims, bool draws)
     : schedule_(sch),
       dims_(dims),
       draws_(draws),
       so_far_(sch, dims, draws),
-      judge_(sch, dims, so_far_) {
+      validator_(sch, dims, so_far_) {
     for (int rank = 0; rank < ranks_of(sch.where, dims); ++rank)
       programs_.emplace_back(sch, dims, rank);
   }
 
-  std::optional<program_fault> run() {
+  std::optional<program_error> run() {
     std::deque<int> runnable;
     for (int rank = 0; rank < ranks(); ++rank)
       runnable.push_back(rank);
@@ -34,15 +34,15 @@ public:
       const int rank = runnable.front();
       runnable.pop_front();
       for (const auto* a = front(rank); a != nullptr; a = front(rank)) {
-        if (auto wrong = judge_.objection(*a, at(rank).second(), rank))
-          return fault("rank " + std::to_string(rank) + ": " + wrong->what, rank,
-                       wrong->mend);
+        if (auto error = validator_.validate(*a, program_of(rank).second(), rank))
+          return fault("rank " + std::to_string(rank) + ": " + error->text, rank,
+                       error->fix);
         if (missing_input(rank))
           break;
-        so_far_.perform(*a, rank);
-        if (const int other = hears_of(*a); other >= 0)
-          runnable.push_back(other);
-        at(rank).pop();
+        so_far_.apply(*a, rank);
+        if (const int receiver = receiver_of(*a); receiver >= 0)
+          runnable.push_back(receiver);
+        program_of(rank).pop();
       }
     }
     if (auto fault = stuck())
@@ -53,8 +53,8 @@ public:
 private:
   int ranks() const { return static_cast<int>(programs_.size()); }
 
-  program& at(int rank) { return programs_[static_cast<std::size_t>(rank)]; }
-  const action* front(int rank) { return at(rank).front(); }
+  program& program_of(int rank) { return programs_[static_cast<std::size_t>(rank)]; }
+  const action* front(int rank) { return program_of(rank).front(); }
 
   int host_of(hosted_stage where) const {
     return rank_of(schedule_.where, dims_, where);
@@ -72,24 +72,24 @@ private:
     const auto& next = *front(rank);
     if (!so_far_.has_input(next))
       return so_far_.maker_of(next);
-    if (next.pair == in_pair::first && !so_far_.has_input(*at(rank).second()))
-      return so_far_.maker_of(*at(rank).second());
+    if (next.pair == in_pair::first && !so_far_.has_input(*program_of(rank).second()))
+      return so_far_.maker_of(*program_of(rank).second());
     return {};
   }
 
   /// The rank that may continue when `a` has ended, or -1.
-  int hears_of(const action& a) const {
+  int receiver_of(const action& a) const {
     int stage = -1;
-    if (a.what == op::forward)
+    if (a.op == op::forward)
       stage = a.stage + 1;
-    if (goes_back(a.what))
+    if (goes_back(a.op))
       stage = a.stage - 1;
     if (stage < 0 || stage >= dims_.stages)
       return -1;
     return host_of({a.direction, stage});
   }
 
-  std::optional<program_fault> stuck() {
+  std::optional<program_error> stuck() {
     std::optional<int> first;
     for (int rank = 0; rank < ranks(); ++rank) {
       if (front(rank) == nullptr)
@@ -98,7 +98,7 @@ private:
         first = rank;
       const auto input = *missing_input(rank);
       const int maker = host_of({input.direction, input.stage});
-      if (!found(input, maker))
+      if (!find_action(input, maker))
         return fault("rank " + std::to_string(rank) + " waits at "
                        + to_string(*front(rank), true) + " for "
                        + to_string(input, true) + ", which no program contains",
@@ -106,19 +106,19 @@ private:
     }
     if (!first)
       return {};
-    const auto [told, in_cycle] = cycle_from(*first);
-    return fault("deadlock: " + told, in_cycle, way_out(in_cycle));
+    const auto [text, in_cycle] = cycle_from(*first);
+    return fault("deadlock: " + text, in_cycle, way_out(in_cycle));
   }
 
   /// The action `a` in a rank's program, or an input gradient in place of a backward;
   /// absent if neither is there.
-  std::optional<action> found(const action& a, int rank) const {
+  std::optional<action> find_action(const action& a, int rank) const {
     for (program p{schedule_, dims_, rank}; p.front() != nullptr; p.pop()) {
       auto b = *p.front();
       b.pair = in_pair::no;
       auto as_backward = b;
-      if (b.what == op::input_gradient)
-        as_backward.what = op::backward;
+      if (b.op == op::input_gradient)
+        as_backward.op = op::backward;
       if (as_backward == a)
         return b;
     }
@@ -127,7 +127,7 @@ private:
 
   /// The action as the program of the hosting rank contains it.
   action as_written(const action& a) const {
-    return found(a, host_of({a.direction, a.stage})).value_or(a);
+    return find_action(a, host_of({a.direction, a.stage})).value_or(a);
   }
 
   /// Describes which rank waits for which, from `rank` to the first rank that occurs
@@ -150,10 +150,10 @@ private:
   /// rank waits for the result. Empty if there is none.
   std::string way_out(int rank) {
     const auto& blocked = *front(rank);
-    for (int other = 0; other < ranks(); ++other) {
-      if (front(other) == nullptr)
+    for (int waiting_rank = 0; waiting_rank < ranks(); ++waiting_rank) {
+      if (front(waiting_rank) == nullptr)
         continue;
-      const auto wanted = *missing_input(other);
+      const auto wanted = *missing_input(waiting_rank);
       if (host_of({wanted.direction, wanted.stage}) != rank)
         continue;
       if (so_far_.has_input(wanted))
@@ -163,17 +163,17 @@ private:
     return {};
   }
 
-  std::optional<program_fault> missing() {
+  std::optional<program_error> missing() {
     for (int s = 0; s < dims_.stages; ++s)
       for (int m = 0; m < dims_.total(); ++m) {
         const auto done = so_far_.done(s, m);
-        if (done == (rehearsed_run::f | rehearsed_run::dx | rehearsed_run::dw))
+        if (done == (dry_run::f | dry_run::dx | dry_run::dw))
           continue;
-        const char* what = (done & rehearsed_run::f) == 0    ? "forward"
-                           : (done & rehearsed_run::dx) == 0 ? "backward"
-                                                             : "weight gradient";
+        const char* pass_name = (done & dry_run::f) == 0    ? "forward"
+                                : (done & dry_run::dx) == 0 ? "backward"
+                                                            : "weight gradient";
         const int host = host_of({direction_of(schedule_.where, dims_, m), s});
-        return fault("stage " + std::to_string(s) + " has no " + what
+        return fault("stage " + std::to_string(s) + " has no " + pass_name
                        + " of microbatch " + std::to_string(m),
                      host, "add it to rank " + std::to_string(host));
       }
@@ -187,49 +187,49 @@ private:
     return {};
   }
 
-  program_fault fault(std::string what, int guilty, std::string mend = {}) {
+  program_error fault(std::string text, int failed_rank, std::string fix = {}) {
     if (!draws_)
-      return {std::move(what), {}, std::move(mend)};
+      return {std::move(text), {}, std::move(fix)};
     std::vector<std::optional<action>> next;
     for (int rank = 0; rank < ranks(); ++rank)
       next.push_back(front(rank) != nullptr ? std::optional{*front(rank)}
                                             : std::nullopt);
-    return {std::move(what), so_far_.draw(guilty, next), std::move(mend)};
+    return {std::move(text), so_far_.draw(failed_rank, next), std::move(fix)};
   }
 
   const schedule& schedule_;
   shape dims_;
   bool draws_;
-  rehearsed_run so_far_;
-  step_judge judge_;
+  dry_run so_far_;
+  action_validator validator_;
   std::vector<program> programs_;
 };
 
 } // namespace
 
-std::string to_string(const program_fault& fault) {
-  auto result = fault.what;
+std::string to_string(const program_error& fault) {
+  auto result = fault.text;
   if (!fault.picture.empty())
     result += "\n" + fault.picture;
-  if (!fault.mend.empty())
+  if (!fault.fix.empty())
     result += (fault.picture.empty() ? "\n" : "") + std::string{"It might help to "}
-              + fault.mend + ".";
+              + fault.fix + ".";
   return result;
 }
 
-std::optional<program_fault> check(const schedule& sch, const shape& dims) {
-  if (auto wrong = refusal(sch, dims); !wrong.empty())
-    return program_fault{std::move(wrong), {}, {}};
-  if (auto wrong = contradiction(sch.where, dims); !wrong.empty())
-    return program_fault{std::move(wrong), {}, {}};
+std::optional<program_error> check(const schedule& sch, const shape& dims) {
+  if (auto error = validation_error(sch, dims); !error.empty())
+    return program_error{std::move(error), {}, {}};
+  if (auto error = validation_error(sch.where, dims); !error.empty())
+    return program_error{std::move(error), {}, {}};
   if (sch.local_rule())
     return {};
   // Recomputations need no check: each waits for the input of the next action, or for
   // nothing.
   auto plain = sch;
   plain.recomputes = recomputation::none;
-  auto fault = rehearsal{plain, dims, false}.run();
-  return fault ? rehearsal{plain, dims, true}.run() : fault;
+  auto fault = program_check{plain, dims, false}.run();
+  return fault ? program_check{plain, dims, true}.run() : fault;
 }
 
 } // namespace troupe

@@ -12,17 +12,17 @@
 namespace troupe {
 
 /// An error in the placement or the programs of a schedule.
-struct program_fault {
-  std::string what; ///< One sentence.
+struct program_error {
+  std::string text; ///< One sentence.
   /// The actions that ranks ran before the error, one row per rank, as if a backward
   /// took two forwards. Brackets mark the wrong step; question marks show the next
   /// actions of other ranks.
   std::string picture;
-  std::string mend; ///< A simple fix in words, if one is known; else empty.
+  std::string fix; ///< A simple fix in words, if one is known; else empty.
 };
 
 /// The error, the picture and the fix, as lines of text.
-std::string to_string(const program_fault& fault);
+std::string to_string(const program_error& fault);
 
 /// Runs the programs of all ranks without time and without arithmetic, and returns the
 /// first error; absent if there is none. Errors of validation_error() come first. A
@@ -33,6 +33,6 @@ std::string to_string(const program_fault& fault);
 /// schedule.) An update may not cover too many or too few gradients, and no forward may
 /// read a missing version. Further errors are a rank that holds more than the limit,
 /// two actions that are no pair, and a contradictory placement.
-std::optional<program_fault> check(const schedule& sch, const shape& dims);
+std::optional<program_error> check(const schedule& sch, const shape& dims);
 
 } // namespace troupe

@@ -19,13 +19,13 @@ namespace troupe {
 
 namespace {
 
-using moment = std::int64_t;
+using search_time = std::int64_t;
 
-moment cost_of(const search_rules& rules, op what, int stage) {
-  const auto& values = what == op::forward           ? rules.forward
-                       : what == op::weight_gradient ? rules.weight
-                       : what == op::update          ? rules.update
-                                                     : rules.backward;
+search_time cost_of(const search_rules& rules, op operation, int stage) {
+  const auto& values = operation == op::forward           ? rules.forward
+                       : operation == op::weight_gradient ? rules.weight
+                       : operation == op::update          ? rules.update
+                                                          : rules.backward;
   return values[values.size() == 1 ? 0 : static_cast<std::size_t>(stage)];
 }
 
@@ -40,13 +40,13 @@ public:
   }
 
   batch_programs run() {
-    let_in();
+    admit_next();
     for (int r = 0; r < ranks(); ++r)
       begin(r, 0);
     while (!events_.empty()) {
       const auto now = events_.top().when;
       while (!events_.empty() && events_.top().when == now) {
-        const auto next = events_.top().what;
+        const auto next = events_.top().ended_action;
         events_.pop();
         if (next)
           end(*next);
@@ -56,7 +56,7 @@ public:
     }
     batch_programs result;
     for (int r = 0; r < ranks(); ++r) {
-      auto& program = result.emplace_back(std::move(at(r).ran));
+      auto& program = result.emplace_back(std::move(state_of(r).ran));
       for (const auto& hosted : hosted_by(where_, dims_, r))
         program.push_back({op::update, 0, hosted.stage, dims_.microbatches - 1});
     }
@@ -75,19 +75,21 @@ private:
   };
 
   struct event {
-    moment when;
-    std::optional<action> what; // the action that ends
+    search_time when;
+    std::optional<action> ended_action; // the action that ends
 
-    bool operator<(const event& other) const { return when > other.when; }
+    bool operator<(const event& rhs) const { return when > rhs.when; }
   };
 
   int ranks() const { return static_cast<int>(ranks_.size()); }
-  rank_state& at(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
-  rank_state& host(int stage) { return at(rank_of(where_, dims_, {0, stage})); }
-  moment cost(op what, int stage) const { return cost_of(rules_, what, stage); }
+  rank_state& state_of(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
+  rank_state& host(int stage) { return state_of(rank_of(where_, dims_, {0, stage})); }
+  search_time cost(op operation, int stage) const {
+    return cost_of(rules_, operation, stage);
+  }
 
   /// Admits the next microbatch, if the pipeline has capacity.
-  void let_in() {
+  void admit_next() {
     if (entered_ < dims_.microbatches
         && (rules_.in_flight == 0 || entered_ - left_ < rules_.in_flight))
       host(0).ready.push_back({op::forward, 0, 0, entered_++});
@@ -97,72 +99,71 @@ private:
     auto& rank = host(a.stage);
     rank.busy = false;
     const op back = rules_.splits ? op::input_gradient : op::backward;
-    if (a.what == op::forward && a.stage + 1 < dims_.stages)
+    if (a.op == op::forward && a.stage + 1 < dims_.stages)
       host(a.stage + 1).ready.push_back({op::forward, 0, a.stage + 1, a.microbatch});
-    else if (a.what == op::forward)
+    else if (a.op == op::forward)
       rank.ready.push_back({back, 0, a.stage, a.microbatch});
-    else if (a.what == back && a.stage > 0)
+    else if (a.op == back && a.stage > 0)
       host(a.stage - 1).ready.push_back({back, 0, a.stage - 1, a.microbatch});
-    if (a.what == op::input_gradient)
+    if (a.op == op::input_gradient)
       rank.weights.push_back({op::weight_gradient, 0, a.stage, a.microbatch});
-    if (adds_gradient(a.what))
+    if (adds_gradient(a.op))
       --rank.held;
-    if (a.what == back && a.stage == 0) {
+    if (a.op == back && a.stage == 0) {
       ++left_;
       if (rules_.in_flight > 0)
-        let_in();
+        admit_next();
     }
   }
 
   /// Whether a rank may hold one more microbatch. Stages leave capacity for later
   /// stages of the rank, because backwards of later stages come first.
-  bool has_room(int rank, const action& forward) {
+  bool has_capacity(int rank, const action& forward) {
     const auto to_last = dims_.stages - forward.stage;
     if (const int most = rules_.ahead * to_last - (rules_.ahead - 1);
-        rules_.ahead > 0 && at(rank).ahead >= most)
+        rules_.ahead > 0 && state_of(rank).ahead >= most)
       return false;
     if (rules_.most_held == 0)
       return true;
-    int behind = 0;
+    int later_stages = 0;
     for (const auto& hosted : hosted_by(where_, dims_, rank))
-      behind += hosted.stage > forward.stage;
-    return at(rank).held + 1 + behind <= rules_.most_held;
+      later_stages += hosted.stage > forward.stage;
+    return state_of(rank).held + 1 + later_stages <= rules_.most_held;
   }
 
   std::optional<action> best_pass(int rank, bool forwards_first) {
     const auto better = [&](const action& a, const action& b) {
-      return std::tuple{(a.what == op::forward) != forwards_first, a.microbatch,
-                        -a.stage}
-             < std::tuple{(b.what == op::forward) != forwards_first, b.microbatch,
+      return std::tuple{(a.op == op::forward) != forwards_first, a.microbatch, -a.stage}
+             < std::tuple{(b.op == op::forward) != forwards_first, b.microbatch,
                           -b.stage};
     };
     std::optional<action> best;
-    for (const auto& a : at(rank).ready)
-      if ((a.what != op::forward || has_room(rank, a)) && (!best || better(a, *best)))
+    for (const auto& a : state_of(rank).ready)
+      if ((a.op != op::forward || has_capacity(rank, a)) && (!best || better(a, *best)))
         best = a;
     return best;
   }
 
   /// Whether an input arrives for a rank between two times.
-  bool arrives(int rank, moment after, moment before) const {
-    return std::any_of(under_way_.upper_bound({after, dims_.stages}),
-                       under_way_.lower_bound({before, 0}), [&](const auto& one) {
-                         return rank_of(where_, dims_, {0, one.second}) == rank;
+  bool arrives(int rank, search_time from, search_time to) const {
+    return std::any_of(under_way_.upper_bound({from, dims_.stages}),
+                       under_way_.lower_bound({to, 0}), [&](const auto& arrival) {
+                         return rank_of(where_, dims_, {0, arrival.second}) == rank;
                        });
   }
 
-  void begin(int rank, moment now) {
-    auto& r = at(rank);
+  void begin(int rank, search_time now) {
+    auto& r = state_of(rank);
     if (r.busy)
       return;
     const bool forwards_first = rules_.alternates && r.ran_backward;
     auto next = best_pass(rank, forwards_first);
-    const bool forward_is_there = std::ranges::any_of(
-      r.ready, [](const action& a) { return a.what == op::forward; });
+    const bool forward_is_there =
+      std::ranges::any_of(r.ready, [](const action& a) { return a.op == op::forward; });
     // A weight gradient frees capacity for a forward whose turn has come.
     const bool backward =
-      next && next->what != op::forward && !(forwards_first && forward_is_there);
-    const bool is_turn = next && next->what == op::forward && rules_.forward_first;
+      next && next->op != op::forward && !(forwards_first && forward_is_there);
+    const bool is_turn = next && next->op == op::forward && rules_.forward_first;
     if (!r.weights.empty() && !backward && !is_turn) {
       const auto takes = cost(op::weight_gradient, r.weights.front().stage);
       if (rules_.waits && !next && arrives(rank, now, now + (takes + 1) / 2))
@@ -171,27 +172,25 @@ private:
     }
     if (!next)
       return;
-    if (next->what != op::weight_gradient)
-      r.ran_backward = next->what != op::forward;
-    if (next->what == op::weight_gradient)
+    if (next->op != op::weight_gradient)
+      r.ran_backward = next->op != op::forward;
+    if (next->op == op::weight_gradient)
       r.weights.erase(r.weights.begin());
     else
       std::erase(r.ready, *next);
     r.busy = true;
-    r.held += next->what == op::forward;
-    r.ahead += next->what == op::forward           ? 1
-               : next->what == op::weight_gradient ? 0
-                                                   : -1;
+    r.held += next->op == op::forward;
+    r.ahead += next->op == op::forward ? 1 : next->op == op::weight_gradient ? 0 : -1;
     r.ran.push_back(*next);
-    const auto over = now + cost(next->what, next->stage);
-    events_.push({over, *next});
-    if (next->what == op::forward)
-      under_way_.emplace(over, std::min(next->stage + 1, dims_.stages - 1));
-    else if (next->what != op::weight_gradient)
-      under_way_.emplace(over, std::max(next->stage - 1, 0));
+    const auto end_time = now + cost(next->op, next->stage);
+    events_.push({end_time, *next});
+    if (next->op == op::forward)
+      under_way_.emplace(end_time, std::min(next->stage + 1, dims_.stages - 1));
+    else if (next->op != op::weight_gradient)
+      under_way_.emplace(end_time, std::max(next->stage - 1, 0));
     under_way_.erase(under_way_.begin(), under_way_.upper_bound({now, dims_.stages}));
-    if (next->what == op::forward && next->stage == 0)
-      let_in();
+    if (next->op == op::forward && next->stage == 0)
+      admit_next();
   }
 
   search_rules rules_;
@@ -199,8 +198,8 @@ private:
   shape dims_;
   std::vector<rank_state> ranks_;
   std::priority_queue<event> events_;
-  std::set<std::pair<moment, int>> under_way_; // end times of passes, and stages
-  int entered_ = 0;                            // microbatches
+  std::set<std::pair<search_time, int>> under_way_; // end times of passes, and stages
+  int entered_ = 0;                                 // microbatches
   int left_ = 0;
 };
 
@@ -219,14 +218,14 @@ public:
       hosts_.push_back(rank_of(where, dims, {0, s}));
   }
 
-  moment makespan() {
+  search_time makespan() {
     for (int batch = 0; batch < dims_.steps; ++batch)
       add_batch();
     return std::ranges::max(free_at_);
   }
 
 private:
-  static constexpr moment unknown = -1;
+  static constexpr search_time unknown = -1;
 
   std::size_t index(int stage, int microbatch) const {
     return static_cast<std::size_t>(stage)
@@ -243,7 +242,7 @@ private:
     for (bool advances = true; advances;) {
       advances = false;
       for (std::size_t r = 0; r < programs_.size(); ++r)
-        while (next_[r] < programs_[r].size() && place(programs_[r][next_[r]], r)) {
+        while (next_[r] < programs_[r].size() && try_place(programs_[r][next_[r]], r)) {
           ++next_[r];
           advances = true;
         }
@@ -254,29 +253,31 @@ private:
   }
 
   /// Time at which the input of an action arrives; unknown before the sender has run.
-  moment input_of(const action& a) const {
-    if (a.what == op::update || a.what == op::weight_gradient)
+  search_time input_of(const action& a) const {
+    if (a.op == op::update || a.op == op::weight_gradient)
       return 0;
-    const bool forward = a.what == op::forward;
+    const bool forward = a.op == op::forward;
     if (forward && a.stage == 0)
       return 0;
     if (!forward && a.stage + 1 == dims_.stages)
       return forwards_[index(a.stage, a.microbatch)];
     const int sender = forward ? a.stage - 1 : a.stage + 1;
-    const auto made = (forward ? forwards_ : gradients_)[index(sender, a.microbatch)];
+    const auto output_time =
+      (forward ? forwards_ : gradients_)[index(sender, a.microbatch)];
     const bool travels = host(sender) != host(a.stage);
-    return made == unknown || !travels ? made : made + rules_.latency;
+    return output_time == unknown || !travels ? output_time
+                                              : output_time + rules_.latency;
   }
 
-  bool place(const action& a, std::size_t rank) {
+  bool try_place(const action& a, std::size_t rank) {
     const auto input = input_of(a);
     if (input == unknown)
       return false;
-    const auto end = std::max(free_at_[rank], input) + cost_of(rules_, a.what, a.stage);
+    const auto end = std::max(free_at_[rank], input) + cost_of(rules_, a.op, a.stage);
     free_at_[rank] = end;
-    if (a.what == op::forward)
+    if (a.op == op::forward)
       forwards_[index(a.stage, a.microbatch)] = end;
-    else if (goes_back(a.what))
+    else if (goes_back(a.op))
       gradients_[index(a.stage, a.microbatch)] = end;
     return true;
   }
@@ -284,16 +285,16 @@ private:
   const batch_programs& programs_;
   const search_rules& rules_;
   shape dims_;
-  std::vector<int> hosts_;                   // per stage
-  std::vector<moment> free_at_;              // per rank
-  std::vector<std::size_t> next_;            // index of the next action, per rank
-  std::vector<moment> forwards_, gradients_; // end times
+  std::vector<int> hosts_;                        // per stage
+  std::vector<search_time> free_at_;              // per rank
+  std::vector<std::size_t> next_;                 // index of the next action, per rank
+  std::vector<search_time> forwards_, gradients_; // end times
 };
 
 /// Results of searches, by numbers of stages, microbatches and batches.
 struct memory_of_search {
   std::mutex lock;
-  std::map<std::tuple<int, int, int>, batch_programs> found;
+  std::map<std::tuple<int, int, int>, batch_programs> programs;
 };
 
 /// The fastest of the candidates; of equal candidates, the first.
@@ -302,9 +303,10 @@ batch_programs fastest(std::vector<batch_programs> candidates,
                        const shape& dims) {
   if (candidates.size() == 1)
     return std::move(candidates.front());
-  return std::move(*std::ranges::min_element(candidates, {}, [&](const auto& one) {
-    return makespan_of(one, costs, where, dims);
-  }));
+  return std::move(
+    *std::ranges::min_element(candidates, {}, [&](const auto& candidate) {
+      return makespan_of(candidate, costs, where, dims);
+    }));
 }
 
 } // namespace
@@ -327,18 +329,18 @@ explicit_program best_of(tried_rules tried, placement where, known_programs know
       const shape judged{dims.stages, dims.microbatches,
                          std::min(dims.steps, most_batches)};
       const std::lock_guard guard{memory->lock};
-      const auto [place, is_new] =
-        memory->found.try_emplace({judged.stages, judged.microbatches, judged.steps});
+      const auto [entry, is_new] = memory->programs.try_emplace(
+        {judged.stages, judged.microbatches, judged.steps});
       if (is_new) {
         const auto rules = tried(judged);
         std::vector<batch_programs> candidates;
-        for (const auto& one : rules)
-          candidates.push_back(search(one, where, judged));
+        for (const auto& rule_set : rules)
+          candidates.push_back(search(rule_set, where, judged));
         if (known)
           std::ranges::move(known(judged), std::back_inserter(candidates));
-        place->second = fastest(std::move(candidates), rules.front(), where, judged);
+        entry->second = fastest(std::move(candidates), rules.front(), where, judged);
       }
-      return place->second[static_cast<std::size_t>(rank)];
+      return entry->second[static_cast<std::size_t>(rank)];
     });
 }
 

@@ -14,9 +14,9 @@ namespace {
 
 constexpr int no_limit = std::numeric_limits<int>::max();
 
-bool may(may_begin what, const action& a) {
-  return what == may_begin::anything
-         || (what == may_begin::updates) == (a.what == op::update);
+bool may(may_begin permitted, const action& a) {
+  return permitted == may_begin::anything
+         || (permitted == may_begin::updates) == (a.op == op::update);
 }
 
 /// Follows a program. An update that waits for other ranks returns as an arrival. The
@@ -35,23 +35,23 @@ public:
       stages_.push_back({where});
   }
 
-  std::optional<action> next(waiting& arrived, may_begin what) override {
+  std::optional<action> next(waiting& arrived, may_begin permitted) override {
     const auto* front = program_.front();
-    const bool updates = front != nullptr && front->what == op::update
-                         && !at_stop(*front) && ready(*front, arrived);
+    const bool updates = front != nullptr && front->op == op::update && !at_stop(*front)
+                         && ready(*front, arrived);
     if (const auto resumed = arrived.lowest(op::update);
-        resumed && !updates && what != may_begin::passes) {
-      arrived.take(*resumed);
+        resumed && !updates && permitted != may_begin::passes) {
+      arrived.remove(*resumed);
       return resumed;
     }
-    if (front == nullptr || at_stop(*front) || !may(what, *front)
+    if (front == nullptr || at_stop(*front) || !may(permitted, *front)
         || !ready(*front, arrived))
       return {};
     const auto result = *front;
     program_.pop();
     ++open_;
-    if (result.what == op::update) {
-      ++updates_of(result).begun;
+    if (result.op == op::update) {
+      ++updates_of(result).started;
       updates_.push_back(result);
     }
     return result;
@@ -59,7 +59,7 @@ public:
 
   void ended(const action& a) override {
     --open_;
-    if (a.what != op::update)
+    if (a.op != op::update)
       return;
     ++updates_of(a).ended;
     std::erase(updates_, a);
@@ -79,7 +79,7 @@ public:
   }
 
   int freeze() override {
-    limit_ = std::ranges::max(stages_, {}, &stage_updates::begun).begun;
+    limit_ = std::ranges::max(stages_, {}, &stage_updates::started).started;
     return limit_;
   }
 
@@ -102,7 +102,7 @@ public:
 private:
   struct stage_updates {
     hosted_stage where;
-    int begun = 0;
+    int started = 0;
     int ended = 0;
   };
 
@@ -115,28 +115,28 @@ private:
   bool at_stop(const action& a) {
     const int most = std::min(limit_, pause_);
     return most != no_limit
-           && ((a.what == op::update && updates_of(a).begun >= most)
+           && ((a.op == op::update && updates_of(a).started >= most)
                || std::ranges::all_of(
-                 stages_, [&](const stage_updates& s) { return s.begun >= most; }));
+                 stages_, [&](const stage_updates& s) { return s.started >= most; }));
   }
 
   bool ready(const action& a, waiting& arrived) const {
-    if (a.what != op::forward && updating(a))
+    if (a.op != op::forward && updating(a))
       return false;
-    if (a.what == op::update || a.what == op::weight_gradient)
+    if (a.op == op::update || a.op == op::weight_gradient)
       return true; // inputs come from earlier actions of this rank
-    if (a.what == op::recompute)
+    if (a.op == op::recompute)
       return recomputes_ahead_ || arrived.has(input_of(a));
     if (a.pair == in_pair::first && !arrived.has(input_of(*program_.second())))
       return false;
-    return arrived.take(input_of(a));
+    return arrived.remove(input_of(a));
   }
 
   /// The arrival that an action waits for. A gradient arrives as a backward, whichever
   /// action needs the gradient first.
   static action input_of(action a) {
-    if (a.what == op::input_gradient || a.what == op::recompute)
-      a.what = op::backward;
+    if (a.op == op::input_gradient || a.op == op::recompute)
+      a.op = op::backward;
     return a;
   }
 
@@ -167,26 +167,26 @@ public:
       keys_(*sch.active_keys()),
       update_size_(update_size(sch, dims)),
       batch_(dims.microbatches),
-      all_(dims.total()),
-      total_(all_),
+      run_microbatches_(dims.total()),
+      total_(run_microbatches_),
       may_enter_(total_) {
     for (const auto& where : hosted_by(sch.where, dims, rank))
       stages_.push_back({where.stage, total_});
-    if (const auto* own = std::get_if<own_rule>(&sch.order))
-      choose_ = own->choose;
+    if (const auto* rule = std::get_if<user_rule>(&sch.order))
+      choose_ = rule->choose;
   }
 
-  std::optional<action> next(waiting& arrived, may_begin what) override {
+  std::optional<action> next(waiting& arrived, may_begin permitted) override {
     if (running_)
       return {};
-    auto choice = what != may_begin::passes ? update_due() : std::nullopt;
-    if (!choice && what != may_begin::updates)
+    auto choice = permitted != may_begin::passes ? update_due() : std::nullopt;
+    if (!choice && permitted != may_begin::updates)
       choice = choose(arrived);
     if (!choice)
       return {};
-    arrived.take(*choice);
-    held_ += choice->what == op::forward;
-    if (choice->what == op::forward && choice->stage == 0) {
+    arrived.remove(*choice);
+    held_ += choice->op == op::forward;
+    if (choice->op == op::forward && choice->stage == 0) {
       ++in_flight_;
       ++entered_;
     }
@@ -197,18 +197,18 @@ public:
   void ended(const action& a) override {
     running_ = false;
     auto& stage = *std::ranges::find(stages_, a.stage, &stage_sums::stage);
-    if (a.what == op::backward) {
+    if (a.op == op::backward) {
       --held_;
       in_flight_ -= a.stage == 0;
       --stage.left;
       ++stage.summed;
       stage.last = a.microbatch;
-    } else if (a.what == op::update) {
+    } else if (a.op == op::update) {
       stage.summed = 0;
     }
   }
 
-  bool finished() override { return total_ == all_ && is_through(); }
+  bool finished() override { return total_ == run_microbatches_ && is_through(); }
 
   std::optional<action> awaited() override { return {}; }
 
@@ -223,17 +223,17 @@ public:
   }
 
   void stop_after(int microbatches) override {
-    all_ = microbatches;
+    run_microbatches_ = microbatches;
     end_after(microbatches);
   }
 
   void pause_after(int batches) override {
     if (!frozen_)
-      end_after(
-        static_cast<int>(std::min<std::int64_t>(std::int64_t{batches} * batch_, all_)));
+      end_after(static_cast<int>(
+        std::min<std::int64_t>(std::int64_t{batches} * batch_, run_microbatches_)));
   }
 
-  bool paused() override { return total_ < all_ && is_through(); }
+  bool paused() override { return total_ < run_microbatches_ && is_through(); }
 
 private:
   /// Progress of the backwards of a hosted stage.
@@ -251,9 +251,9 @@ private:
       const auto backward = arrived.lowest(op::backward);
       return backward ? backward : arrived.lowest(op::forward, first);
     }
-    local_view view{rank_, arrived.all(op::forward, first), held_,
+    local_view view{rank_, arrived.find_all(op::forward, first), held_,
                     keys_ * static_cast<int>(stages_.size())};
-    const auto backwards = arrived.all(op::backward);
+    const auto backwards = arrived.find_all(op::backward);
     view.arrived.insert(view.arrived.end(), backwards.begin(), backwards.end());
     const auto choice = view.arrived.empty() ? std::nullopt : choose_(view);
     if (choice && std::ranges::find(view.arrived, *choice) == view.arrived.end())
@@ -287,12 +287,12 @@ private:
   int keys_;
   int held_ = 0; // stage-microbatches
   int update_size_;
-  int batch_;         // microbatches
-  int all_;           // microbatches of the run
-  int total_;         // microbatches until the end, or the pause
-  int may_enter_;     // microbatches that may be admitted at stage 0
-  int entered_ = 0;   // microbatches admitted at stage 0
-  int in_flight_ = 0; // microbatches in flight at stage 0
+  int batch_;            // microbatches
+  int run_microbatches_; // microbatches of the run
+  int total_;            // microbatches until the end, or the pause
+  int may_enter_;        // microbatches that may be admitted at stage 0
+  int entered_ = 0;      // microbatches admitted at stage 0
+  int in_flight_ = 0;    // microbatches in flight at stage 0
   bool running_ = false;
   bool frozen_ = false;
 };

@@ -27,7 +27,7 @@ public:
   /// Chooses the action to grant now, and removes the input from `arrived`. Absent if
   /// no action may run yet.
   virtual std::optional<action> next(waiting& arrived,
-                                     may_begin what = may_begin::anything) = 0;
+                                     may_begin permitted = may_begin::anything) = 0;
 
   /// Records that a granted action has ended.
   virtual void ended(const action& a) = 0;

@@ -20,15 +20,15 @@ namespace {
 /// Makes a placement of one direction. \param rank_at the rank of a stage, by the
 /// quotient and the remainder of stage / ranks, and the number of ranks
 placement one_way(std::string_view name, int stages_a_rank,
-                  int (*rank_at)(int step, int place, int ranks)) {
+                  int (*rank_at)(int step, int position, int ranks)) {
   return {
     .name = name,
     .stages_a_rank = stages_a_rank,
     .ranks = [=](const shape& dims) { return dims.stages / stages_a_rank; },
     .host =
-      [=](const shape& dims, hosted_stage what) {
+      [=](const shape& dims, hosted_stage hosted) {
         const int ranks = dims.stages / stages_a_rank;
-        return rank_at(what.stage / ranks, what.stage % ranks, ranks);
+        return rank_at(hosted.stage / ranks, hosted.stage % ranks, ranks);
       },
     .hosted =
       [=](const shape& dims, int rank) {
@@ -50,16 +50,17 @@ int first_rank(const shape& dims, int direction, int pairs) {
 } // namespace
 
 placement placement::linear() {
-  return one_way("linear", 1, [](int, int place, int) { return place; });
+  return one_way("linear", 1, [](int, int position, int) { return position; });
 }
 
 placement placement::looped(int stages_a_rank) {
-  return one_way("looped", stages_a_rank, [](int, int place, int) { return place; });
+  return one_way("looped", stages_a_rank,
+                 [](int, int position, int) { return position; });
 }
 
 placement placement::waves(int waves) {
-  return one_way("waves", 2 * waves, [](int step, int place, int across) {
-    return step % 2 == 0 ? place : across - 1 - place;
+  return one_way("waves", 2 * waves, [](int step, int position, int across) {
+    return step % 2 == 0 ? position : across - 1 - position;
   });
 }
 
@@ -70,18 +71,18 @@ placement placement::bidirectional(int pairs) {
     .directions = 2 * pairs,
     .ranks = [](const shape& dims) { return dims.stages; },
     .host =
-      [=](const shape& dims, hosted_stage what) {
-        const int place =
-          what.direction % 2 == 0 ? what.stage : dims.stages - 1 - what.stage;
-        return (first_rank(dims, what.direction, pairs) + place) % dims.stages;
+      [=](const shape& dims, hosted_stage hosted) {
+        const int position =
+          hosted.direction % 2 == 0 ? hosted.stage : dims.stages - 1 - hosted.stage;
+        return (first_rank(dims, hosted.direction, pairs) + position) % dims.stages;
       },
     .hosted =
       [=](const shape& dims, int rank) {
         std::vector<hosted_stage> result;
         for (int d = 0; d < 2 * pairs; ++d) {
-          const int place =
+          const int position =
             (rank - first_rank(dims, d, pairs) + dims.stages) % dims.stages;
-          result.push_back({d, d % 2 == 0 ? place : dims.stages - 1 - place});
+          result.push_back({d, d % 2 == 0 ? position : dims.stages - 1 - position});
         }
         std::ranges::sort(result, {}, [](const hosted_stage& h) {
           return std::pair{h.stage, h.direction};
@@ -104,8 +105,8 @@ int directions_of(const placement& where) {
   return where.directions;
 }
 
-int rank_of(const placement& where, const shape& dims, hosted_stage what) {
-  return where.host(dims, what);
+int rank_of(const placement& where, const shape& dims, hosted_stage hosted) {
+  return where.host(dims, hosted);
 }
 
 std::vector<hosted_stage> hosted_by(const placement& where, const shape& dims,
@@ -115,38 +116,38 @@ std::vector<hosted_stage> hosted_by(const placement& where, const shape& dims,
 
 // Each rank must list stages in increasing order, each on the rank that `host` names,
 // and the count must be right. So no stage is missing, and none comes twice.
-std::string contradiction(const placement& where, const shape& dims) {
-  const auto wrong = [&](const std::string& what) {
-    return "the placement " + std::string{where.name} + " " + what;
+std::string validation_error(const placement& where, const shape& dims) {
+  const auto error = [&](const std::string& text) {
+    return "the placement " + std::string{where.name} + " " + text;
   };
   const int ranks = ranks_of(where, dims);
   if (ranks < 1 || where.directions < 1 || where.stages_a_rank < 1)
-    return wrong("has no ranks");
+    return error("has no ranks");
   std::int64_t count = 0;
   for (int rank = 0; rank < ranks; ++rank) {
     const auto hosted = hosted_by(where, dims, rank);
     const auto on_rank = " on rank " + std::to_string(rank);
     if (hosted.empty())
-      return wrong("has no stage" + on_rank);
+      return error("has no stage" + on_rank);
     for (std::size_t i = 0; i < hosted.size(); ++i) {
       const auto& [direction, stage] = hosted[i];
       if (direction < 0 || direction >= where.directions || stage < 0
           || stage >= dims.stages)
-        return wrong("has " + stage_name(hosted[i]) + on_rank + ", which there is not");
+        return error("has " + stage_name(hosted[i]) + on_rank + ", which there is not");
       if (i > 0
           && std::pair{hosted[i - 1].stage, hosted[i - 1].direction}
                >= std::pair{stage, direction})
-        return wrong("does not have stages in increasing order" + on_rank);
+        return error("does not have stages in increasing order" + on_rank);
       if (const int host = rank_of(where, dims, hosted[i]); host != rank)
-        return wrong("has " + stage_name(hosted[i]) + on_rank + " and on rank "
+        return error("has " + stage_name(hosted[i]) + on_rank + " and on rank "
                      + std::to_string(host));
     }
     count += static_cast<std::int64_t>(hosted.size());
   }
-  const auto all = std::int64_t{where.directions} * dims.stages;
-  return count == all ? ""
-                      : wrong("has " + std::to_string(count) + " of "
-                              + std::to_string(all) + " stages");
+  const auto expected = std::int64_t{where.directions} * dims.stages;
+  return count == expected ? ""
+                           : error("has " + std::to_string(count) + " of "
+                                   + std::to_string(expected) + " stages");
 }
 
 int microbatch_of(const placement& where, const shape& dims, int direction, int k) {

@@ -45,7 +45,7 @@ struct placement {
   /// hosts at least one stage.
   std::function<int(const shape& dims)> ranks;
   /// The rank that hosts a stage.
-  std::function<int(const shape& dims, hosted_stage what)> host;
+  std::function<int(const shape& dims, hosted_stage hosted)> host;
   /// All stages that a rank hosts, sorted by stage, then direction: the inverse of
   /// `host`.
   std::function<std::vector<hosted_stage>(const shape& dims, int rank)> hosted;
@@ -76,7 +76,7 @@ int ranks_of(const placement& where, const shape& dims);
 int directions_of(const placement& where);
 
 /// The rank that hosts a stage.
-int rank_of(const placement& where, const shape& dims, hosted_stage what);
+int rank_of(const placement& where, const shape& dims, hosted_stage hosted);
 
 /// The stages that `rank` hosts, sorted by stage, so that all ranks reach shared
 /// updates in one order.
@@ -85,7 +85,7 @@ std::vector<hosted_stage> hosted_by(const placement& where, const shape& dims,
 
 /// One sentence about the first error in a placement. Empty if every stage of each
 /// direction has one rank, and every rank has a stage.
-std::string contradiction(const placement& where, const shape& dims);
+std::string validation_error(const placement& where, const shape& dims);
 
 /// Index in the run of the `k`-th microbatch of a direction; `k` counts over the run. A
 /// batch is divided into equal contiguous shares, direction 0 first.

@@ -15,11 +15,11 @@ namespace {
 
 using nanoseconds = std::int64_t;
 
-class foresight {
+class event_simulation {
 public:
-  foresight(const schedule& sch, const shape& dims,
-            const std::function<nanoseconds(const action&)>& cost,
-            const std::function<nanoseconds(const action&)>& latency)
+  event_simulation(const schedule& sch, const shape& dims,
+                   const std::function<nanoseconds(const action&)>& cost,
+                   const std::function<nanoseconds(const action&)>& latency)
     : schedule_(sch),
       dims_(dims),
       cost_(cost),
@@ -27,7 +27,7 @@ public:
       ranks_(static_cast<std::size_t>(ranks_of(sch.where, dims))),
       result_(ranks_.size()) {
     for (int r = 0; r < ranks(); ++r)
-      at(r).todo = make_order(sch, dims, r);
+      state_of(r).todo = make_order(sch, dims, r);
   }
 
   timeline run() {
@@ -40,8 +40,8 @@ public:
       while (!events_.empty() && events_.top().when == now) {
         const auto next = events_.top();
         events_.pop();
-        happen(next, now);
-        if (const int rank = rank_of_action(next.what); !has_choice(rank))
+        handle_event(next, now);
+        if (const int rank = rank_of_action(next.event_action); !has_choice(rank))
           grant(rank, now);
       }
       for (int r = 0; r < ranks(); ++r)
@@ -59,33 +59,33 @@ private:
     int waiting_updates = 0;
   };
 
-  enum class happening { ends, input_arrives, gradients_arrive };
+  enum class event_kind { ends, input_arrives, gradients_arrive };
 
   struct event {
     nanoseconds when;
-    action what;
-    happening what_happens;
+    action event_action;
+    event_kind kind;
 
-    bool operator<(const event& other) const { return when > other.when; }
+    bool operator<(const event& rhs) const { return when > rhs.when; }
   };
 
-  void happen(const event& next, nanoseconds now) {
-    if (next.what_happens == happening::gradients_arrive)
-      add_gradients(next.what, now);
-    else if (next.what_happens == happening::input_arrives)
-      arrive(next.what);
+  void handle_event(const event& next, nanoseconds now) {
+    if (next.kind == event_kind::gradients_arrive)
+      add_gradients(next.event_action, now);
+    else if (next.kind == event_kind::input_arrives)
+      arrive(next.event_action);
     else
-      end(next.what, now);
+      end(next.event_action, now);
   }
 
   /// Whether the choice of a rank depends on all arrivals of an instant.
   bool has_choice(int rank) {
-    return schedule_.local_rule() || at(rank).waiting_updates > 0;
+    return schedule_.local_rule() || state_of(rank).waiting_updates > 0;
   }
 
   int ranks() const { return static_cast<int>(ranks_.size()); }
 
-  rank_state& at(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
+  rank_state& state_of(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
 
   int rank_of_action(const action& a) const {
     return rank_of(schedule_.where, dims_, {a.direction, a.stage});
@@ -106,47 +106,47 @@ private:
 
   // A forward that reads a version not made yet arrives when that version is made.
   void arrive(const action& a) {
-    if (a.what == op::forward) {
+    if (a.op == op::forward) {
       const auto version = version_read(schedule_, dims_, a.stage, a.microbatch);
       if (version && *version > updates_[{a.direction, a.stage}]) {
         early_.push_back(a);
         return;
       }
     }
-    at(rank_of_action(a)).arrived.add(a);
+    state_of(rank_of_action(a)).arrived.add(a);
   }
 
   void grant(int rank, nanoseconds now) {
-    auto& r = at(rank);
+    auto& r = state_of(rank);
     while (!r.busy) {
       const auto next = r.todo->next(r.arrived);
       if (!next)
         return;
-      if (next->what == op::update && waits_for_directions(*next, now)) {
+      if (next->op == op::update && waits_for_directions(*next, now)) {
         ++r.waiting_updates;
         continue;
       }
-      if (next->what == op::update && is_shared())
+      if (next->op == op::update && is_shared())
         --r.waiting_updates;
       r.busy = true;
       const auto end = now + cost_of(*next, *r.todo);
       result_[static_cast<std::size_t>(rank)].push_back({*next, now, end});
-      events_.push({end, *next, happening::ends});
-      if (next->what == op::forward && next->stage == 0)
+      events_.push({end, *next, event_kind::ends});
+      if (next->op == op::forward && next->stage == 0)
         read_next_microbatch(next->direction);
     }
   }
 
   /// Nanoseconds of an action. The first of a pair takes the time of both, so both
   /// outputs exist at the same time.
-  nanoseconds cost_of(const action& a, order& of) const {
+  nanoseconds cost_of(const action& a, order& rank_order) const {
     if (a.pair == in_pair::second)
       return 0;
-    return cost_(a) + (a.pair == in_pair::first ? cost_(*of.awaited()) : 0);
+    return cost_(a) + (a.pair == in_pair::first ? cost_(*rank_order.awaited()) : 0);
   }
 
   /// The progress of an update that directions share.
-  struct meeting {
+  struct shared_update {
     int granted = 0;   // directions that have granted the update
     int gradients = 0; // directions whose gradients have reached the first
   };
@@ -154,7 +154,7 @@ private:
   bool is_shared() const { return directions_of(schedule_.where) > 1; }
 
   /// Nanoseconds of a message between a direction and the first direction.
-  nanoseconds apart(const action& update) const {
+  nanoseconds shared_latency(const action& update) const {
     return delay(update, {0, update.stage});
   }
 
@@ -163,28 +163,29 @@ private:
   bool waits_for_directions(const action& update, nanoseconds now) {
     if (!is_shared() || !granted_.insert(update).second)
       return false;
-    ++meetings_[{update.stage, update.microbatch}].granted;
+    ++shared_updates_[{update.stage, update.microbatch}].granted;
     if (!schedule_.eager)
-      events_.push({now + apart(update), update, happening::gradients_arrive});
+      events_.push(
+        {now + shared_latency(update), update, event_kind::gradients_arrive});
     else
-      go_on_if_complete(update, now);
+      resume_if_complete(update, now);
     return true;
   }
 
   void add_gradients(const action& update, nanoseconds now) {
-    ++meetings_[{update.stage, update.microbatch}].gradients;
-    go_on_if_complete(update, now);
+    ++shared_updates_[{update.stage, update.microbatch}].gradients;
+    resume_if_complete(update, now);
   }
 
   /// Once all directions have granted the update and sent gradients, the update arrives
   /// again for the first direction.
-  void go_on_if_complete(const action& update, nanoseconds now) {
+  void resume_if_complete(const action& update, nanoseconds now) {
     const int directions = directions_of(schedule_.where);
-    const auto& all = meetings_[{update.stage, update.microbatch}];
-    if (all.granted == directions && all.gradients == directions)
+    const auto& progress = shared_updates_[{update.stage, update.microbatch}];
+    if (progress.granted == directions && progress.gradients == directions)
       events_.push({now,
                     {op::update, 0, update.stage, update.microbatch},
-                    happening::input_arrives});
+                    event_kind::input_arrives});
   }
 
   /// Sends the gradients of a batch after the last backward, if the schedule is eager.
@@ -196,26 +197,26 @@ private:
     const int batch = backward.microbatch / dims_.microbatches;
     const action update{op::update, backward.direction, backward.stage,
                         (batch + 1) * dims_.microbatches - 1};
-    events_.push({now + apart(update), update, happening::gradients_arrive});
+    events_.push({now + shared_latency(update), update, event_kind::gradients_arrive});
   }
 
   void end(const action& a, nanoseconds now) {
-    auto& r = at(rank_of_action(a));
+    auto& r = state_of(rank_of_action(a));
     r.busy = false;
     r.todo->ended(a);
-    if (a.what == op::forward && a.stage + 1 < dims_.stages)
+    if (a.op == op::forward && a.stage + 1 < dims_.stages)
       events_.push({now + delay(a, {a.direction, a.stage + 1}),
                     {op::forward, a.direction, a.stage + 1, a.microbatch},
-                    happening::input_arrives});
-    else if (a.what == op::forward)
+                    event_kind::input_arrives});
+    else if (a.op == op::forward)
       arrive({op::backward, a.direction, a.stage, a.microbatch});
-    else if (goes_back(a.what) && a.stage > 0)
+    else if (goes_back(a.op) && a.stage > 0)
       events_.push({now + delay(a, {a.direction, a.stage - 1}),
                     {op::backward, a.direction, a.stage - 1, a.microbatch},
-                    happening::input_arrives});
-    else if (a.what == op::update)
+                    event_kind::input_arrives});
+    else if (a.op == op::update)
       make_version(a, now);
-    if (adds_gradient(a.what))
+    if (adds_gradient(a.op))
       send_gradients(a, now);
   }
 
@@ -226,7 +227,7 @@ private:
       arrive(forward);
     for (int r = 1; r < directions_of(schedule_.where) && update.direction == 0; ++r) {
       const action copy{op::update, r, update.stage, update.microbatch};
-      events_.push({now + apart(copy), copy, happening::input_arrives});
+      events_.push({now + shared_latency(copy), copy, event_kind::input_arrives});
     }
   }
 
@@ -237,11 +238,12 @@ private:
   std::vector<rank_state> ranks_;
   timeline result_;
   std::priority_queue<event> events_;
-  std::map<int, int> read_;                         // microbatches, by direction
-  std::map<std::pair<int, int>, int> updates_;      // made, by direction and stage
-  std::map<std::pair<int, int>, int> backwards_;    // ended, by direction and stage
-  std::set<action> granted_;                        // updates that directions share
-  std::map<std::pair<int, int>, meeting> meetings_; // by stage and microbatch
+  std::map<int, int> read_;                      // microbatches, by direction
+  std::map<std::pair<int, int>, int> updates_;   // made, by direction and stage
+  std::map<std::pair<int, int>, int> backwards_; // ended, by direction and stage
+  std::set<action> granted_;                     // updates that directions share
+  std::map<std::pair<int, int>, shared_update>
+    shared_updates_; // by stage and microbatch
   std::vector<action> early_;
 };
 
@@ -250,7 +252,7 @@ private:
 timeline predict(const schedule& sch, const shape& dims,
                  const std::function<nanoseconds(const action&)>& cost,
                  const std::function<nanoseconds(const action&)>& latency) {
-  return foresight{sch, dims, cost, latency}.run();
+  return event_simulation{sch, dims, cost, latency}.run();
 }
 
 } // namespace troupe

@@ -13,19 +13,19 @@ namespace {
 
 /// Inserts a recomputation before each backward or input gradient, or before the pair
 /// that contains one.
-action_generator with_recomputations(action_generator all) {
-  return [all = std::move(all),
+action_generator with_recomputations(action_generator source) {
+  return [source_actions = std::move(source),
           next = std::deque<action>{}]() mutable -> std::optional<action> {
     if (next.empty()) {
       do
-        if (const auto a = all())
+        if (const auto a = source_actions())
           next.push_back(*a);
         else
           break;
       while (next.size() < 2 && next.front().pair == in_pair::first);
       if (next.empty())
         return {};
-      if (const auto last = next.back(); goes_back(last.what))
+      if (const auto last = next.back(); goes_back(last.op))
         next.push_front({op::recompute, last.direction, last.stage, last.microbatch});
     }
     const auto result = next.front();
@@ -67,7 +67,7 @@ std::vector<std::vector<int>> summing_orders(const schedule& sch, const shape& d
   std::vector<std::vector<int>> result(static_cast<std::size_t>(dims.stages));
   for (int rank = 0; rank < ranks_of(sch.where, batch); ++rank)
     for (const auto& a : generate(sch, batch, rank))
-      if (adds_gradient(a.what))
+      if (adds_gradient(a.op))
         result[static_cast<std::size_t>(a.stage)].push_back(a.microbatch);
   return result;
 }
@@ -77,14 +77,14 @@ explicit_program batch_by_batch(
   return [actions_of_batch = std::move(actions_of_batch)](
            int rank, const shape& dims) -> action_generator {
     return [actions = actions_of_batch(rank, dims), dims, batch = 0,
-            at = std::size_t{0}]() mutable -> std::optional<action> {
-      if (at == actions.size()) {
-        at = 0;
+            index = std::size_t{0}]() mutable -> std::optional<action> {
+      if (index == actions.size()) {
+        index = 0;
         ++batch;
       }
       if (actions.empty() || batch == dims.steps)
         return {};
-      auto next = actions[at++];
+      auto next = actions[index++];
       next.microbatch += batch * dims.microbatches;
       return next;
     };

@@ -15,13 +15,14 @@ std::optional<int> version_read(const schedule& sch, const shape& dims, int stag
                                 int microbatch) {
   if (!sch.weights.reads)
     return {};
-  const int all = dims.before * dims.microbatches + microbatch;
-  const int version = sch.weights.reads(dims, stage, all, update_size(sch, dims));
+  const int total_index = dims.batches_before * dims.microbatches + microbatch;
+  const int version =
+    sch.weights.reads(dims, stage, total_index, update_size(sch, dims));
   return std::max(version - versions_before(sch, dims), -dims.older);
 }
 
 int versions_before(const schedule& sch, const shape& dims) {
-  return dims.before * dims.microbatches / update_size(sch, dims);
+  return dims.batches_before * dims.microbatches / update_size(sch, dims);
 }
 
 int microbatches_of_direction(const schedule& sch, const shape& dims) {
@@ -41,7 +42,7 @@ namespace {
 /// Whether the schedule has functions that order actions, and a local rule admits at
 /// least one microbatch.
 bool has_order(const schedule& sch) {
-  if (const auto* rule = std::get_if<own_rule>(&sch.order); rule && !rule->choose)
+  if (const auto* rule = std::get_if<user_rule>(&sch.order); rule && !rule->choose)
     return false;
   if (const auto keys = sch.active_keys())
     return *keys >= 1;
@@ -54,7 +55,7 @@ bool has_order(const schedule& sch) {
 
 } // namespace
 
-std::string refusal(const schedule& sch, const shape& dims) {
+std::string validation_error(const schedule& sch, const shape& dims) {
   if (!sch.where.ranks || !sch.where.host || !sch.where.hosted)
     return "a placement has functions ranks, host and hosted";
   if (sch.name.empty() || !has_order(sch) || sch.update_every < 0 || sch.most_held < 0)
@@ -68,16 +69,17 @@ std::string refusal(const schedule& sch, const shape& dims) {
       return std::to_string(count) + " " + name + ": a run has at least 1";
   if (dims.stages > most_stages)
     return "a run has at most 1,048,576 stages";
-  if (dims.before < 0 || dims.older < 0)
+  if (dims.batches_before < 0 || dims.older < 0)
     return "no run goes on before the first batch";
-  if (dims.microbatches * (std::int64_t{dims.before} + dims.steps)
+  if (dims.microbatches * (std::int64_t{dims.batches_before} + dims.steps)
       > std::numeric_limits<int>::max() / 2)
     return "microbatches times steps is at most 1,073,741,823";
   if (!sch.local_rule()
-      && std::int64_t{dims.before} * dims.microbatches % update_size(sch, dims) != 0)
+      && std::int64_t{dims.batches_before} * dims.microbatches % update_size(sch, dims)
+           != 0)
     return sch.name + " updates every " + std::to_string(update_size(sch, dims))
            + " microbatches: it cannot go on behind "
-           + std::to_string(std::int64_t{dims.before} * dims.microbatches)
+           + std::to_string(std::int64_t{dims.batches_before} * dims.microbatches)
            + " of them, which end within an update";
   if (sch.local_rule() && sch.where.directions > 1)
     return sch.name + " orders stages by what has arrived, in one direction: its "
@@ -95,8 +97,8 @@ std::string refusal(const schedule& sch, const shape& dims) {
     return sch.name + " has " + std::to_string(sch.where.stages_a_rank)
            + " stages on each rank: its stages must be a multiple of them";
   if (sch.refuses)
-    if (auto wrong = sch.refuses(dims); !wrong.empty())
-      return wrong;
+    if (auto error = sch.refuses(dims); !error.empty())
+      return error;
   if (dims.microbatches % sch.where.directions != 0)
     return sch.name + " shares a batch out to " + std::to_string(sch.where.directions)
            + " directions: its microbatches must be a multiple of them";

@@ -25,7 +25,7 @@ namespace troupe {
 /// For one stage and operation, slots increase with k. Of equal slots, the lower stage
 /// goes first. A schedule that splits backwards has slots of I and W instead of B.
 using slot_formula =
-  std::function<std::int64_t(op what, int stage, int k, const shape& dims)>;
+  std::function<std::int64_t(op operation, int stage, int k, const shape& dims)>;
 
 /// Generates the actions of one rank over the whole run, one per call; absent at the
 /// end.
@@ -56,7 +56,7 @@ struct local_view {
 
 /// A local rule of the user. Updates run as soon as due, and the rule chooses among all
 /// other actions. Equal arrivals must give equal choices, or no run can be repeated.
-struct own_rule {
+struct user_rule {
   /// Returns one of view.arrived; absent: the rank waits for the next arrival. A rule
   /// may not wait where nothing else can arrive. Called on threads of the run, once at
   /// a time for each rank.
@@ -79,7 +79,7 @@ enum class recomputation : std::uint8_t {
 struct schedule {
   std::string name;
   placement where = placement::linear();
-  std::variant<slot_formula, explicit_program, backward_first, own_rule> order;
+  std::variant<slot_formula, explicit_program, backward_first, user_rule> order;
   weight_rule weights = weights::flush;
   /// Whether the slot formula splits each backward into an input gradient and a weight
   /// gradient.
@@ -119,7 +119,7 @@ struct schedule {
   std::optional<int> active_keys() const {
     if (const auto* rule = std::get_if<backward_first>(&order))
       return rule->max_active_keys;
-    if (const auto* rule = std::get_if<own_rule>(&order))
+    if (const auto* rule = std::get_if<user_rule>(&order))
       return rule->max_active_keys;
     return {};
   }
@@ -155,6 +155,6 @@ inline constexpr int most_stages = 1 << 20;
 
 /// One sentence that says why these sizes cannot run and which sizes can; empty if
 /// `dims` can run.
-std::string refusal(const schedule& sch, const shape& dims);
+std::string validation_error(const schedule& sch, const shape& dims);
 
 } // namespace troupe

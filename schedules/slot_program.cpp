@@ -14,22 +14,22 @@ slot_program::slot_program(const schedule& sch, const shape& dims, int rank)
 }
 
 std::optional<action> slot_program::operator()() {
-  if (at_ < updates_.size())
-    return updates_[at_++];
+  if (next_update_ < updates_.size())
+    return updates_[next_update_++];
   if (streams_.empty()) {
     if (batch_ == (schedule_.streams ? 1 : dims_.steps))
       return {};
     begin_batch();
   }
   updates_.clear();
-  at_ = 0;
+  next_update_ = 0;
   const auto s = std::ranges::min_element(streams_, {}, &stream::slot);
-  const action next{s->what, s->where.direction, s->where.stage, index_of(*s)};
+  const action next{s->operation, s->where.direction, s->where.stage, index_of(*s)};
   ++s->k;
-  if (adds_gradient(next.what) && update_is_due(s->k))
+  if (adds_gradient(next.op) && update_is_due(s->k))
     updates_.push_back({op::update, next.direction, next.stage, next.microbatch});
   if (s->k < microbatches_of_stream())
-    s->slot = slot_of_(s->what, s->where.stage, s->k, dims_);
+    s->slot = slot_of_(s->operation, s->where.stage, s->k, dims_);
   else
     streams_.erase(s);
   if (streams_.empty())
@@ -42,8 +42,9 @@ void slot_program::begin_batch() {
                      ? std::vector{op::forward, op::input_gradient, op::weight_gradient}
                      : std::vector{op::forward, op::backward};
   for (const auto& where : hosted_)
-    for (const op what : ops)
-      streams_.push_back({what, where, 0, slot_of_(what, where.stage, 0, dims_)});
+    for (const op operation : ops)
+      streams_.push_back(
+        {operation, where, 0, slot_of_(operation, where.stage, 0, dims_)});
 }
 
 void slot_program::end_batch() {
@@ -55,8 +56,8 @@ void slot_program::end_batch() {
 }
 
 int slot_program::microbatches_of_stream() const {
-  const int all = microbatches_of_direction(schedule_, dims_);
-  return schedule_.streams ? all : all / dims_.steps;
+  const int total = microbatches_of_direction(schedule_, dims_);
+  return schedule_.streams ? total : total / dims_.steps;
 }
 
 // Without a flush, an update follows the last backward of each minibatch.

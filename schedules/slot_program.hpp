@@ -25,7 +25,7 @@ public:
 private:
   /// The actions of one operation of one stage, and the number already generated.
   struct stream {
-    op what;
+    op operation;
     hosted_stage where;
     int k;
     std::int64_t slot;
@@ -44,7 +44,7 @@ private:
   int batch_ = 0;
   std::vector<stream> streams_; // with actions left in this batch
   std::vector<action> updates_; // due updates, of which some may be generated already
-  std::size_t at_ = 0;
+  std::size_t next_update_ = 0;
 };
 
 } // namespace troupe

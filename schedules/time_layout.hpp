@@ -16,16 +16,16 @@ namespace troupe {
 /// A dependency between parts of actions: an event that parts wait for. The event
 /// occurs when `producers` parts have ended, and is forgotten when `consumers` parts
 /// have waited.
-struct milestone {
+struct dependency {
   int kind;            ///< The kind of event, numbered by the caller.
   std::int64_t where;  ///< The owner of the event, numbered by the caller.
   std::int64_t number; ///< Index among the events of one kind and owner.
-  int givers = 1;
-  int takers = 1;
+  int producers = 1;
+  int consumers = 1;
 
   /// Equality includes the counts: the same event with other counts would be a
   /// different event by mistake.
-  bool operator==(const milestone&) const = default;
+  bool operator==(const dependency&) const = default;
 };
 
 /// Moves parts of actions to the times at which each rank with a separate device would
@@ -39,12 +39,13 @@ public:
   using placed =
     std::function<void(std::size_t rank, std::int64_t start, std::int64_t end)>;
 
-  time_layout(std::size_t ranks, placed tell);
+  time_layout(std::size_t ranks, placed on_placed);
 
   struct part {
-    std::int64_t length;          ///< Nanoseconds.
-    std::vector<milestone> after; ///< Events that the part waits for.
-    std::vector<milestone> then;  ///< Events that the end of the part contributes to.
+    std::int64_t length;            ///< Nanoseconds.
+    std::vector<dependency> inputs; ///< Events that the part waits for.
+    std::vector<dependency>
+      outputs; ///< Events that the end of the part contributes to.
   };
 
   /// Adds the next part of a rank, and lays out all parts that can start.
@@ -66,23 +67,23 @@ private:
 
   /// How far an event has come.
   struct progress {
-    int given = 0;
-    int taken = 0;
+    int produced = 0;
+    int consumed = 0;
     std::int64_t time = 0;            // the latest end of a part that contributed
     std::vector<std::size_t> waiting; // ranks
   };
 
   struct hash {
-    std::size_t operator()(const milestone& m) const;
+    std::size_t operator()(const dependency& m) const;
   };
 
   bool is_ready(std::size_t rank);
-  void place(std::size_t rank);
+  void place_next(std::size_t rank);
   void advance(std::size_t rank);
 
-  placed tell_;
+  placed on_placed_;
   std::vector<rank_state> ranks_;
-  std::unordered_map<milestone, progress, hash> open_;
+  std::unordered_map<dependency, progress, hash> open_;
   std::vector<std::size_t> woken_; // ranks that may continue
 };
 

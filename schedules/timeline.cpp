@@ -34,8 +34,8 @@ bool has_several_stages(const timeline& drawn) {
   for (const auto& row : drawn) {
     std::map<int, int> stage_of; // by direction
     for (const auto& cell : row)
-      if (stage_of.try_emplace(cell.what.direction, cell.what.stage).first->second
-          != cell.what.stage)
+      if (stage_of.try_emplace(cell.action.direction, cell.action.stage).first->second
+          != cell.action.stage)
         return true;
   }
   return false;
@@ -47,10 +47,10 @@ std::vector<std::string> names_of(const std::vector<timed_action>& row,
                                   bool with_stage) {
   std::vector<std::string> result;
   for (std::size_t i = 0; i < row.size(); ++i) {
-    result.push_back(cell_of(row[i].what, with_stage));
-    if (row[i].what.pair == in_pair::first && i + 1 < row.size()
+    result.push_back(cell_of(row[i].action, with_stage));
+    if (row[i].action.pair == in_pair::first && i + 1 < row.size()
         && row[i + 1].start == row[i + 1].end)
-      result.back() += cell_of(row[i + 1].what, with_stage);
+      result.back() += cell_of(row[i + 1].action, with_stage);
   }
   return result;
 }
@@ -75,7 +75,7 @@ std::string draw(const timeline& drawn, int max_columns) {
     std::vector<std::string> cells(columns, ".");
     const auto names = names_of(drawn[rank], with_stage);
     for (std::size_t i = 0; i < names.size(); ++i) {
-      const auto& [what, start, stop] = drawn[rank][i];
+      const auto& [ran_action, start, stop] = drawn[rank][i];
       const auto first = static_cast<std::size_t>(start / unit);
       const auto last = static_cast<std::size_t>((stop + unit - 1) / unit);
       for (auto c = first; c < last; ++c)

@@ -13,7 +13,7 @@ namespace troupe {
 
 /// An action with start and end, in nanoseconds of the run's clock.
 struct timed_action {
-  action what;
+  troupe::action action;
   std::int64_t start;
   std::int64_t end;
 };

@@ -43,11 +43,11 @@ bool version_ledger::advance() {
 }
 
 version_ledger::entry& version_ledger::find(int version) {
-  const auto found = std::ranges::find(alive_, version, &entry::number);
-  if (found == alive_.end())
+  const auto match = std::ranges::find(alive_, version, &entry::number);
+  if (match == alive_.end())
     throw std::logic_error("weight version " + std::to_string(version)
                            + " is gone; the newest is " + std::to_string(newest()));
-  return *found;
+  return *match;
 }
 
 void version_ledger::prune() {

@@ -20,20 +20,20 @@ public:
   bool has(const action& a) const;
 
   /// Removes `a`. Returns false if `a` has not arrived.
-  bool take(const action& a);
+  bool remove(const action& a);
 
   /// All actions of one operation from `first_stage` on, sorted by direction, stage and
   /// microbatch.
-  std::vector<action> all(op what, int first_stage = 0) const;
+  std::vector<action> find_all(op operation, int first_stage = 0) const;
 
   /// The action of one operation with the lowest microbatch, on the lowest stage from
   /// `first_stage` on; absent if there is none.
-  std::optional<action> lowest(op what, int first_stage = 0) const;
+  std::optional<action> lowest(op operation, int first_stage = 0) const;
 
 private:
   /// Microbatches in increasing order, from index `first` on; nearly always a queue.
   struct channel {
-    op what;
+    op operation;
     int direction;
     int stage;
     std::vector<int> microbatches;

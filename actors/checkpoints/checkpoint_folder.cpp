@@ -27,17 +27,17 @@ checkpoint_facts::file facts_of(const fs::path& path) {
   const auto file = input_file::open(path, "the checkpoint's file");
   if (!file)
     throw broken(file.error());
-  std::vector<char> some(std::size_t{1} << 20);
+  std::vector<char> block(std::size_t{1} << 20);
   checkpoint_facts::file result{path.filename().string(), file->size(), 0, {}};
   running_checksum sum;
   try {
-    for (std::int64_t at = 0; at < file->size(); at += std::ssize(some)) {
-      const auto count = std::min(std::ssize(some), file->size() - at);
-      file->read(at, some.data(), count);
-      sum.add(std::as_bytes(std::span{some}.first(static_cast<std::size_t>(count))));
+    for (std::int64_t offset = 0; offset < file->size(); offset += std::ssize(block)) {
+      const auto count = std::min(std::ssize(block), file->size() - offset);
+      file->read(offset, block.data(), count);
+      sum.add(std::as_bytes(std::span{block}.first(static_cast<std::size_t>(count))));
     }
-  } catch (const std::runtime_error& wrong) {
-    throw broken(wrong.what());
+  } catch (const std::runtime_error& error) {
+    throw broken(error.what());
   }
   result.sum = sum.value();
   return result;
@@ -72,8 +72,8 @@ public:
 
   /// Writes the file; returns name, size, checksum and tensors. \throws broken
   checkpoint_facts::file write(const fs::path& to) {
-    if (const auto wrong = write_safetensors(to, stored_); !wrong.empty())
-      throw broken(wrong);
+    if (const auto error = write_safetensors(to, stored_); !error.empty())
+      throw broken(error);
     auto result = facts_of(to);
     result.tensors = std::move(tensors_);
     return result;
@@ -84,7 +84,7 @@ private:
            const buffer& values) {
     const auto* from = values.data();
     for (const auto& piece : pieces) {
-      const auto& name = piece.of.name;
+      const auto& name = piece.part.name;
       if (!are_finite({from, static_cast<std::size_t>(piece.values())}))
         throw broken("values of '" + name + "' are not finite");
       auto& tensor = tensors_.emplace_back(checkpoint_facts::tensor{
@@ -92,7 +92,7 @@ private:
         plan_.work->whole.layers[piece.layer]->parameter_called(name).dims, piece});
       stored_.push_back(
         {tensor.name,
-         piece.is_whole_part() ? piece.of.dims : std::vector{piece.values()}, from});
+         piece.is_whole_part() ? piece.part.dims : std::vector{piece.values()}, from});
       from += piece.values();
     }
   }
@@ -104,7 +104,7 @@ private:
 
 /// Puts the tensors of a file into the assembled training. \throws broken
 void read_file(const fs::path& path, const checkpoint_facts::file& facts,
-               whole_training& to) {
+               gathered_state& to) {
   const auto file = safetensors_file::open(path);
   if (!file)
     throw broken(file.error());
@@ -114,37 +114,38 @@ void read_file(const fs::path& path, const checkpoint_facts::file& facts,
                  + std::to_string(facts.tensors.size()));
   std::vector<float> values;
   for (const auto& tensor : facts.tensors) {
-    const auto* const there = file->find(tensor.name);
+    const auto* const stored = file->find(tensor.name);
     const auto bytes = tensor.piece.values() * std::int64_t{sizeof(float)};
-    if (there == nullptr || there->type != "F32" || there->end - there->begin != bytes)
+    if (stored == nullptr || stored->type != "F32"
+        || stored->end - stored->begin != bytes)
       throw broken(path.string() + " has no tensor '" + tensor.name + "' of "
                    + std::to_string(tensor.piece.values()) + " values");
-    const auto* const whole = to.find(tensor.piece.of.name);
+    const auto* const whole = to.find(tensor.piece.part.name);
     if (whole != nullptr && whole->dims != tensor.dims)
-      throw broken(path.string() + " is of a network whose '" + tensor.piece.of.name
+      throw broken(path.string() + " is of a network whose '" + tensor.piece.part.name
                    + "' has another shape");
     values.resize(static_cast<std::size_t>(tensor.piece.values()));
-    file->read(*there, 0, values);
+    file->read(*stored, 0, values);
     if (!are_finite(values))
       throw broken(path.string() + ": values of '" + tensor.name + "' are not finite");
-    if (const auto wrong = to.put(tensor.of, tensor.piece, values); !wrong.empty())
-      throw broken(path.string() + ": " + wrong);
+    if (const auto error = to.put(tensor.array, tensor.piece, values); !error.empty())
+      throw broken(path.string() + ": " + error);
   }
 }
 
 /// Reads all files of a checkpoint. \throws broken
-saved_training read_all(const fs::path& one, const checkpoint_facts& facts,
+training_state read_all(const fs::path& folder, const checkpoint_facts& facts,
                         const network<float>& whole) {
   if (facts.updates.size() != whole.layers.size())
-    throw broken(one.string() + " is of a network of "
+    throw broken(folder.string() + " is of a network of "
                  + std::to_string(facts.updates.size()) + " layers, not "
                  + std::to_string(whole.layers.size()));
-  whole_training all{whole, facts.older, facts.moments};
+  gathered_state assembled{whole, facts.older, facts.moments};
   for (const auto& file : facts.files)
-    read_file(one / file.name, file, all);
-  auto result = all.finish();
+    read_file(folder / file.name, file, assembled);
+  auto result = assembled.finish();
   if (!result)
-    throw broken(one.string() + ": " + result.error());
+    throw broken(folder.string() + ": " + result.error());
   result->batches = facts.batches;
   result->updates = facts.updates;
   return std::move(*result);
@@ -155,22 +156,22 @@ saved_training read_all(const fs::path& one, const checkpoint_facts& facts,
 /// broken
 void check_pieces(const fs::path& manifest, const checkpoint_facts& facts) {
   std::map<std::string, std::int64_t> whole; // values of each parameter
-  std::map<saved_array, std::map<std::string, std::int64_t>> there;
+  std::map<saved_array, std::map<std::string, std::int64_t>> counts;
   for (const auto& file : facts.files)
     for (const auto& t : file.tensors) {
-      const auto& name = t.piece.of.name;
-      const auto all = std::accumulate(t.dims.begin(), t.dims.end(), std::int64_t{1},
-                                       std::multiplies{});
-      auto& so_far = there[t.of][name];
+      const auto& name = t.piece.part.name;
+      const auto total = std::accumulate(t.dims.begin(), t.dims.end(), std::int64_t{1},
+                                         std::multiplies{});
+      auto& so_far = counts[t.array][name];
       so_far += t.piece.values();
-      if (whole.emplace(name, all).first->second != all || so_far > all)
+      if (whole.emplace(name, total).first->second != total || so_far > total)
         throw broken(manifest.string() + " names more values of '" + name
                      + "' than there are");
     }
   const auto look = [&](const saved_array& array) {
     for (const auto& [name, values] : whole)
-      if (const auto found = there[array][name]; found != values)
-        throw broken(manifest.string() + " names " + std::to_string(found) + " of the "
+      if (const auto count = counts[array][name]; count != values)
+        throw broken(manifest.string() + " names " + std::to_string(count) + " of the "
                      + std::to_string(values) + " values of '" + name + "' in "
                      + troupe::name_of(array));
   };
@@ -180,17 +181,17 @@ void check_pieces(const fs::path& manifest, const checkpoint_facts& facts) {
 }
 
 /// Reads the manifest and checks all files. \throws broken
-checkpoint_facts checked(const fs::path& one) {
-  auto result = read_manifest(one / manifest_name);
-  const int named = batches_of(one); // -1: a copy that the user has renamed
+checkpoint_facts checked(const fs::path& folder) {
+  auto result = read_manifest(folder / manifest_name);
+  const int named = batches_of(folder); // -1: a copy that the user has renamed
   if ((named >= 0 && result.batches != named) || result.samples % result.batches != 0)
-    throw broken((one / manifest_name).string() + " is of "
+    throw broken((folder / manifest_name).string() + " is of "
                  + std::to_string(result.batches) + " batches of "
                  + std::to_string(result.samples)
                  + " samples, and its folder has another name");
-  check_pieces(one / manifest_name, result);
+  check_pieces(folder / manifest_name, result);
   for (const auto& file : result.files) {
-    const auto path = one / file.name;
+    const auto path = folder / file.name;
     std::error_code failed;
     const auto status = fs::status(path, failed);
     if (!fs::is_regular_file(status))
@@ -202,37 +203,38 @@ checkpoint_facts checked(const fs::path& one) {
         bytes != static_cast<std::uintmax_t>(file.bytes))
       throw broken(path.string() + " has " + std::to_string(bytes) + " bytes, not "
                    + std::to_string(file.bytes));
-    const auto there = facts_of(path);
-    if (there.sum != file.sum)
+    const auto current = facts_of(path);
+    if (current.sum != file.sum)
       throw broken(path.string() + " has changed since it was written: its checksum is "
-                   + text_of_sum(there.sum) + ", not " + text_of_sum(file.sum));
+                   + text_of_sum(current.sum) + ", not " + text_of_sum(file.sum));
   }
   return result;
 }
 
 /// Writes all files, then the manifest, then renames the folder. \throws broken,
 /// fs::filesystem_error
-void write(const fs::path& folder, const run_plan& plan, const training_copies& all) {
-  const auto name = folder / ("batch-" + std::to_string(all.batches));
+void write(const fs::path& folder, const run_plan& plan,
+           const training_copies& copies) {
+  const auto name = folder / ("batch-" + std::to_string(copies.batches));
   unfinished_folder unfinished{name};
-  const auto& made = unfinished.path();
+  const auto& target = unfinished.path();
   checkpoint_facts facts{
-    .batches = all.batches,
-    .samples = all.batches * plan.work->batch,
+    .batches = copies.batches,
+    .samples = copies.batches * plan.work->batch,
     .moments = optimizer::state_size(plan.work->optimizer),
-    .updates = updates_in(plan, all),
+    .updates = updates_in(plan, copies),
     .training = training_facts{plan.work->options, plan.work->data->identity()}};
-  for (const auto& one : all.all) {
-    facts.older = std::max(facts.older, one.ages.empty() ? 0 : one.ages.back());
-    facts.files.push_back(
-      stage_file{plan, one}.write(made / (name_of(plan, one.where) + ".safetensors")));
+  for (const auto& stage : copies.stages) {
+    facts.older = std::max(facts.older, stage.ages.empty() ? 0 : stage.ages.back());
+    facts.files.push_back(stage_file{plan, stage}.write(
+      target / (name_of(plan, stage.where) + ".safetensors")));
   }
-  check_pieces(made / manifest_name, facts); // before an older checkpoint of this name
-                                             // is replaced
-  if (const auto wrong = write_whole_file(made / manifest_name, manifest_of(facts));
-      !wrong.empty())
-    throw broken(wrong);
-  reach_disk(made);
+  check_pieces(target / manifest_name, facts); // before an older checkpoint of this
+                                               // name is replaced
+  if (const auto error = write_whole_file(target / manifest_name, manifest_of(facts));
+      !error.empty())
+    throw broken(error);
+  reach_disk(target);
   unfinished.finish();
   reach_disk(folder);
 }
@@ -240,57 +242,57 @@ void write(const fs::path& folder, const run_plan& plan, const training_copies& 
 } // namespace
 
 std::string write_checkpoint(const fs::path& folder, const run_plan& plan,
-                             const training_copies& all, int keep) {
+                             const training_copies& copies, int keep) {
   try {
-    write(folder, plan, all);
+    write(folder, plan, copies);
     int kept = 0;
-    for (const auto& one : checkpoints_in(folder)) {
-      const bool newer = batches_of(one) > all.batches; // broken, or passed over
+    for (const auto& checkpoint : checkpoints_in(folder)) {
+      const bool newer =
+        batches_of(checkpoint) > copies.batches; // broken, or passed over
       if (!newer && ++kept <= keep)
         continue;
-      remove_checkpoint(one);
+      remove_checkpoint(checkpoint);
     }
     return {};
-  } catch (const broken& wrong) {
-    return wrong.what();
-  } catch (const fs::filesystem_error& wrong) {
-    return "cannot write " + folder.string() + ": " + wrong.code().message();
-  } catch (const std::exception& wrong) { // no memory: the training continues
-    return "cannot write " + folder.string() + ": " + wrong.what();
+  } catch (const broken& error) {
+    return error.what();
+  } catch (const fs::filesystem_error& error) {
+    return "cannot write " + folder.string() + ": " + error.code().message();
+  } catch (const std::exception& error) { // no memory: the training continues
+    return "cannot write " + folder.string() + ": " + error.what();
   }
 }
 
-tl::expected<checkpoint_facts, std::string> check_checkpoint(const fs::path& one) {
+tl::expected<checkpoint_facts, std::string> check_checkpoint(const fs::path& folder) {
   try {
-    return checked(one);
-  } catch (const broken& wrong) {
-    return tl::unexpected<std::string>{wrong.what()};
+    return checked(folder);
+  } catch (const broken& error) {
+    return tl::unexpected<std::string>{error.what()};
   } catch (const std::bad_alloc&) {
-    return tl::unexpected{"there is no memory for " + one.string()};
+    return tl::unexpected{"there is no memory for " + folder.string()};
   }
 }
 
 tl::expected<found_checkpoint, std::string>
-newest_checkpoint(const fs::path& place, const network<float>& whole,
-                  int most_batches) {
+newest_checkpoint(const fs::path& path, const network<float>& whole, int most_batches) {
   found_checkpoint result;
-  for (const auto& one : checkpoints_at(place)) {
-    if (batches_of(one) > most_batches)
+  for (const auto& folder : checkpoints_at(path)) {
+    if (batches_of(folder) > most_batches)
       continue;
     try {
-      result.facts = checked(one);
+      result.facts = checked(folder);
       result.saved =
-        std::make_shared<const saved_training>(read_all(one, result.facts, whole));
-      result.folder = one;
+        std::make_shared<const training_state>(read_all(folder, result.facts, whole));
+      result.folder = folder;
       return result;
-    } catch (const std::runtime_error& wrong) { // also from a file that cannot be read
-      result.passed_over.emplace_back(wrong.what());
+    } catch (const std::runtime_error& error) { // also from a file that cannot be read
+      result.passed_over.emplace_back(error.what());
     } catch (const std::bad_alloc&) {
-      result.passed_over.push_back("there is no memory for " + one.string());
+      result.passed_over.push_back("there is no memory for " + folder.string());
     }
   }
   if (result.passed_over.empty())
-    return tl::unexpected{no_checkpoint_in(place)};
+    return tl::unexpected{no_checkpoint_in(path)};
   return tl::unexpected{result.passed_over.front()};
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include "actors/checkpoints/checkpoint_folders.hpp"
 #include "actors/checkpoints/checkpoint_manifest.hpp"
-#include "actors/checkpoints/checkpoint_places.hpp"
-#include "actors/checkpoints/whole_training.hpp"
+#include "actors/checkpoints/gathered_state.hpp"
 
 #include <tl/expected.hpp>
 
@@ -21,7 +21,7 @@ namespace troupe {
 struct found_checkpoint {
   std::filesystem::path folder;
   checkpoint_facts facts;
-  std::shared_ptr<const saved_training> saved;
+  std::shared_ptr<const training_state> saved;
   std::vector<std::string> passed_over; ///< Reasons why newer checkpoints were not
                                         ///< read.
 };
@@ -37,18 +37,18 @@ struct found_checkpoint {
 /// checkpoints stay in that case. Values that are not finite are an error and are not
 /// written.
 std::string write_checkpoint(const std::filesystem::path& folder, const run_plan& plan,
-                             const training_copies& all, int keep);
+                             const training_copies& copies, int keep);
 
 /// Reads a manifest and checks every file that the manifest names, byte by byte.
 /// Returns the first error in one sentence.
 tl::expected<checkpoint_facts, std::string>
-check_checkpoint(const std::filesystem::path& one);
+check_checkpoint(const std::filesystem::path& folder);
 
 /// Reads the newest complete checkpoint that `path` names (checkpoints_at). The error
 /// says why the newest candidate was not read, or that there is no checkpoint.
 /// \param most_batches checkpoints of more batches are skipped
 tl::expected<found_checkpoint, std::string>
-newest_checkpoint(const std::filesystem::path& place, const network<float>& whole,
+newest_checkpoint(const std::filesystem::path& path, const network<float>& whole,
                   int most_batches = std::numeric_limits<int>::max());
 
 } // namespace troupe

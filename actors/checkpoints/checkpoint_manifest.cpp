@@ -36,19 +36,19 @@ json json_of(const range& r) {
   return {r.begin, r.end};
 }
 
-json json_of(const checkpoint_facts::tensor& one) {
-  json result{{"name", one.name},
-              {"array", name_of(one.of)},
-              {"parameter", one.piece.of.name},
-              {"shape", one.dims}};
-  if (const auto& cut = one.piece.of.cut) {
+json json_of(const checkpoint_facts::tensor& tensor) {
+  json result{{"name", tensor.name},
+              {"array", name_of(tensor.array)},
+              {"parameter", tensor.piece.part.name},
+              {"shape", tensor.dims}};
+  if (const auto& cut = tensor.piece.part.cut) {
     result["rows"] = json_of(cut->rows);
     for (const auto& columns : cut->columns)
       result["columns"].push_back(json_of(columns));
   }
-  if (!one.piece.is_whole_part()) {
-    result["first"] = one.piece.begin;
-    result["values"] = one.piece.values();
+  if (!tensor.piece.is_whole_part()) {
+    result["first"] = tensor.piece.begin;
+    result["values"] = tensor.piece.values();
   }
   return result;
 }
@@ -64,18 +64,18 @@ json json_of(const training_facts& training) {
 }
 
 /// Returns an integer of a manifest after a range check. \throws broken_checkpoint
-std::int64_t number(const json& of, std::int64_t least, std::int64_t most_allowed) {
-  if (!of.is_number_integer() || (of.is_number_unsigned() && of > most_allowed)
-      || of < least || of > most_allowed)
+std::int64_t number(const json& value, std::int64_t least, std::int64_t most_allowed) {
+  if (!value.is_number_integer() || (value.is_number_unsigned() && value > most_allowed)
+      || value < least || value > most_allowed)
     throw broken_checkpoint(
-      "a number is " + (of.is_number() ? of.dump() : of.type_name()) + ", and "
+      "a number is " + (value.is_number() ? value.dump() : value.type_name()) + ", and "
       + std::to_string(least) + " to " + std::to_string(most_allowed) + " are allowed");
-  return of;
+  return value;
 }
 
-range range_in(const json& of, std::int64_t end) {
-  const auto first = number(of.at(0), 0, end);
-  return {first, number(of.at(1), first, end)};
+range range_in(const json& value, std::int64_t end) {
+  const auto first = number(value.at(0), 0, end);
+  return {first, number(value.at(1), first, end)};
 }
 
 /// The number that follows a prefix, as in "moment-0"; absent if `name` has another
@@ -96,37 +96,37 @@ saved_array array_in(const std::string& name, const checkpoint_facts& facts) {
     result.number = *age;
   else if (const auto moment = number_behind("moment-", name))
     result = {kind::moment, *moment};
-  const bool is_moment = result.what == kind::moment;
+  const bool is_moment = result.type == kind::moment;
   if (name_of(result) != name || result.number < 0
       || (is_moment ? result.number >= facts.moments : result.number > facts.older))
     throw broken_checkpoint("it has no array '" + name + "'");
   return result;
 }
 
-checkpoint_facts::tensor tensor_in(const json& of, const checkpoint_facts& facts) {
-  checkpoint_facts::tensor result{.name = of.at("name"),
-                                  .of = array_in(of.at("array"), facts),
+checkpoint_facts::tensor tensor_in(const json& object, const checkpoint_facts& facts) {
+  checkpoint_facts::tensor result{.name = object.at("name"),
+                                  .array = array_in(object.at("array"), facts),
                                   .dims = {},
                                   .piece = {}};
-  auto& part = result.piece.of;
-  part.name = of.at("parameter");
-  if (result.name != tensor_name(result.of, part.name))
-    throw broken_checkpoint("'" + result.name + "' cannot be of " + name_of(result.of)
-                            + " of '" + part.name + "'");
+  auto& part = result.piece.part;
+  part.name = object.at("parameter");
+  if (result.name != tensor_name(result.array, part.name))
+    throw broken_checkpoint("'" + result.name + "' cannot be of "
+                            + name_of(result.array) + " of '" + part.name + "'");
   std::int64_t values = 1;
-  for (const auto& dim : of.at("shape")) {
+  for (const auto& dim : object.at("shape")) {
     result.dims.push_back(number(dim, 1, largest));
     if (result.dims.back() > largest / values)
       throw broken_checkpoint("'" + part.name + "' is too large");
     values *= result.dims.back();
   }
   part.dims = result.dims;
-  if (of.contains("rows") && !part.dims.empty()) {
+  if (object.contains("rows") && !part.dims.empty()) {
     const auto columns = part.dims.back();
-    part.cut = {columns, range_in(of.at("rows"), values / columns), {}, 0};
+    part.cut = {columns, range_in(object.at("rows"), values / columns), {}, 0};
     std::int64_t across = 0;
-    for (const auto& one : of.at("columns")) {
-      part.cut->columns.push_back(range_in(one, columns));
+    for (const auto& columns_range : object.at("columns")) {
+      part.cut->columns.push_back(range_in(columns_range, columns));
       across += part.cut->columns.back().end - part.cut->columns.back().begin;
     }
     if (across > columns)
@@ -134,19 +134,19 @@ checkpoint_facts::tensor tensor_in(const json& of, const checkpoint_facts& facts
     part.dims = {part.cut->rows.end - part.cut->rows.begin, across};
   }
   result.piece.begin =
-    of.contains("first") ? number(of.at("first"), 0, part.values()) : 0;
+    object.contains("first") ? number(object.at("first"), 0, part.values()) : 0;
   result.piece.end =
-    of.contains("values")
+    object.contains("values")
       ? result.piece.begin
-          + number(of.at("values"), 0, part.values() - result.piece.begin)
+          + number(object.at("values"), 0, part.values() - result.piece.begin)
       : part.values();
   return result;
 }
 
 /// Accepts plain file names only, as files of a checkpoint are in the checkpoint's own
 /// folder.
-std::string file_name_in(const json& of) {
-  std::string name = of;
+std::string file_name_in(const json& value) {
+  std::string name = value;
   const auto may_be_there = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
   };
@@ -157,8 +157,8 @@ std::string file_name_in(const json& of) {
   return name;
 }
 
-std::uint64_t sum_in(const json& of) {
-  const std::string text = of;
+std::uint64_t sum_in(const json& value) {
+  const std::string text = value;
   std::uint64_t result = 0;
   std::from_chars(text.data(), text.data() + text.size(), result, 16);
   if (text_of_sum(result) != text)
@@ -168,23 +168,23 @@ std::uint64_t sum_in(const json& of) {
 
 /// Returns a text without control characters, as error messages quote the text. \throws
 /// broken_checkpoint
-std::string line_in(const json& of) {
-  std::string text = of;
+std::string line_in(const json& value) {
+  std::string text = value;
   if (std::ranges::any_of(text, [](unsigned char c) { return c < ' ' || c == 127; }))
     throw broken_checkpoint("one of its texts has a control character");
   return text;
 }
 
-data_identity identity_in(const json& of) {
-  return {line_in(of.at("kind")), number(of.at("bytes"), 0, largest),
-          sum_in(of.at("xxh3"))};
+data_identity identity_in(const json& object) {
+  return {line_in(object.at("kind")), number(object.at("bytes"), 0, largest),
+          sum_in(object.at("xxh3"))};
 }
 
-training_facts training_in(const json& of) {
+training_facts training_in(const json& object) {
   training_facts result;
-  for (const auto& [option, value] : of.at("options").items())
+  for (const auto& [option, value] : object.at("options").items())
     result.options[line_in(option)] = line_in(value);
-  if (const auto& data = of.at("data"); !data.is_null())
+  if (const auto& data = object.at("data"); !data.is_null())
     result.data = identity_in(data);
   return result;
 }
@@ -200,34 +200,35 @@ json parsed(const std::string& text) {
 }
 
 /// The checksum of the JSON's contents, independent of white space.
-std::uint64_t sum_of(const json& all) {
-  const auto text = json_text(all);
+std::uint64_t sum_of(const json& contents) {
+  const auto text = json_text(contents);
   running_checksum sum;
   sum.add(std::as_bytes(std::span{text}));
   return sum.value();
 }
 
-checkpoint_facts facts_in(json all) {
-  if (all.at("troupe_checkpoint") != format)
+checkpoint_facts facts_in(json document) {
+  if (document.at("troupe_checkpoint") != format)
     throw broken_checkpoint("it is of another version of troupe");
-  const auto sum = sum_in(all.at("xxh3"));
-  all.erase("xxh3");
-  if (sum != sum_of(all))
+  const auto sum = sum_in(document.at("xxh3"));
+  document.erase("xxh3");
+  if (sum != sum_of(document))
     throw broken_checkpoint("it has changed since it was written: its checksum is "
-                            + text_of_sum(sum_of(all)) + ", not " + text_of_sum(sum));
+                            + text_of_sum(sum_of(document)) + ", not "
+                            + text_of_sum(sum));
   checkpoint_facts result{
-    .batches = static_cast<int>(number(all.at("batches"), 1, most)),
-    .samples = number(all.at("samples"), 1, largest),
-    .older = static_cast<int>(number(all.at("older_versions"), 0, most_versions)),
-    .moments = static_cast<int>(number(all.at("moments"), 0, 2)),
+    .batches = static_cast<int>(number(document.at("batches"), 1, most)),
+    .samples = number(document.at("samples"), 1, largest),
+    .older = static_cast<int>(number(document.at("older_versions"), 0, most_versions)),
+    .moments = static_cast<int>(number(document.at("moments"), 0, 2)),
     .updates = {},
     .files = {}};
-  for (const auto& updates : all.at("updates"))
+  for (const auto& updates : document.at("updates"))
     result.updates.push_back(number(updates, 0, most));
-  if (all.contains("training"))
-    result.training = training_in(all.at("training"));
+  if (document.contains("training"))
+    result.training = training_in(document.at("training"));
   std::set<std::string> names;
-  for (const auto& f : all.at("files")) {
+  for (const auto& f : document.at("files")) {
     auto& file = result.files.emplace_back(
       checkpoint_facts::file{file_name_in(f.at("name")),
                              number(f.at("bytes"), 0, largest),
@@ -241,8 +242,8 @@ checkpoint_facts facts_in(json all) {
   int oldest = 0;
   for (const auto& file : result.files)
     for (const auto& t : file.tensors)
-      if (t.of.what == saved_array::kind::parameters)
-        oldest = std::max(oldest, t.of.number);
+      if (t.array.type == saved_array::kind::parameters)
+        oldest = std::max(oldest, t.array.number);
   if (oldest != result.older)
     throw broken_checkpoint("it has no version of age " + std::to_string(result.older));
   return result;
@@ -277,17 +278,17 @@ std::string manifest_of(const checkpoint_facts& facts) {
                      {"xxh3", text_of_sum(file.sum)},
                      {"tensors", tensors}});
   }
-  json all{{"troupe_checkpoint", format},
-           {"batches", facts.batches},
-           {"samples", facts.samples},
-           {"older_versions", facts.older},
-           {"moments", facts.moments},
-           {"updates", facts.updates},
-           {"files", files}};
+  json document{{"troupe_checkpoint", format},
+                {"batches", facts.batches},
+                {"samples", facts.samples},
+                {"older_versions", facts.older},
+                {"moments", facts.moments},
+                {"updates", facts.updates},
+                {"files", files}};
   if (facts.training)
-    all["training"] = json_of(*facts.training);
-  all["xxh3"] = text_of_sum(sum_of(all));
-  return json_text(all, 1) + '\n';
+    document["training"] = json_of(*facts.training);
+  document["xxh3"] = text_of_sum(sum_of(document));
+  return json_text(document, 1) + '\n';
 }
 
 checkpoint_facts read_manifest(const std::filesystem::path& file) {
@@ -298,9 +299,9 @@ checkpoint_facts read_manifest(const std::filesystem::path& file) {
   const std::string text{std::istreambuf_iterator<char>{in}, {}};
   try {
     return facts_in(text);
-  } catch (const broken_checkpoint& wrong) {
+  } catch (const broken_checkpoint& error) {
     throw broken_checkpoint(file.string()
-                            + " is not a manifest of a checkpoint: " + wrong.what());
+                            + " is not a manifest of a checkpoint: " + error.what());
   }
 }
 

@@ -36,7 +36,7 @@ struct checkpoint_facts {
   /// A tensor of a file: values of one array of the network.
   struct tensor {
     std::string name; ///< In the file.
-    saved_array of;
+    saved_array array;
     std::vector<std::int64_t> dims; ///< Of the whole parameter,
     saved_piece piece; ///< and the piece of that parameter which the tensor stores.
   };

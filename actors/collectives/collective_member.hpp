@@ -2,7 +2,7 @@
 #pragma once
 
 #include "actors/collectives/member_core.hpp"
-#include "actors/mail/props.hpp"
+#include "actors/mail/run_context.hpp"
 
 #include <caf/stateful_actor.hpp>
 #include <caf/typed_event_based_actor.hpp>
@@ -46,7 +46,7 @@ struct collective_peers {
 
 struct collective_member_state {
   std::string name = "member";
-  props shared;
+  run_context shared;
   device* sums = nullptr;
   std::unique_ptr<member_core> core;
   collective_peers peers;
@@ -56,8 +56,8 @@ struct collective_member_state {
 /// \param sums the device that computes the member's sums; null: the member computes
 /// them immediately. Outlives the actor.
 collective_member_actor::behavior_type collective_member(
-  collective_member_actor::stateful_pointer<collective_member_state> self, props shared,
-  collective_part part, collective_memory memory, device* sums);
+  collective_member_actor::stateful_pointer<collective_member_state> self,
+  run_context shared, collective_part part, collective_memory memory, device* sums);
 
 } // namespace troupe
 

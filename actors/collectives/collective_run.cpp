@@ -62,7 +62,7 @@ struct listener_state {
 
 collective_listener_actor::behavior_type
 listener(collective_listener_actor::stateful_pointer<listener_state> self,
-         mail_meter* meter, std::shared_ptr<collective_log> log) {
+         message_meter* meter, std::shared_ptr<collective_log> log) {
   self->state.log = std::move(log);
   report_failures(self);
   self->set_down_handler([self](caf::down_msg& down) {
@@ -71,26 +71,27 @@ listener(collective_listener_actor::stateful_pointer<listener_state> self,
       failure = text_of(down.reason);
   });
   return {
-    hear(self, *meter,
-         [self](const mail::member_done& d) {
-           auto& heard = *self->state.log;
-           heard.result.sent.add(d.sent);
-           heard.result.makespan = std::max(heard.result.makespan, d.when);
-           ++heard.done;
-         }),
-    hear(self, *meter,
-         [self](const mail::waiting_for& w) { self->state.log->answers.push_back(w); }),
-    hear(self, *meter,
-         [self](const collective_peers& peers) {
-           for (const auto& member : *peers.members)
-             self->monitor(member);
-         }),
+    on_message(self, *meter,
+               [self](const mail::member_done& d) {
+                 auto& results = *self->state.log;
+                 results.result.sent.add(d.sent);
+                 results.result.makespan = std::max(results.result.makespan, d.when);
+                 ++results.done;
+               }),
+    on_message(
+      self, *meter,
+      [self](const mail::waiting_for& w) { self->state.log->answers.push_back(w); }),
+    on_message(self, *meter,
+               [self](const collective_peers& peers) {
+                 for (const auto& member : *peers.members)
+                   self->monitor(member);
+               }),
   };
 }
 
-class collective_company {
+class local_collective_run {
 public:
-  explicit collective_company(collective_trial trial)
+  explicit local_collective_run(collective_trial trial)
     : trial_(std::move(trial)), interconnect_(clock_, trial_.machines, trial_.ranks) {
     for (std::size_t r = 0; r < trial_.arrays.size(); ++r)
       memory_.push_back(std::make_unique<rank_memory>(part_of(static_cast<int>(r)),
@@ -106,9 +107,9 @@ public:
       const auto peers = spawn(system);
       caf::logger::set_current_actor_system(
         nullptr); // CAF's log would cost a tenth of an event's time
-      post(meter_, peers.listener, peers);
+      send_external(meter_, peers.listener, peers);
       for (const auto& member : *peers.members)
-        post(meter_, member, peers);
+        send_external(meter_, member, peers);
       do
         mailboxes.run();
       while (log_->failure.empty() && clock_.step());
@@ -153,9 +154,9 @@ private:
   collective_peers spawn(caf::actor_system& system) {
     std::vector<collective_member_actor> members;
     for (int r = 0; r < trial_.ranks; ++r)
-      members.push_back(system.spawn(collective_member,
-                                     props{nullptr, &meter_, &clock_, &interconnect_},
-                                     part_of(r), memory_of(r), adder_of_one()));
+      members.push_back(system.spawn(
+        collective_member, run_context{nullptr, &meter_, &clock_, &interconnect_},
+        part_of(r), memory_of(r), adder_of_one()));
     return {
       std::make_shared<const std::vector<collective_member_actor>>(std::move(members)),
       system.spawn(listener, &meter_, log_)};
@@ -164,14 +165,14 @@ private:
   void explain(const collective_peers& peers,
                caf::scheduler::test_coordinator& mailboxes) {
     for (const auto& member : *peers.members)
-      post(meter_, member, mail::explain{});
+      send_external(meter_, member, mail::explain{});
     mailboxes.run();
     log_->failure = "the collective has stalled: nothing is under way; "
                     + describe_stall(log_->answers);
   }
 
   collective_trial trial_;
-  mail_meter meter_;
+  message_meter meter_;
   std::vector<std::unique_ptr<rank_memory>> memory_; // one per rank, or empty
   // declared after memory_: events may hold buffers
   virtual_clock clock_;
@@ -183,7 +184,7 @@ private:
 } // namespace
 
 collective_result perform(collective_trial trial) {
-  return collective_company{std::move(trial)}.run();
+  return local_collective_run{std::move(trial)}.run();
 }
 
 } // namespace troupe

@@ -14,11 +14,11 @@ std::string name_of(int rank) {
 
 } // namespace
 
-void collective_traffic::add(const collective_traffic& other) {
-  rounds = std::max(rounds, other.rounds);
-  messages += other.messages;
-  bytes += other.bytes;
-  peak_bytes = std::max(peak_bytes, other.peak_bytes);
+void collective_traffic::add(const collective_traffic& rank_traffic) {
+  rounds = std::max(rounds, rank_traffic.rounds);
+  messages += rank_traffic.messages;
+  bytes += rank_traffic.bytes;
+  peak_bytes = std::max(peak_bytes, rank_traffic.peak_bytes);
 }
 
 member_core::member_core(collective_part part, collective_memory memory, sums_by adder)
@@ -30,8 +30,9 @@ std::vector<collective_message> member_core::begin() {
   return counted(part_.begin());
 }
 
-std::vector<collective_message> member_core::take(const collective_message& message) {
-  return counted(part_.take(message));
+std::vector<collective_message>
+member_core::receive(const collective_message& message) {
+  return counted(part_.receive(message));
 }
 
 std::vector<collective_message> member_core::end_sum() {

@@ -21,7 +21,7 @@ struct collective_traffic {
   std::int64_t peak_bytes = 0; ///< The most bytes in one round.
 
   /// Adds the traffic of another rank. The peak is the larger of both.
-  void add(const collective_traffic& other);
+  void add(const collective_traffic& rank_traffic);
 };
 
 /// A member of a collective without an actor: the part, and the count of sent messages.
@@ -33,7 +33,7 @@ public:
 
   /// Forwarded to the part, as in `collective`. All return the messages to send now.
   std::vector<collective_message> begin();
-  std::vector<collective_message> take(const collective_message& message);
+  std::vector<collective_message> receive(const collective_message& message);
   std::vector<collective_message> end_sum();
 
   /// The sum that the part has stopped at, as in `collective`.

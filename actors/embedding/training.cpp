@@ -3,15 +3,15 @@
 
 #include "actors/mail/relay.hpp"
 #include "actors/mail/thrown.hpp"
-#include "actors/meetings/own_meeting.hpp"
+#include "actors/meetings/user_meeting.hpp"
 #include "actors/plan/costs.hpp"
-#include "actors/run/company.hpp"
-#include "actors/run/ensemble.hpp"
+#include "actors/run/local_run.hpp"
+#include "actors/run/perform.hpp"
 #include "actors/run/timing.hpp"
 #include "kernels/bf16_choice.hpp"
 #include "models/data/checked_data.hpp"
 #include "models/evaluation.hpp"
-#include "models/own_network.hpp"
+#include "models/user_network.hpp"
 
 #include <algorithm>
 #include <mutex>
@@ -26,8 +26,8 @@ namespace {
 using problem = tl::unexpected<std::string>;
 
 tl::expected<network<float>, std::string> network_for(const training_job& job) {
-  if (const auto* own = std::get_if<own_network>(&job.model))
-    return network_of(*own);
+  if (const auto* user_model = std::get_if<user_network>(&job.model))
+    return network_of(*user_model);
   const auto& options = std::get<model_options>(job.model);
   if (options.stored == precision::bf16)
     if (const auto path = chosen_bf16_path(); !path)
@@ -36,7 +36,7 @@ tl::expected<network<float>, std::string> network_for(const training_job& job) {
 }
 
 /// Returns the error in a job's numbers; empty if there is none.
-std::string refusal_of_numbers(const training_job& job) {
+std::string number_error(const training_job& job) {
   if (!job.data)
     return "a training needs data: open_data opens some, or bring a data_set";
   for (const auto& [name, count] :
@@ -58,12 +58,12 @@ std::string refusal_of_numbers(const training_job& job) {
            "1 ms";
   if (job.virtual_time && job.system != nullptr)
     return "in virtual time a run has an actor system of its own: leave system null";
-  if (job.replicas == 1 && (job.own_exchange || !job.exchange.empty()))
+  if (job.replicas == 1 && (job.user_exchange || !job.exchange.empty()))
     return "one data replica has nobody to exchange gradients with: say replicas too";
-  if (job.own_exchange && !job.exchange.empty())
+  if (job.user_exchange && !job.exchange.empty())
     return "a job has one exchange: one of its own, or '" + job.exchange + "'";
-  if (auto wrong = refusal(job.optimizer); !wrong.empty())
-    return wrong;
+  if (auto error = validation_error(job.optimizer); !error.empty())
+    return error;
   if (job.relays && !job.relays->make)
     return "relays has no function that makes any";
   return {};
@@ -74,21 +74,22 @@ tl::expected<std::optional<replica_exchange>, std::string>
 exchange_of(const training_job& job) {
   if (job.replicas == 1)
     return std::nullopt;
-  if (job.own_exchange)
+  if (job.user_exchange)
     return replica_exchange{.name = "own", .idea = "a meeting of the user's own"};
-  auto found = parse_exchange(job.exchange.empty() ? "ring" : job.exchange);
-  if (!found)
-    return problem{"exchange: " + found.error()};
-  return std::move(*found);
+  auto exchange = parse_exchange(job.exchange.empty() ? "ring" : job.exchange);
+  if (!exchange)
+    return problem{"exchange: " + exchange.error()};
+  return std::move(*exchange);
 }
 
 tl::expected<training, std::string> work_of(const training_job& job) {
   auto whole = network_for(job);
   if (!whole)
     return problem{whole.error()};
-  if (auto wrong = refusal_of_samples(*job.data, *whole); !wrong.empty())
-    return problem{wrong};
-  auto first_layers = cut(*whole, stages_on(job.how.where, job.stages), job.split);
+  if (auto error = sample_shape_error(*job.data, *whole); !error.empty())
+    return problem{error};
+  auto first_layers =
+    cut(*whole, stages_on(job.pipeline_schedule.where, job.stages), job.split);
   if (!first_layers)
     return problem{first_layers.error()};
   auto weights = initial_weights(*whole, job.seed);
@@ -119,42 +120,42 @@ tl::expected<training, std::string> work_of(const training_job& job) {
 exchange_maker made_before(const run_plan& plan) {
   struct all_made {
     std::mutex lock;
-    std::map<std::pair<int, int>, std::unique_ptr<own_exchange>> of;
+    std::map<std::pair<int, int>, std::unique_ptr<user_exchange>> objects;
   };
-  const auto all = std::make_shared<all_made>();
+  const auto store = std::make_shared<all_made>();
   for (int s = 0; s < plan.dims.stages; ++s)
     for (int r = 0; r < plan.data; ++r)
-      all->of[{s, r}] = made_by("the maker of " + name_of_own_meeting(s, r), [&] {
-        return plan.own_exchange(place_of_own(plan, s, r));
-      });
-  return [all](const exchange_place& where) {
-    const std::lock_guard guard{all->lock};
-    return std::move(all->of.at({where.stage, where.replica}));
+      store->objects[{s, r}] =
+        made_by("the maker of " + name_of_user_meeting(s, r),
+                [&] { return plan.user_exchange(user_exchange_member(plan, s, r)); });
+  return [store](const exchange_member& where) {
+    const std::lock_guard guard{store->lock};
+    return std::move(store->objects.at({where.stage, where.replica}));
   };
 }
 
 tl::expected<run_plan, std::string> plan_of(const training_job& job) {
-  if (auto wrong = refusal_of_numbers(job); !wrong.empty())
-    return problem{wrong};
+  if (auto error = number_error(job); !error.empty())
+    return problem{error};
   auto exchange = exchange_of(job);
   if (!exchange)
     return problem{exchange.error()};
   auto work = work_of(job);
   if (!work)
     return problem{work.error()};
-  const shape dims{stages_on(job.how.where, job.stages),
+  const shape dims{stages_on(job.pipeline_schedule.where, job.stages),
                    job.microbatches / job.replicas, job.steps};
-  if (auto wrong = refusal(job.how, dims); !wrong.empty())
-    return problem{wrong};
+  if (auto error = validation_error(job.pipeline_schedule, dims); !error.empty())
+    return problem{error};
   run_plan plan;
-  plan.sch = job.how;
+  plan.sch = job.pipeline_schedule;
   plan.dims = dims;
   plan.data = job.replicas;
   plan.recomputed_units = job.recomputed_units;
   if (!job.uneven.samples.empty() || !job.uneven.lengths.empty())
     plan.uneven = std::make_shared<const uneven_microbatches>(job.uneven);
   plan.exchange = std::move(*exchange);
-  plan.own_exchange = job.own_exchange;
+  plan.user_exchange = job.user_exchange;
   plan.work = std::move(*work);
   plan.clock = job.virtual_time ? clock_kind::virtual_time : clock_kind::real;
   plan.cost = costs_by_operations();
@@ -167,25 +168,26 @@ tl::expected<run_plan, std::string> plan_of(const training_job& job) {
   plan.keep_record = job.draws;
   plan.stall_timeout = job.stall_timeout;
   plan.model_times = needs_modelled_times(plan);
-  const auto bytes_of_evaluation = [&](const run_plan& of) {
-    bytes_beside result;
+  const auto bytes_of_evaluation = [&](const run_plan& checked_plan) {
+    caller_bytes result;
     if (job.held_out > 0)
-      result.of_machine =
-        evaluator::bytes(of.work->whole, evaluation_batch(of.work->batch), of.threads)
-          .front();
+      result.of_machine = evaluator::bytes(checked_plan.work->whole,
+                                           evaluation_batch(checked_plan.work->batch),
+                                           checked_plan.threads)
+                            .front();
     return result;
   };
-  if (auto wrong = refusal(plan, bytes_of_evaluation); !wrong.empty())
-    return problem{wrong};
-  if (job.own_exchange)
-    plan.own_exchange = made_before(plan);
+  if (auto error = validation_error(plan, bytes_of_evaluation); !error.empty())
+    return problem{error};
+  if (job.user_exchange)
+    plan.user_exchange = made_before(plan);
   return plan;
 }
 
 constexpr double second = 1e9;       // nanoseconds
 constexpr int widest_picture = 4000; // characters
 
-void tell_measures(const run_result& from, training_result& to) {
+void copy_measures(const run_result& from, training_result& to) {
   const auto& sums = from.sums;
   to.makespan = static_cast<double>(sums.makespan) / second;
   to.bubble = sums.bubble();
@@ -211,19 +213,20 @@ by_name(const network<float>& whole, const std::vector<std::vector<float>>& buck
 
 /// Evaluates on held-out samples. An error makes the result a failure with the error's
 /// text.
-void evaluate(const training_job& job, const run_plan& plan, const run_result& of,
+void evaluate(const training_job& job, const run_plan& plan, const run_result& run,
               const training_news& news, training_result& to) {
   try {
     evaluator judge{plan.work->whole, *plan.work->data, job.held_out,
                     evaluation_batch(job.batch), plan.threads};
     if (judge.samples() <= 0)
       return;
-    if (const auto found = judge.evaluate(readable(of.parameters), news.interrupted)) {
-      to.held_out_loss = found->loss;
-      to.accuracy = found->accuracy;
+    if (const auto measured =
+          judge.evaluate(readable(run.parameters), news.interrupted)) {
+      to.held_out_loss = measured->loss;
+      to.accuracy = measured->accuracy;
     }
   } catch (...) {
-    to.how = ending::failed;
+    to.outcome = ending::failed;
     to.failure = "evaluation: " + text_of(std::current_exception());
   }
 }
@@ -232,63 +235,63 @@ void evaluate(const training_job& job, const run_plan& plan, const run_result& o
 
 tl::expected<training_result, std::string> train(const training_job& job,
                                                  const training_news& news) {
-  const auto made = [&]() -> tl::expected<run_plan, std::string> {
+  const auto planned = [&]() -> tl::expected<run_plan, std::string> {
     try {
       return plan_of(job);
     } catch (const std::bad_alloc&) {
       throw;
-    } catch (const not_made& wrong) {
-      return problem{wrong.what()};
+    } catch (const not_made& error) {
+      return problem{error.what()};
     } catch (...) { // thrown by objects that the job brings
       return problem{"before the run: " + text_of(std::current_exception())};
     }
   }();
-  if (!made)
-    return problem{made.error()};
-  const auto& plan = *made;
+  if (!planned)
+    return problem{planned.error()};
+  const auto& plan = *planned;
   auto result = perform(plan, {.report = news.report,
                                .relays = job.relays,
                                .system = job.system,
                                .interrupted = news.interrupted});
-  training_result told{.how = result.how,
-                       .failure = std::move(result.failure),
-                       .loss = std::move(result.loss),
-                       .loss_samples = std::move(result.loss_samples),
-                       .samples = result.samples,
-                       .seconds = result.seconds,
-                       .modelled = plan.model_times};
-  told.stuck = is_at_work();
-  if (told.how == ending::failed)
-    return told;
-  tell_measures(result, told);
+  training_result summary{.outcome = result.outcome,
+                          .failure = std::move(result.failure),
+                          .loss = std::move(result.loss),
+                          .loss_samples = std::move(result.loss_samples),
+                          .samples = result.samples,
+                          .seconds = result.seconds,
+                          .modelled = plan.model_times};
+  summary.stuck = is_at_work();
+  if (summary.outcome == ending::failed)
+    return summary;
+  copy_measures(result, summary);
   if (job.draws)
-    told.picture = draw(timeline_of(result.actions), widest_picture);
+    summary.picture = draw(timeline_of(result.actions), widest_picture);
   if (const auto which = not_finite(plan.work->whole, readable(result.parameters));
       !result.parameters.empty() && !which.empty()) {
-    told.how = ending::failed;
-    told.failure = "the last update has made " + which;
-    return told;
+    summary.outcome = ending::failed;
+    summary.failure = "the last update has made " + which;
+    return summary;
   }
-  told.parameters = by_name(plan.work->whole, result.parameters);
+  summary.parameters = by_name(plan.work->whole, result.parameters);
   if (!result.odd_stage.empty()) {
-    told.how = ending::failed;
-    told.failure =
+    summary.outcome = ending::failed;
+    summary.failure =
       result.odd_stage + " ended with parameters that differ from replica 0's";
-    if (job.own_exchange)
-      told.failure += ": a user's meeting must leave the same values in all data "
-                      "replicas";
-    return told;
+    if (job.user_exchange)
+      summary.failure += ": a user's meeting must leave the same values in all data "
+                         "replicas";
+    return summary;
   }
   if (job.held_out > 0 && !result.parameters.empty())
-    evaluate(job, plan, result, news, told);
-  return told;
+    evaluate(job, plan, result, news, summary);
+  return summary;
 }
 
-std::string save(const training_result& what, const training_job& job,
+std::string save(const training_result& result, const training_job& job,
                  const std::filesystem::path& to) {
-  if (what.parameters.empty())
+  if (result.parameters.empty())
     return "there are no parameters to save: the training "
-           + (what.failure.empty() ? "kept none" : "failed: " + what.failure);
+           + (result.failure.empty() ? "kept none" : "failed: " + result.failure);
   const auto whole = network_for(job);
   if (!whole)
     return whole.error();
@@ -296,11 +299,11 @@ std::string save(const training_result& what, const training_job& job,
   for (const auto& l : whole->layers) {
     auto& bucket = buckets.emplace_back(static_cast<std::size_t>(l->bucket()));
     for (const auto& p : l->parameters()) {
-      const auto found = what.parameters.find(p.name);
-      if (found == what.parameters.end() || std::ssize(found->second) != p.values())
+      const auto entry = result.parameters.find(p.name);
+      if (entry == result.parameters.end() || std::ssize(entry->second) != p.values())
         return "these parameters are not of the job's model: '" + p.name
                + "' is missing, or has another size";
-      std::ranges::copy(found->second, bucket.begin() + p.offset);
+      std::ranges::copy(entry->second, bucket.begin() + p.offset);
     }
   }
   return save_weights(to, *whole, readable(buckets));

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "actors/plan/own_exchange.hpp"
+#include "actors/plan/user_exchange.hpp"
 #include "actors/run/progress.hpp"
 #include "models/data/data_set.hpp"
 #include "models/model_options.hpp"
 #include "models/optimizer_options.hpp"
-#include "models/own_layer.hpp"
 #include "models/uneven_microbatches.hpp"
+#include "models/user_layer.hpp"
 #include "schedules/schedule.hpp"
 
 #include <tl/expected.hpp>
@@ -33,7 +33,7 @@ class actor_system;
 
 namespace troupe {
 
-struct own_relays;
+struct user_relays;
 
 /// A training job: model, data, split into stages, schedule and optimizer.
 ///
@@ -44,10 +44,11 @@ struct own_relays;
 /// run starts such an exception is the error result; later the training fails. Either
 /// way the message has the exception's text and the name of the user's object.
 struct training_job {
-  std::variant<model_options, own_network> model; ///< Options of a built-in model, or a
-                                                  ///< network that the user provides.
-  std::shared_ptr<const data_set> data;           ///< Not null. See open_data.
-  schedule how;                                   ///< See catalog.hpp.
+  std::variant<model_options, user_network>
+    model;                              ///< Options of a built-in model, or a
+                                        ///< network that the user provides.
+  std::shared_ptr<const data_set> data; ///< Not null. See open_data.
+  schedule pipeline_schedule;           ///< See catalog.hpp.
 
   int stages = 1; ///< Ranks of a pipeline; each has as many stages as the schedule's
                   ///< placement says.
@@ -68,9 +69,9 @@ struct training_job {
   /// How data replicas keep one model, with the names of the programs' `--exchange`:
   /// "tree", "zero1".. Empty: "ring".
   std::string exchange = {};
-  exchange_maker own_exchange = {}; ///< In place of `exchange`, a meeting that the user
-                                    ///< provides; may be empty.
-  std::shared_ptr<const own_relays> relays =
+  exchange_maker user_exchange = {}; ///< In place of `exchange`, a meeting that the
+                                     ///< user provides; may be empty.
+  std::shared_ptr<const user_relays> relays =
     {}; ///< User actors between stages; may be null.
 
   int threads = 0;           ///< Compute threads; 0: as many as the machine has cores.
@@ -105,7 +106,7 @@ struct training_news {
 
 /// The results of a training.
 struct training_result {
-  ending how = ending::finished;
+  ending outcome = ending::finished;
   std::string failure; ///< If the training failed: which actor failed, and why.
   bool stuck = false;  ///< A pass never ends, of this training or of an earlier one in
                        ///< this process: see training_job::stall_timeout.
@@ -156,7 +157,7 @@ tl::expected<training_result, std::string> train(const training_job& job,
 /// empty string on success, else the error.
 /// \param result,job the parameters, and the job that produced the result
 /// \param to path of the file
-std::string save(const training_result& what, const training_job& job,
+std::string save(const training_result& result, const training_job& job,
                  const std::filesystem::path& to);
 
 } // namespace troupe

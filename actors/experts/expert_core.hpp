@@ -31,9 +31,9 @@ public:
   /// arrive at the scheduler; without any work the expert answers immediately.
   /// \throws std::logic_error if a source sends twice, or rows of different actions
   /// meet
-  void take(mail::letter what) override;
+  void receive(mail::meeting_message message) override;
 
-  void go(const action& a) override;
+  void run(const action& a) override;
   void ended(const mail::ended& e) override;
 
   mail::waiting_for explain() const override;
@@ -52,7 +52,7 @@ private:
   performer_port* port_;
   std::int64_t width_; // of a row
   std::shared_ptr<expert_work> work_;
-  std::vector<std::optional<mail::rows_to_expert>> inbox_; // by source
+  std::vector<std::optional<mail::rows_to_expert>> received_rows_; // by source
   rows_by_source rows_; // all sources' rows; empty until then
 };
 

@@ -20,7 +20,7 @@ public:
   /// \param stashes number of microbatches to stash
   /// \param split number of microbatches between I and W
   expert_tensors(const run_plan& plan, position where, int expert, int stashes,
-                 int split, rank_memory& memory, stream& on);
+                 int split, rank_memory& memory, stream& compute_stream);
 
   double operations_of_stage() const override { return operations_of_stage_; }
   double share_of(std::int64_t rows, double samples) const override {
@@ -37,18 +37,18 @@ private:
     buffer split; ///< From I to W: the output's gradient, and other inputs of W.
   };
 
-  frame<float> frame_on(const held& h, const mail::expert_loan& loan);
+  frame<float> frame_on(const held& h, const mail::lent_arrays& loan);
   void gather(const rows_by_source& by_source, float* to);
 
   std::shared_ptr<const layer<float>> network_;
   double operations_of_stage_;
   expert_sizes sizes_;
-  stream& on_;
+  stream& stream_;
   bool recomputes_;
   pool stashes_, split_, answers_;
   tensor_memory scratch_;
   std::unordered_map<int, held> held_; // by microbatch
-  const float* made_ = nullptr; // the last result to send back; null: nothing is sent
+  const float* result_ = nullptr; // the last result to send back; null: nothing is sent
 };
 
 } // namespace troupe

@@ -16,9 +16,9 @@ namespace troupe {
 /// The rows of one action, from each data replica that an expert serves.
 using rows_by_source = std::vector<mail::rows_to_expert>;
 
-inline std::int64_t count_of(const rows_by_source& all) {
+inline std::int64_t count_of(const rows_by_source& sources) {
   return std::accumulate(
-    all.begin(), all.end(), std::int64_t{0},
+    sources.begin(), sources.end(), std::int64_t{0},
     [](std::int64_t sum, const auto& part) { return sum + part.rows; });
 }
 

@@ -15,10 +15,11 @@ bool is_last(const inference_plan& plan, int stage) {
 /// The stage's layers for passes of `length` tokens, without the head.
 layer_list<float> layers_at(const inference_plan& plan, int stage,
                             std::int64_t length) {
-  const auto all =
+  const auto whole =
     length == plan.whole.rows ? plan.whole : of_length(plan.whole, length);
-  return {all.layers.begin() + plan.first_layer(stage),
-          all.layers.begin() + plan.end_layer(stage) - (is_last(plan, stage) ? 1 : 0)};
+  return {whole.layers.begin() + plan.first_layer(stage),
+          whole.layers.begin() + plan.end_layer(stage)
+            - (is_last(plan, stage) ? 1 : 0)};
 }
 
 layer_list<float> head_of(const inference_plan& plan, int stage) {
@@ -56,13 +57,14 @@ std::int64_t values_before_head(const inference_plan& plan, int stage,
 } // namespace
 
 cached_stage::cached_stage(const inference_plan& plan, int stage, int sequences,
-                           const std::set<std::int64_t>& lengths, stream& on,
-                           memory_account& account)
-  : on_(on),
+                           const std::set<std::int64_t>& lengths,
+                           stream& compute_stream, memory_account& account)
+  : stream_(compute_stream),
     width_(plan.whole.options.width),
     weights_(plan, stage, account),
     head_(head_of(plan, stage)),
-    room_(largest_layers(plan, stage, *lengths.rbegin()), 1, on.threads(), account),
+    workspace_(largest_layers(plan, stage, *lengths.rbegin()), 1,
+               compute_stream.threads(), account),
     before_head_(values_before_head(plan, stage, *lengths.rbegin()), account),
     cache_(cache_of(layers_at(plan, stage, 1))),
     above_("what goes up from stage " + std::to_string(stage), portions_between,
@@ -84,8 +86,8 @@ std::int64_t cached_stage::bytes(const inference_plan& plan, int stage, int sequ
                       + values_before_head(plan, stage, length)
                       + portions_between * padded(values_above(plan, stage, length));
   return stage_weights::bytes(plan, stage)
-         + forward_room::bytes(largest_layers(plan, stage, length), 1,
-                               plan.team_of(stage))
+         + forward_buffers::bytes(largest_layers(plan, stage, length), 1,
+                                  plan.team_of(stage))
          + values * std::int64_t{sizeof(float)};
 }
 
@@ -98,16 +100,16 @@ void cached_stage::forward(const portion& in, portion& out) {
                  .tokens = in.values.integers(),
                  .x = in.values.data(),
                  .y = head_.empty() ? out.values.data() : before_head_.data(),
-                 .on = &on_,
+                 .compute_stream = &stream_,
                  .past = in.past};
   const auto parameters = weights_.buckets();
-  room_.forward(layers, f, parameters, caches);
+  workspace_.forward(layers, f, parameters, caches);
   if (head_.empty())
     return;
   f.tokens = nullptr;
   f.x = before_head_.data() + (in.length - 1) * width_;
   f.y = out.values.data();
-  room_.forward(head_, f, parameters.last(1));
+  workspace_.forward(head_, f, parameters.last(1));
 }
 
 double cached_stage::operations(const portion& in) const {

@@ -19,24 +19,24 @@ public:
   /// \param sequences number of sequences, which have one cache each
   /// \param lengths the numbers of tokens that a pass may read at once
   cached_stage(const inference_plan& plan, int stage, int sequences,
-               const std::set<std::int64_t>& lengths, stream& on,
+               const std::set<std::int64_t>& lengths, stream& compute_stream,
                memory_account& account);
 
   /// Bytes of tensor memory that a stage takes.
   static std::int64_t bytes(const inference_plan& plan, int stage, int sequences,
                             const std::set<std::int64_t>& lengths);
 
-  buffer room() override { return above_.acquire(); }
+  buffer output_buffer() override { return above_.acquire(); }
   void forward(const portion& in, portion& out) override;
   double operations(const portion& in) const override;
 
 private:
-  stream& on_;
+  stream& stream_;
   std::int64_t width_; // C
   stage_weights weights_;
   std::map<std::int64_t, layer_list<float>> layers_; // by length, without the head
   layer_list<float> head_; // for one token; empty except in the last stage
-  forward_room room_;
+  forward_buffers workspace_;
   tensor_memory before_head_; // (length, C)
   tensor_memory caches_;
   std::vector<std::int64_t> cache_of_; // offset of each layer in a sequence's cache

@@ -19,26 +19,26 @@ int labels_under_way(const inference_plan& plan) {
 /// Runs some layers on a microbatch; the last stage computes the loss.
 class scored_stage : public inference_work {
 public:
-  scored_stage(const inference_plan& plan, int stage, std::int64_t samples, stream& on,
-               memory_account& account)
-    : on_(on),
+  scored_stage(const inference_plan& plan, int stage, std::int64_t samples,
+               stream& compute_stream, memory_account& account)
+    : stream_(compute_stream),
       weights_(plan, stage, account),
       layers_(plan.whole, plan.first_layer(stage), plan.end_layer(stage), samples,
-              on.threads(), account) {
+              compute_stream.threads(), account) {
     if (!layers_.is_last())
       above_ = std::make_unique<pool>(
         "activations above stage " + std::to_string(stage), portions_between,
-        layers_.layers().back()->output_room(samples), account);
+        layers_.layers().back()->output_size(samples), account);
   }
 
-  buffer room() override { return above_ ? above_->acquire() : buffer{}; }
+  buffer output_buffer() override { return above_ ? above_->acquire() : buffer{}; }
 
   void forward(const portion& in, portion& out) override {
     layers_.forward({.samples = in.samples,
                      .tokens = in.values.integers(),
                      .x = in.values.data(),
                      .y = out.values.data(),
-                     .on = &on_},
+                     .compute_stream = &stream_},
                     in.labels.integers(), weights_.buckets(), out.loss);
     if (layers_.is_last())
       out.labels = {};
@@ -52,7 +52,7 @@ public:
   }
 
 private:
-  stream& on_;
+  stream& stream_;
   stage_weights weights_;
   scored_layers layers_;
   std::unique_ptr<pool> above_; // null: this stage sends no activations
@@ -86,27 +86,27 @@ public:
                    .values = inputs_.acquire(),
                    .labels = labels_.acquire()};
     const auto& whole = job_.plan.whole;
-    const sample_view all{result.values.integers(), result.values.data(),
-                          result.labels.integers()};
+    const sample_view batch_view{result.values.integers(), result.values.data(),
+                                 result.labels.integers()};
     for (std::int64_t i = 0; i < result.samples; ++i)
-      job_.data->evaluation(first + i,
-                            all.behind(i, whole.layers.front()->input(), whole.rows));
+      job_.data->evaluation(
+        first + i, batch_view.offset_by(i, whole.layers.front()->input(), whole.rows));
     return result;
   }
 
-  void take(const portion& made) override {
-    sum_.loss += made.loss.loss;
-    sum_.correct += made.loss.correct;
-    done_ += made.samples;
+  void receive(const portion& result) override {
+    sum_.loss += result.loss.loss;
+    sum_.correct += result.loss.correct;
+    done_ += result.samples;
   }
 
-  bool over() const override { return done_ >= job_.samples; }
+  bool is_done() const override { return done_ >= job_.samples; }
 
-  score found() const { return score_of(job_.plan.whole, sum_, job_.samples); }
+  score final_score() const { return score_of(job_.plan.whole, sum_, job_.samples); }
 
 private:
   static std::int64_t input_room(const evaluation_job& job) {
-    return job.plan.whole.layers.front()->input_room(job.microbatch);
+    return job.plan.whole.layers.front()->input_size(job.microbatch);
   }
   static std::int64_t label_room(const evaluation_job& job) {
     return job.microbatch * job.plan.whole.rows;
@@ -128,7 +128,7 @@ std::vector<std::int64_t> bytes_needed(const evaluation_job& job) {
   for (int s = 0; s < plan.stages(); ++s) {
     const auto last = static_cast<std::size_t>(plan.end_layer(s)) - 1;
     const auto above =
-      s + 1 == plan.stages() ? 0 : plan.whole.layers[last]->output_room(job.microbatch);
+      s + 1 == plan.stages() ? 0 : plan.whole.layers[last]->output_size(job.microbatch);
     result.push_back(stage_weights::bytes(plan, s)
                      + scored_layers::bytes(plan.whole, plan.first_layer(s),
                                             plan.end_layer(s), job.microbatch,
@@ -142,14 +142,15 @@ std::vector<std::int64_t> bytes_needed(const evaluation_job& job) {
 evaluation_result evaluate(const evaluation_job& job,
                            const std::atomic<bool>* interrupted) {
   evaluation_client client{job};
-  const auto make = [&](const inference_plan& plan, int stage, stream& on,
+  const auto make = [&](const inference_plan& plan, int stage, stream& compute_stream,
                         memory_account& account) {
-    return std::make_unique<scored_stage>(plan, stage, job.microbatch, on, account);
+    return std::make_unique<scored_stage>(plan, stage, job.microbatch, compute_stream,
+                                          account);
   };
   evaluation_result result;
   result.run = perform(job.plan, client, make, interrupted);
-  if (result.run.how == ending::finished)
-    result.found = client.found();
+  if (result.run.outcome == ending::finished)
+    result.final_score = client.final_score();
   return result;
 }
 

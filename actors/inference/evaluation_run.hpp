@@ -22,7 +22,7 @@ struct evaluation_job {
 /// The result of an evaluation.
 struct evaluation_result {
   inference_result run;
-  score found; ///< Valid if the evaluation finished.
+  score final_score; ///< Valid if the evaluation finished.
 };
 
 /// Bytes of tensor memory of each stage, with the samples in flight.

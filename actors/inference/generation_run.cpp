@@ -29,9 +29,9 @@ std::set<std::int64_t> lengths_of(const generation_job& job) {
 class generation_client : public inference_client {
 public:
   generation_client(const generation_job& job,
-                    const std::function<void(const generated_token&)>& told)
+                    const std::function<void(const generated_token&)>& on_token)
     : job_(job),
-      told_(told),
+      on_token_(on_token),
       inputs_("tokens", portions_between, *lengths_of(job).rbegin(), account_,
               element::int32) {
     for (int s = 0; s < job.sequences; ++s) {
@@ -48,11 +48,11 @@ public:
     const int sequence = ready_.front();
     ready_.pop_front();
     const auto& text = texts_[static_cast<std::size_t>(sequence)];
-    const auto size = std::ssize(text), begun = size - std::ssize(job_.prompt);
+    const auto size = std::ssize(text), generated = size - std::ssize(job_.prompt);
     portion result{.number = sequence, .length = 1, .values = inputs_.acquire()};
     if (size > context_of(job_))
       result.length = context_of(job_);
-    else if (begun == 0)
+    else if (generated == 0)
       result.length = size;
     else
       result.past = size - 1;
@@ -60,42 +60,42 @@ public:
     return result;
   }
 
-  void take(const portion& made) override {
-    const auto sequence = static_cast<std::size_t>(made.number);
+  void receive(const portion& result) override {
+    const auto sequence = static_cast<std::size_t>(result.number);
     auto& text = texts_[sequence];
-    const std::span logits{made.values.data(),
+    const std::span logits{result.values.data(),
                            static_cast<std::size_t>(job_.plan.whole.classes)};
     const auto drawn = std::ssize(text) - std::ssize(job_.prompt);
     const auto token =
       sample(logits, job_.sampling,
              draws_[sequence].uniform(static_cast<std::uint64_t>(drawn)));
     text.push_back(token);
-    if (told_)
-      told_({static_cast<int>(sequence), token, logits});
+    if (on_token_)
+      on_token_({static_cast<int>(sequence), token, logits});
     if (drawn + 1 < job_.tokens)
       ready_.push_back(static_cast<int>(sequence));
     else
-      ++over_;
+      ++finished_;
   }
 
-  bool over() const override { return over_ == job_.sequences; }
+  bool is_done() const override { return finished_ == job_.sequences; }
 
   std::vector<std::vector<std::int32_t>> texts() { return std::move(texts_); }
 
 private:
   const generation_job& job_;
-  const std::function<void(const generated_token&)>& told_;
+  const std::function<void(const generated_token&)>& on_token_;
   memory_account account_;
   pool inputs_;
   std::vector<std::vector<std::int32_t>> texts_;
   std::vector<random_stream> draws_;
   std::deque<int> ready_;
-  int over_ = 0; // sequences
+  int finished_ = 0; // sequences
 };
 
 } // namespace
 
-std::string refusal(const generation_job& job) {
+std::string validation_error(const generation_job& job) {
   const auto& model = job.plan.whole.options;
   if (!job.plan.whole.reads_tokens)
     return "only gpt and moe write text, not " + model.model;
@@ -121,14 +121,14 @@ std::vector<std::int64_t> bytes_needed(const generation_job& job) {
 }
 
 generation_result generate(const generation_job& job,
-                           const std::function<void(const generated_token&)>& told,
+                           const std::function<void(const generated_token&)>& on_token,
                            const std::atomic<bool>* interrupted) {
-  generation_client client{job, told};
+  generation_client client{job, on_token};
   const auto lengths = lengths_of(job);
-  const auto make = [&](const inference_plan& plan, int stage, stream& on,
+  const auto make = [&](const inference_plan& plan, int stage, stream& compute_stream,
                         memory_account& account) {
-    return std::make_unique<cached_stage>(plan, stage, job.sequences, lengths, on,
-                                          account);
+    return std::make_unique<cached_stage>(plan, stage, job.sequences, lengths,
+                                          compute_stream, account);
   };
   generation_result result;
   result.run = perform(job.plan, client, make, interrupted);

@@ -30,7 +30,7 @@ struct generation_job {
 
 /// Returns why a job is invalid and what is allowed, in one sentence; empty if the job
 /// is valid.
-std::string refusal(const generation_job& job);
+std::string validation_error(const generation_job& job);
 
 /// Bytes of tensor memory of each stage, with the tokens in flight.
 /// \pre validation_error(job) is empty
@@ -57,8 +57,9 @@ struct generation_result {
 /// \param on_token called for each token, on an actor's thread; may be empty
 /// \pre validation_error(job) is empty
 /// \throws as perform
-generation_result generate(const generation_job& job,
-                           const std::function<void(const generated_token&)>& told = {},
-                           const std::atomic<bool>* interrupted = nullptr);
+generation_result
+generate(const generation_job& job,
+         const std::function<void(const generated_token&)>& on_token = {},
+         const std::atomic<bool>* interrupted = nullptr);
 
 } // namespace troupe

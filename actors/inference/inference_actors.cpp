@@ -17,57 +17,57 @@ template <class Self>
 void post_failures(Self* self) {
   self->set_exception_handler([self](std::exception_ptr& thrown) {
     auto reason = failure_of(self->state.name, thrown);
-    self->state.shared.board->post_failure(text_of(reason));
+    self->state.shared.status->post_failure(text_of(reason));
     return reason;
   });
 }
 
 template <class Self, class Message>
-void send(Self* self, const inference_actor& to, Message&& what) {
-  tell(self, *self->state.shared.meter, to, std::forward<Message>(what));
+void send(Self* self, const inference_actor& to, Message&& message) {
+  send_from(self, *self->state.shared.meter, to, std::forward<Message>(message));
 }
 
-void go_on(stage_pointer self) {
+void start_forward(stage_pointer self) {
   auto& state = self->state;
   if (auto forward = state.core->begin())
     state.computer->enqueue(
       std::move(*forward),
       [meter = state.shared.meter, me = inference_actor{self}](const work_end& e) {
-        post(*meter, me, mail::forward_over{e.failure});
+        send_external(*meter, me, mail::forward_ended{e.failure});
       });
 }
 
-void hand_on(stage_pointer self, const mail::forward_over& end) {
+void finish_forward(stage_pointer self, const mail::forward_ended& end) {
   if (end.failure)
     std::rethrow_exception(end.failure);
   auto out = self->state.core->end();
   send(self, self->state.peers.below, mail::free_above{});
   send(self, self->state.peers.above, std::move(out));
-  go_on(self);
+  start_forward(self);
 }
 
 void feed(client_pointer self) {
   auto& state = self->state;
   const occupied now{*state.seen, {}};
-  while (state.room_above > 0) {
+  while (state.capacity_above > 0) {
     auto next = state.client->next();
     if (!next)
       return;
-    --state.room_above;
+    --state.capacity_above;
     send(self, state.peers.above, std::move(*next));
   }
 }
 
-void use_up(client_pointer self, portion made) {
+void consume_result(client_pointer self, portion result) {
   auto& state = self->state;
   {
     const occupied now{*state.seen, {}};
-    state.client->take(made);
+    state.client->receive(result);
   }
-  made = {};
+  result = {};
   send(self, state.peers.below, mail::free_above{});
-  if (state.client->over())
-    state.shared.board->post_finished();
+  if (state.client->is_done())
+    state.shared.status->post_finished();
   else
     feed(self);
 }
@@ -75,8 +75,8 @@ void use_up(client_pointer self, portion made) {
 } // namespace
 
 inference_actor::behavior_type inference_stage(stage_pointer self,
-                                               inference_props shared, device* computer,
-                                               int stage, int stages,
+                                               inference_context shared,
+                                               device* computer, int stage, int stages,
                                                std::shared_ptr<inference_work> work) {
   auto& state = self->state;
   state.shared = std::move(shared);
@@ -86,28 +86,31 @@ inference_actor::behavior_type inference_stage(stage_pointer self,
   post_failures(self);
   auto& meter = *state.shared.meter;
   return {
-    take<portion>(self, meter,
-                  [self](portion in) {
-                    self->state.core->take(std::move(in));
-                    go_on(self);
-                  }),
-    hear(self, meter,
-         [self](const mail::free_above&) {
-           self->state.core->free_above();
-           go_on(self);
-         }),
-    hear(self, meter, [self](const mail::forward_over& end) { hand_on(self, end); }),
-    hear(self, meter,
-         [self](const mail::explain&) {
-           self->state.shared.board->post_explanation(self->state.core->explain());
-         }),
-    hear(self, meter,
-         [self](const inference_neighbours& peers) { self->state.peers = peers; }),
+    on_owned_message<portion>(self, meter,
+                              [self](portion in) {
+                                self->state.core->receive(std::move(in));
+                                start_forward(self);
+                              }),
+    on_message(self, meter,
+               [self](const mail::free_above&) {
+                 self->state.core->free_above();
+                 start_forward(self);
+               }),
+    on_message(self, meter,
+               [self](const mail::forward_ended& end) { finish_forward(self, end); }),
+    on_message(self, meter,
+               [self](const mail::explain&) {
+                 self->state.shared.status->post_explanation(
+                   self->state.core->explain());
+               }),
+    on_message(
+      self, meter,
+      [self](const inference_neighbours& peers) { self->state.peers = peers; }),
   };
 }
 
 inference_actor::behavior_type inference_client_actor(client_pointer self,
-                                                      inference_props shared,
+                                                      inference_context shared,
                                                       inference_client* client,
                                                       occupation* seen, int stages) {
   auto& state = self->state;
@@ -117,27 +120,29 @@ inference_actor::behavior_type inference_client_actor(client_pointer self,
   post_failures(self);
   auto& meter = *state.shared.meter;
   return {
-    take<portion>(self, meter, [self](portion made) { use_up(self, std::move(made)); }),
-    hear(self, meter,
-         [self](const mail::free_above&) {
-           ++self->state.room_above;
-           feed(self);
-         }),
-    hear(self, meter, [](const mail::forward_over&) {}), // the client has no device
-    hear(self, meter,
-         [self, stages](const mail::explain&) {
-           self->state.shared.board->post_explanation(
-             {self->state.name, "what comes out",
-              name_of_inference(stages - 1, stages)});
-         }),
-    hear(self, meter,
-         [self](const inference_neighbours& peers) {
-           self->state.peers = peers;
-           if (self->state.client->over())
-             self->state.shared.board->post_finished();
-           else
-             feed(self);
-         }),
+    on_owned_message<portion>(
+      self, meter, [self](portion result) { consume_result(self, std::move(result)); }),
+    on_message(self, meter,
+               [self](const mail::free_above&) {
+                 ++self->state.capacity_above;
+                 feed(self);
+               }),
+    on_message(self, meter,
+               [](const mail::forward_ended&) {}), // the client has no device
+    on_message(self, meter,
+               [self, stages](const mail::explain&) {
+                 self->state.shared.status->post_explanation(
+                   {self->state.name, "what comes out",
+                    name_of_inference(stages - 1, stages)});
+               }),
+    on_message(self, meter,
+               [self](const inference_neighbours& peers) {
+                 self->state.peers = peers;
+                 if (self->state.client->is_done())
+                   self->state.shared.status->post_finished();
+                 else
+                   feed(self);
+               }),
   };
 }
 

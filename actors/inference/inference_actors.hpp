@@ -2,8 +2,8 @@
 #pragma once
 
 #include "actors/inference/inference_stage_core.hpp"
-#include "actors/mail/mail.hpp"
-#include "actors/run/notice_board.hpp"
+#include "actors/mail/send.hpp"
+#include "actors/run/run_status.hpp"
 #include "messaging/mail/control.hpp"
 
 #include <caf/stateful_actor.hpp>
@@ -23,7 +23,7 @@ namespace mail {
 struct free_above {};
 
 /// Device to stage: a forward has ended.
-struct forward_over {
+struct forward_ended {
   std::exception_ptr failure; ///< The exception that the forward threw, or null.
 };
 
@@ -32,7 +32,7 @@ struct forward_over {
 /// A stage of an inference, or the client at both ends.
 using inference_actor =
   caf::typed_actor<caf::reacts_to<portion>, caf::reacts_to<mail::free_above>,
-                   caf::reacts_to<mail::forward_over>, caf::reacts_to<mail::explain>,
+                   caf::reacts_to<mail::forward_ended>, caf::reacts_to<mail::explain>,
                    caf::reacts_to<struct inference_neighbours>>;
 
 /// Wires an actor to both neighbours. The message makes a client start.
@@ -42,14 +42,14 @@ struct inference_neighbours {
 };
 
 /// Objects that the actors of an inference share. All objects outlive the actors.
-struct inference_props {
-  mail_meter* meter;
-  std::shared_ptr<notice_board> board;
+struct inference_context {
+  message_meter* meter;
+  std::shared_ptr<run_status> status;
 };
 
 struct inference_stage_state {
   std::string name = "stage";
-  inference_props shared;
+  inference_context shared;
   device* computer = nullptr;
   std::unique_ptr<inference_stage_core> core;
   inference_neighbours peers;
@@ -59,15 +59,15 @@ struct inference_stage_state {
 /// upper neighbour.
 inference_actor::behavior_type
 inference_stage(inference_actor::stateful_pointer<inference_stage_state> self,
-                inference_props shared, device* computer, int stage, int stages,
+                inference_context shared, device* computer, int stage, int stages,
                 std::shared_ptr<inference_work> work);
 
 struct inference_client_state {
   std::string name = "client";
-  inference_props shared;
+  inference_context shared;
   inference_client* client = nullptr;
   occupation* seen = nullptr;
-  int room_above = portions_between;
+  int capacity_above = portions_between;
   inference_neighbours peers;
 };
 
@@ -78,7 +78,7 @@ struct inference_client_state {
 /// watchdog
 inference_actor::behavior_type
 inference_client_actor(inference_actor::stateful_pointer<inference_client_state> self,
-                       inference_props shared, inference_client* client,
+                       inference_context shared, inference_client* client,
                        occupation* seen, int stages);
 
 } // namespace troupe
@@ -86,4 +86,4 @@ inference_client_actor(inference_actor::stateful_pointer<inference_client_state>
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::portion)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::inference_neighbours)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::free_above)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::forward_over)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::forward_ended)

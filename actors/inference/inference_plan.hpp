@@ -38,9 +38,10 @@ struct inference_plan {
   /// Memory for a stage's tensors. Stages pass buffers to each other, so all tensors
   /// are in GPU-accessible memory if any stage is on a GPU.
   memory_space& memory_at(int stage) const {
-    const auto own = processor_of(stage);
+    const auto local_processor = processor_of(stage);
     const auto gpu = std::ranges::find_if(processors, &processor::is_gpu);
-    return memory_of(own.is_gpu() || gpu == processors.end() ? own : *gpu);
+    return memory_of(
+      local_processor.is_gpu() || gpu == processors.end() ? local_processor : *gpu);
   }
 
   /// CPU threads that a stage computes with.

@@ -16,7 +16,7 @@ namespace troupe {
 
 /// The outcome and measurements of an inference.
 struct inference_result {
-  ending how = ending::finished;
+  ending outcome = ending::finished;
   std::string failure;               ///< One sentence, if the inference failed.
   double seconds = 0;                ///< From the first portion on.
   std::vector<std::int64_t> bytes;   ///< Tensor memory of each stage.

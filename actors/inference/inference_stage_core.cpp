@@ -19,14 +19,14 @@ inference_stage_core::inference_stage_core(int stage, int stages,
 }
 
 std::optional<work> inference_stage_core::begin() {
-  if (now_ || waiting_.empty() || room_above_ == 0)
+  if (now_ || waiting_.empty() || capacity_above_ == 0)
     return {};
-  --room_above_;
+  --capacity_above_;
   now_ = std::make_shared<forward_under_way>();
   now_->in = std::move(waiting_.front());
   waiting_.pop_front();
   now_->out = now_->in;
-  now_->out.values = work_->room();
+  now_->out.values = work_->output_buffer();
   return work{.stage = stage_,
               .microbatch = static_cast<int>(now_->in.number),
               .operations = work_->operations(now_->in),

@@ -22,10 +22,10 @@ public:
 
   const std::string& name() const { return name_; }
 
-  void take(portion in) { waiting_.push_back(std::move(in)); }
+  void receive(portion in) { waiting_.push_back(std::move(in)); }
 
   /// Notes that the upper neighbour has consumed a portion.
-  void free_above() { ++room_above_; }
+  void free_above() { ++capacity_above_; }
 
   /// Returns the forward that starts now, as work for the device; absent if none can
   /// start.
@@ -49,7 +49,7 @@ private:
   std::string name_;
   std::shared_ptr<inference_work> work_;
   std::deque<portion> waiting_;
-  int room_above_ = portions_between;
+  int capacity_above_ = portions_between;
   std::shared_ptr<forward_under_way> now_; // null: the device is free
 };
 

@@ -25,7 +25,7 @@ public:
 
   /// Returns a buffer for the result of a portion; empty if only a loss is passed on.
   /// \pre no more than portions_between - 1 such buffers are in use
-  virtual buffer room() = 0;
+  virtual buffer output_buffer() = 0;
 
   /// Computes `out` from `in`, into the buffer `out.values`. Called on the stage's
   /// device.
@@ -38,7 +38,8 @@ public:
 /// Makes a stage's work and allocates all memory for that work.
 /// \param plan,compute_stream,account outlive the work
 using inference_work_maker = std::function<std::unique_ptr<inference_work>(
-  const inference_plan& plan, int stage, stream& on, memory_account& account)>;
+  const inference_plan& plan, int stage, stream& compute_stream,
+  memory_account& account)>;
 
 /// The two ends of an inference: provides the first stage's inputs and consumes the
 /// last stage's results. Called by one thread at a time, an actor's.
@@ -52,10 +53,10 @@ public:
   virtual std::optional<portion> next() = 0;
 
   /// Consumes the last stage's result of a portion.
-  virtual void take(const portion& made) = 0;
+  virtual void receive(const portion& result) = 0;
 
   /// True if the client has all results.
-  virtual bool over() const = 0;
+  virtual bool is_done() const = 0;
 };
 
 } // namespace troupe

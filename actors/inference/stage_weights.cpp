@@ -10,7 +10,7 @@ stage_weights::stage_weights(const inference_plan& plan, int stage,
     auto& bucket = memory_.emplace_back(plan.whole.layers[layer]->bucket(), account);
     if (bucket.data() != nullptr)
       plan.weights(layer, bucket.data());
-    places_.push_back(bucket.data());
+    addresses_.push_back(bucket.data());
   }
 }
 

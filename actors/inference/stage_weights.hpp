@@ -17,14 +17,14 @@ public:
   /// exception of the plan's weights
   stage_weights(const inference_plan& plan, int stage, memory_account& account);
 
-  std::span<const float* const> buckets() const { return places_; }
+  std::span<const float* const> buckets() const { return addresses_; }
 
   /// Bytes that a stage's parameters take.
   static std::int64_t bytes(const inference_plan& plan, int stage);
 
 private:
   std::vector<tensor_memory> memory_;
-  std::vector<const float*> places_;
+  std::vector<const float*> addresses_;
 };
 
 } // namespace troupe

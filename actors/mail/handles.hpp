@@ -3,7 +3,7 @@
 
 #include "actors/mail/relay.hpp"
 #include "messaging/mail/control.hpp"
-#include "messaging/mail/letters.hpp"
+#include "messaging/mail/meeting_messages.hpp"
 #include "messaging/mail/nodes.hpp"
 #include "messaging/mail/reports.hpp"
 #include "messaging/mail/tensors.hpp"
@@ -18,13 +18,13 @@
 
 namespace troupe {
 
-class directory;
+class actor_handles;
 
 namespace mail {
 
 /// The handles of all actors; received once, before any other message.
 struct wiring {
-  std::shared_ptr<const directory> everybody;
+  std::shared_ptr<const actor_handles> handles;
 };
 
 } // namespace mail
@@ -36,23 +36,23 @@ using data_source_actor =
 using scheduler_actor =
   caf::typed_actor<caf::reacts_to<mail::arrived>, caf::reacts_to<mail::done>,
                    caf::reacts_to<mail::paused>, caf::reacts_to<mail::decide>,
-                   caf::reacts_to<mail::hold>, caf::reacts_to<mail::proceed>,
-                   caf::reacts_to<mail::go_on>, caf::reacts_to<mail::stop>,
-                   caf::reacts_to<mail::stop_after>, caf::reacts_to<mail::explain>,
-                   caf::reacts_to<mail::wiring>>;
+                   caf::reacts_to<mail::hold>, caf::reacts_to<mail::resume>,
+                   caf::reacts_to<mail::resume_from_checkpoint>,
+                   caf::reacts_to<mail::stop>, caf::reacts_to<mail::stop_after>,
+                   caf::reacts_to<mail::explain>, caf::reacts_to<mail::wiring>>;
 
 /// An actor that computes: optimizer shards, experts, parameter servers. Stages extend
 /// this type.
 using performer_actor =
   caf::typed_actor<caf::reacts_to<mail::run>, caf::reacts_to<mail::ended>,
-                   caf::reacts_to<mail::letter>, caf::reacts_to<mail::explain>,
+                   caf::reacts_to<mail::meeting_message>, caf::reacts_to<mail::explain>,
                    caf::reacts_to<mail::wiring>>;
 
 using stage_actor =
   performer_actor::extend<caf::reacts_to<mail::launched>, caf::reacts_to<activation>,
                           caf::reacts_to<labels>, caf::reacts_to<gradient>,
                           caf::reacts_to<mail::collect>, caf::reacts_to<mail::save>,
-                          caf::reacts_to<mail::recall>>;
+                          caf::reacts_to<mail::fetch_kept_state>>;
 
 using recorder_actor =
   caf::typed_actor<caf::reacts_to<mail::samples>, caf::reacts_to<mail::sums>,
@@ -60,17 +60,17 @@ using recorder_actor =
                    caf::reacts_to<mail::version_made>,
                    caf::reacts_to<mail::expert_load>>;
 
-using coordinator_actor =
-  caf::typed_actor<caf::reacts_to<mail::finished>, caf::reacts_to<mail::held>,
-                   caf::reacts_to<mail::snapshot>, caf::reacts_to<mail::collected>,
-                   caf::reacts_to<mail::waiting_for>, caf::reacts_to<mail::hold>,
-                   caf::reacts_to<mail::proceed>, caf::reacts_to<mail::stop>,
-                   caf::reacts_to<mail::begun>, caf::reacts_to<mail::collect>,
-                   caf::reacts_to<mail::save>, caf::reacts_to<mail::copied>,
-                   caf::reacts_to<mail::saved>, caf::reacts_to<mail::recall>,
-                   caf::reacts_to<mail::recalled>, caf::reacts_to<mail::at_checkpoint>,
-                   caf::reacts_to<mail::go_on>, caf::reacts_to<mail::failed>,
-                   caf::reacts_to<mail::explain>, caf::reacts_to<mail::wiring>>;
+using coordinator_actor = caf::typed_actor<
+  caf::reacts_to<mail::finished>, caf::reacts_to<mail::held>,
+  caf::reacts_to<mail::snapshot>, caf::reacts_to<mail::collected>,
+  caf::reacts_to<mail::waiting_for>, caf::reacts_to<mail::hold>,
+  caf::reacts_to<mail::resume>, caf::reacts_to<mail::stop>,
+  caf::reacts_to<mail::started>, caf::reacts_to<mail::collect>,
+  caf::reacts_to<mail::save>, caf::reacts_to<mail::copied>, caf::reacts_to<mail::saved>,
+  caf::reacts_to<mail::fetch_kept_state>, caf::reacts_to<mail::kept_state>,
+  caf::reacts_to<mail::at_checkpoint>, caf::reacts_to<mail::resume_from_checkpoint>,
+  caf::reacts_to<mail::failed>, caf::reacts_to<mail::explain>,
+  caf::reacts_to<mail::wiring>>;
 
 } // namespace troupe
 
@@ -83,7 +83,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::launched)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::ended)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::demand)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::decide)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::letter)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::meeting_message)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::samples)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::sums)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::microbatch_loss)
@@ -92,11 +92,11 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::expert_load)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::finished)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::hold)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::held)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::proceed)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::resume)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::at_checkpoint)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::go_on)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::resume_from_checkpoint)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::stop)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::begun)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::started)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::stop_after)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::snapshot)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::collect)
@@ -104,8 +104,8 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::collected)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::save)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::copied)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::saved)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::recall)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::recalled)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::fetch_kept_state)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::kept_state)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::failed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::explain)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::waiting_for)

@@ -38,7 +38,7 @@ public:
 };
 
 /// User's actors between the stages of a run.
-struct own_relays {
+struct user_relays {
   /// Spawns the actor for a place. The actor receives each activation and each gradient
   /// that one of the two stages sends to the other. The actor must send every message
   /// on, once, to the other stage, by CAF's means. Headers stay unchanged, messages of

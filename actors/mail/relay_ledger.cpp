@@ -21,26 +21,26 @@ std::string name_of_relay(int pipeline, int stage) {
          + (pipeline > 0 ? " (replica " + std::to_string(pipeline) + ")" : "");
 }
 
-void relay_ledger::note(std::deque<entry>& to, const entry& what) {
+void relay_ledger::note(std::deque<entry>& to, const entry& message) {
   const std::lock_guard guard{lock_};
-  to.push_back(what);
+  to.push_back(message);
 }
 
 void relay_ledger::cross_out(std::deque<entry>& from, const std::string& kind,
-                             const entry& what) {
+                             const entry& message) {
   const std::lock_guard guard{lock_};
-  if (!from.empty() && from.front() == what)
+  if (!from.empty() && from.front() == message)
     return from.pop_front();
-  const auto sent = name_ + " sent on " + text_of(kind, what.header);
+  const auto sent = name_ + " sent on " + text_of(kind, message.header);
   if (from.empty())
     throw std::runtime_error(sent + ", but it had sent on every " + kind
                              + " that it was given: each goes on once");
-  const auto& given = from.front();
-  if (text_of(kind, given.header) != text_of(kind, what.header))
+  const auto& expected = from.front();
+  if (text_of(kind, expected.header) != text_of(kind, message.header))
     throw std::runtime_error(
-      sent + ", but it was given " + text_of(kind, given.header)
+      sent + ", but it was given " + text_of(kind, expected.header)
       + ": messages go on in their order, as large as they were");
-  if (given.header != what.header)
+  if (expected.header != message.header)
     throw std::runtime_error(sent + " with another header than it was given");
   throw std::runtime_error(sent + " with another payload than it was given");
 }

@@ -28,17 +28,17 @@ public:
   const std::string& name() const { return name_; }
 
   /// Enters a message that a stage sends to the relay.
-  void given(const activation& what) { note(forward_, entry_of(what)); }
-  void given(const gradient& what) { note(backward_, entry_of(what)); }
+  void received(const activation& message) { note(forward_, entry_of(message)); }
+  void received(const gradient& message) { note(backward_, entry_of(message)); }
 
   /// Removes a message that the relay has sent on.
   /// \throws std::runtime_error if another message was next, or the message has
   /// changed. The text says which message the relay had received.
-  void sent_on(const activation& what) {
-    cross_out(forward_, "activation", entry_of(what));
+  void sent_on(const activation& message) {
+    cross_out(forward_, "activation", entry_of(message));
   }
-  void sent_on(const gradient& what) {
-    cross_out(backward_, "gradient", entry_of(what));
+  void sent_on(const gradient& message) {
+    cross_out(backward_, "gradient", entry_of(message));
   }
 
   /// A sentence about the next message that the relay should send on, an activation
@@ -53,11 +53,12 @@ private:
   };
 
   template <class Message>
-  static entry entry_of(const Message& what) {
-    return {what.header, what.payload.data()};
+  static entry entry_of(const Message& message) {
+    return {message.header, message.payload.data()};
   }
-  void note(std::deque<entry>& to, const entry& what);
-  void cross_out(std::deque<entry>& from, const std::string& kind, const entry& what);
+  void note(std::deque<entry>& to, const entry& message);
+  void cross_out(std::deque<entry>& from, const std::string& kind,
+                 const entry& message);
 
   std::string name_;
   mutable std::mutex lock_;

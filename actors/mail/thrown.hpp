@@ -31,17 +31,17 @@ public:
 };
 
 /// The object that a user's function makes.
-/// \param context "own_exchange, for stage 1"
+/// \param context "user_exchange, for stage 1"
 /// \throws not_made if the function throws, or returns no object
 template <class Make>
-auto made_by(const std::string& place, const Make& make) {
+auto made_by(const std::string& context, const Make& make) {
   try {
-    if (auto made = make())
-      return made;
+    if (auto object = make())
+      return object;
   } catch (...) {
-    throw not_made(place + ": " + text_of(std::current_exception()));
+    throw not_made(context + ": " + text_of(std::current_exception()));
   }
-  throw not_made(place + ": made nothing");
+  throw not_made(context + ": made nothing");
 }
 
 } // namespace troupe

@@ -53,31 +53,31 @@ bucket_meeting::bucket_meeting(const run_plan& plan, position where, exchange_st
   // nop
 }
 
-letters bucket_meeting::begin(int occasion) {
-  letters result;
+meeting_messages bucket_meeting::begin(int index) {
+  meeting_messages result;
   const auto begin = [&](int bucket) {
-    for (auto& one : begin_bucket(bucket))
-      result.push_back(std::move(one));
+    for (auto& message : begin_bucket(bucket))
+      result.push_back(std::move(message));
   };
   if (step_ == exchange_step::gather) {
     for (int b = 0; b < buckets(); ++b)
       begin(b);
   } else if (!in_turn_) {
-    begin(occasion);
+    begin(index);
   } else {
-    come_.insert(occasion);
-    while (come_.erase(buckets() - 1 - begun_) > 0)
-      begin(buckets() - 1 - begun_++);
+    ready_buckets_.insert(index);
+    while (ready_buckets_.erase(buckets() - 1 - started_buckets_) > 0)
+      begin(buckets() - 1 - started_buckets_++);
   }
   return result;
 }
 
-letters bucket_meeting::begin_bucket(int bucket) {
+meeting_messages bucket_meeting::begin_bucket(int bucket) {
   const auto b = static_cast<std::size_t>(bucket);
   const int instance = (odd_update_ ? buckets() : 0) + bucket;
   collective_memory memory;
   if (pools_)
-    memory = {arrays_[b], arrays_[b], pools_->of(bucket)};
+    memory = {arrays_[b], arrays_[b], pools_->pool_of(bucket)};
   const auto part = even_part(plan_->exchange->order_of(step_), groups_[b].index,
                               groups_[b].count, values_[b], 0, instance);
   auto out = under_way_.begin(part, memory);
@@ -85,45 +85,48 @@ letters bucket_meeting::begin_bucket(int bucket) {
   return sent(instance, std::move(out));
 }
 
-void bucket_meeting::yield_sums(const sum_asker& ask) {
-  under_way_.yield_sums([this, ask](int instance, collective_sum what) {
-    ask({kind(), instance, std::move(what)});
+void bucket_meeting::yield_sums(const sum_requester& request) {
+  under_way_.yield_sums([this, request](int instance, collective_sum sum) {
+    request({kind(), instance, std::move(sum)});
   });
 }
 
-void bucket_meeting::exchange_by(const group_finder& groups, const sum_asker& ask) {
-  std::vector<gpu_group*> all;
-  for (const auto& one : groups_) {
-    all.push_back(groups(kind(), one.stride));
-    in_turn_ = in_turn_ || all.back() != nullptr;
+void bucket_meeting::exchange_by(const group_finder& groups,
+                                 const sum_requester& request) {
+  std::vector<gpu_group*> found_groups;
+  for (const auto& group : groups_) {
+    found_groups.push_back(groups(kind(), group.stride));
+    in_turn_ = in_turn_ || found_groups.back() != nullptr;
   }
   under_way_.exchange_by(
-    [all](int instance) {
-      return all[static_cast<std::size_t>(instance) % all.size()];
+    [found_groups](int instance) {
+      return found_groups[static_cast<std::size_t>(instance) % found_groups.size()];
     },
-    [this, ask](int instance, collective_sum what) {
-      ask({kind(), instance, std::move(what)});
+    [this, request](int instance, collective_sum sum) {
+      request({kind(), instance, std::move(sum)});
     });
 }
 
-letters bucket_meeting::take(mail::letter what) {
-  if (const auto* sum = std::get_if<mail::sum_over>(&what.what)) {
-    auto out = under_way_.end_sum(sum->over());
+meeting_messages bucket_meeting::receive(mail::meeting_message received) {
+  if (const auto* sum = std::get_if<mail::sum_over>(&received.body)) {
+    auto out = under_way_.end_sum(sum->checked_number());
     done_ += !under_way_.is_under_way(sum->number);
     return sent(sum->number, std::move(out));
   }
-  auto message = std::get<collective_message>(std::move(what.what));
+  auto message = std::get<collective_message>(std::move(received.body));
   const int instance = message.instance;
   if (!under_way_.is_under_way(instance))
-    return sent(instance, under_way_.take(std::move(message))); // the message is early
-  auto out = under_way_.take(std::move(message));
+    return sent(instance,
+                under_way_.receive(std::move(message))); // the message is early
+  auto out = under_way_.receive(std::move(message));
   done_ += !under_way_.is_under_way(instance);
   return sent(instance, std::move(out));
 }
 
-letters bucket_meeting::sent(int instance, std::vector<collective_message> out) const {
+meeting_messages bucket_meeting::sent(int instance,
+                                      std::vector<collective_message> out) const {
   const bool sum = step_ == exchange_step::sum;
-  letters result;
+  meeting_messages result;
   for (auto& message : out) {
     auto to = where_;
     to.data = replica_of(instance, message.to);
@@ -146,21 +149,21 @@ int bucket_meeting::replica_of(int instance, int member) const {
 
 void bucket_meeting::next_update() {
   odd_update_ = !odd_update_;
-  done_ = begun_ = 0;
+  done_ = started_buckets_ = 0;
 }
 
-std::optional<absence> bucket_meeting::waits_for() const {
+std::optional<missing_peer> bucket_meeting::waits_for() const {
   if (under_way_.sums())
-    return own_sum();
+    return unfinished_sum();
   const auto missing = under_way_.waits_for();
   if (!missing)
     return {};
   const bool sum = step_ == exchange_step::sum;
-  auto other = where_;
-  other.data = replica_of(missing->instance, missing->from);
-  return absence{std::string{sum ? "the gradients" : "the parameters"}
-                   + " of data replica " + std::to_string(other.data),
-                 plan_->optimizer_of(other)};
+  auto sender = where_;
+  sender.data = replica_of(missing->instance, missing->from);
+  return missing_peer{std::string{sum ? "the gradients" : "the parameters"}
+                        + " of data replica " + std::to_string(sender.data),
+                      plan_->optimizer_of(sender)};
 }
 
 } // namespace troupe

@@ -23,7 +23,9 @@ public:
   exchange_pools(const run_plan& plan, position where, exchange_step step,
                  memory_account& account);
 
-  pool* of(int bucket) const { return pools_[static_cast<std::size_t>(bucket)].get(); }
+  pool* pool_of(int bucket) const {
+    return pools_[static_cast<std::size_t>(bucket)].get();
+  }
 
   /// The number of values in all pools.
   static std::int64_t values(const run_plan& plan, position where, exchange_step step);
@@ -40,7 +42,7 @@ private:
 /// exchanged.
 class bucket_meeting : public meeting {
 public:
-  static constexpr int all = 0; ///< Index of the step that gathers all buckets.
+  static constexpr int all_buckets = 0; ///< Index of the step that gathers all buckets.
 
   /// \param plan outlives the meeting \param pools null where nothing is computed
   bucket_meeting(const run_plan& plan, position where, exchange_step step,
@@ -52,12 +54,12 @@ public:
     arrays_[static_cast<std::size_t>(bucket)] = values;
   }
 
-  letters begin(int occasion) override;
-  letters take(mail::letter what) override;
+  meeting_messages begin(int index) override;
+  meeting_messages receive(mail::meeting_message received) override;
 
   /// True if all buckets of this update have been exchanged. Before the first begin()
   /// of an update the result is false.
-  bool over(int) const override { return done_ == buckets(); }
+  bool is_done(int) const override { return done_ == buckets(); }
 
   int buckets() const { return static_cast<int>(values_.size()); }
 
@@ -65,16 +67,16 @@ public:
   /// \pre is_done()
   void next_update();
 
-  std::optional<absence> waits_for() const override;
-  void yield_sums(const sum_asker& ask) override;
-  void exchange_by(const group_finder& groups, const sum_asker& ask) override;
+  std::optional<missing_peer> waits_for() const override;
+  void yield_sums(const sum_requester& request) override;
+  void exchange_by(const group_finder& groups, const sum_requester& request) override;
 
 private:
   meeting_kind kind() const {
     return step_ == exchange_step::sum ? meeting_kind::sums : meeting_kind::gathers;
   }
-  letters begin_bucket(int bucket);
-  letters sent(int instance, std::vector<collective_message> out) const;
+  meeting_messages begin_bucket(int bucket);
+  meeting_messages sent(int instance, std::vector<collective_message> out) const;
   int replica_of(int instance, int member) const;
 
   const run_plan* plan_;
@@ -89,8 +91,8 @@ private:
   // GPUs launch the sums in the same order on all ranks, from the last bucket to the
   // first. A bucket that is complete before its turn waits.
   bool in_turn_ = false;
-  int begun_ = 0;      // of this update
-  std::set<int> come_; // complete buckets that wait for their turn
+  int started_buckets_ = 0;     // of this update
+  std::set<int> ready_buckets_; // complete buckets that wait for their turn
   collectives_under_way under_way_;
 };
 

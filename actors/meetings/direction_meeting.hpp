@@ -26,25 +26,25 @@ public:
 
   /// Called for a bucket that all directions have completed, with the gradients of each
   /// direction, in order. Returns messages to send.
-  using bucket_complete =
-    std::function<letters(int bucket, const std::vector<buffer>& of_directions)>;
+  using bucket_complete = std::function<meeting_messages(
+    int bucket, const std::vector<buffer>& of_directions)>;
 
   /// \param plan outlives the meeting \param on_complete may be empty
-  direction_meeting(const run_plan& plan, position where, bucket_complete told);
+  direction_meeting(const run_plan& plan, position where, bucket_complete on_complete);
 
-  letters begin(int occasion) override;
-  letters take(mail::letter what) override;
-  bool over(int occasion) const override;
-  std::optional<absence> waits_for() const override;
+  meeting_messages begin(int index) override;
+  meeting_messages receive(mail::meeting_message received) override;
+  bool is_done(int index) const override;
+  std::optional<missing_peer> waits_for() const override;
 
   int count() const { return static_cast<int>(parts_.size()); }
 
   /// A direction's part of the update. \pre is_done(all_gradients), or the part has
   /// arrived
-  const mail::update_request& of(int direction) const {
+  const mail::update_request& request_of(int direction) const {
     return *parts_[static_cast<std::size_t>(direction)];
   }
-  mail::update_request& of(int direction) {
+  mail::update_request& request_of(int direction) {
     return *parts_[static_cast<std::size_t>(direction)];
   }
 
@@ -52,17 +52,17 @@ public:
   void next_update();
 
 private:
-  letters take(const mail::bucket_ready& part);
+  meeting_messages receive(const mail::bucket_ready& part);
 
   /// The gradients of a bucket that some directions have completed.
   struct ready_bucket {
     int count = 0;
-    std::vector<buffer> of; // one per direction
+    std::vector<buffer> gradients; // one per direction
   };
 
   const run_plan* plan_;
   position where_;
-  bucket_complete told_;
+  bucket_complete on_complete_;
   std::vector<std::optional<mail::update_request>> parts_; // one per direction
   std::vector<bool> has_version_;                          // one per direction
   std::vector<ready_bucket> ready_;

@@ -26,10 +26,10 @@ expert_meeting::expert_meeting(const run_plan& plan, position where, lender lend
 }
 
 void expert_meeting::expect(const action& a, int version,
-                            std::vector<rows_of_layer> all) {
-  what_ = a;
+                            std::vector<rows_of_layer> steps) {
+  action_ = a;
   version_ = version;
-  expected_ = std::move(all);
+  expected_ = std::move(steps);
 }
 
 bool expert_meeting::belongs_to(int expert, std::size_t layer) const {
@@ -39,38 +39,43 @@ bool expert_meeting::belongs_to(int expert, std::size_t layer) const {
 }
 
 std::int64_t expert_meeting::rows_for(int expert,
-                                      const shard_collective<float>& what) const {
+                                      const shard_collective<float>& layer_rows) const {
   if (!lend_)
-    return what.values / static_cast<std::int64_t>(experts_.size());
-  return what
+    return layer_rows.values / static_cast<std::int64_t>(experts_.size());
+  return layer_rows
     .counts[plan_->work->whole.experts[static_cast<std::size_t>(expert)].index];
 }
 
 /// The arrays that the stage lends an expert; absent if the expert is on another rank.
-std::optional<mail::expert_loan> expert_meeting::loan_for(int number, op what) const {
+std::optional<mail::lent_arrays> expert_meeting::loan_for(int number,
+                                                          op operation) const {
   const int expert = experts_[static_cast<std::size_t>(number)];
   if (plan_->host_of(expert, where_) != where_)
     return {};
   if (!lend_)
-    return mail::expert_loan{{}, {}, version_, false};
+    return mail::lent_arrays{{}, {}, version_, false};
   const auto bucket = static_cast<std::size_t>(
     std::ranges::find(buckets_, expert, &layer_bucket::expert) - buckets_.begin());
-  auto [parameters, gradients] = lend_(bucket, version_, adds_gradient(what));
-  return mail::expert_loan{std::move(parameters), std::move(gradients), version_,
+  auto [parameters, gradients] = lend_(bucket, version_, adds_gradient(operation));
+  return mail::lent_arrays{std::move(parameters), std::move(gradients), version_,
                            false};
 }
 
-mail::letter expert_meeting::letter_to(int number, const action& what,
-                                       std::int64_t rows, std::int64_t place,
-                                       bool begins_sum) {
-  mail::rows_to_expert message{
-    what, where_.data % plan_->expert, rows, {}, loan_for(number, what.what)};
+mail::meeting_message expert_meeting::message_to(int number,
+                                                 const action& expert_action,
+                                                 std::int64_t rows, std::int64_t offset,
+                                                 bool begins_sum) {
+  mail::rows_to_expert message{expert_action,
+                               where_.data % plan_->expert,
+                               rows,
+                               {},
+                               loan_for(number, expert_action.op)};
   if (message.loan)
     message.loan->begins_sum = begins_sum;
-  const bool rows_travel = what.what != op::weight_gradient;
+  const bool rows_travel = expert_action.op != op::weight_gradient;
   if (rows > 0 && rows_travel && payloads_) {
     message.payload = payloads_->acquire();
-    arrays<float>::copy(array_ + place, rows * width_, message.payload.data());
+    arrays<float>::copy(array_ + offset, rows * width_, message.payload.data());
   }
   const int expert = experts_[static_cast<std::size_t>(number)];
   const bool is_here = message.loan.has_value();
@@ -81,29 +86,31 @@ mail::letter expert_meeting::letter_to(int number, const action& what,
           rows_travel ? rows * width_ * std::int64_t{sizeof(float)} : 0};
 }
 
-letters expert_meeting::begin(int occasion) {
-  const auto& [layer, what, asked] = expected_[static_cast<std::size_t>(occasion)];
+meeting_messages expert_meeting::begin(int index) {
+  const auto& [layer, layer_rows, asked] = expected_[static_cast<std::size_t>(index)];
   const bool begins_sum =
     adds_gradient(asked) && std::ranges::find(sums_begun_, layer) == sums_begun_.end();
   if (begins_sum)
     sums_begun_.push_back(layer);
-  auto of_experts = what_;
-  of_experts.what = asked;
-  letters out;
-  mail::expert_load load{
-    plan_->microbatch_of_all(where_.data, what_.microbatch), layer, {}, what.choices};
-  array_ = what.array;
-  places_.assign(experts_.size(), {});
-  std::int64_t place = 0;
+  auto of_experts = action_;
+  of_experts.op = asked;
+  meeting_messages out;
+  mail::expert_load load{plan_->microbatch_of_all(where_.data, action_.microbatch),
+                         layer,
+                         {},
+                         layer_rows.choices};
+  array_ = layer_rows.array;
+  row_ranges_.assign(experts_.size(), {});
+  std::int64_t offset = 0;
   for (std::size_t i = 0; i < experts_.size(); ++i) {
     if (!belongs_to(experts_[i], layer))
       continue;
     const int number = static_cast<int>(i);
-    const auto rows = rows_for(experts_[i], what);
-    out.push_back(letter_to(number, of_experts, rows, place, begins_sum));
-    places_[i] = {place, rows * width_};
+    const auto rows = rows_for(experts_[i], layer_rows);
+    out.push_back(message_to(number, of_experts, rows, offset, begins_sum));
+    row_ranges_[i] = {offset, rows * width_};
     missing_.push_back(number);
-    place += rows * width_;
+    offset += rows * width_;
     load.rows.push_back(rows);
     load.dropped -= rows;
   }
@@ -112,22 +119,22 @@ letters expert_meeting::begin(int occasion) {
   return out;
 }
 
-letters expert_meeting::take(mail::letter what) {
-  const auto& answer = std::get<mail::rows_from_expert>(what.what);
+meeting_messages expert_meeting::receive(mail::meeting_message received) {
+  const auto& answer = std::get<mail::rows_from_expert>(received.body);
   if (std::erase(missing_, answer.expert) == 0)
     return {}; // a repeated answer
-  const auto [place, values] = places_[static_cast<std::size_t>(answer.expert)];
+  const auto [offset, values] = row_ranges_[static_cast<std::size_t>(answer.expert)];
   if (answer.payload)
-    arrays<float>::copy(answer.payload.data(), values, array_ + place);
+    arrays<float>::copy(answer.payload.data(), values, array_ + offset);
   return {};
 }
 
-std::optional<absence> expert_meeting::waits_for() const {
+std::optional<missing_peer> expert_meeting::waits_for() const {
   if (missing_.empty())
     return {};
   const int expert = experts_[static_cast<std::size_t>(missing_.front())];
-  return absence{"its rows",
-                 plan_->name_of_expert(expert, plan_->host_of(expert, where_))};
+  return missing_peer{"its rows",
+                      plan_->name_of_expert(expert, plan_->host_of(expert, where_))};
 }
 
 } // namespace troupe

@@ -38,16 +38,16 @@ public:
   struct rows_of_layer {
     std::size_t layer;
     shard_collective<float> rows;
-    op what;
+    op operation;
   };
 
   /// An action begins that reads this version. `steps` has an entry for each step.
-  void expect(const action& a, int version, std::vector<rows_of_layer> all);
+  void expect(const action& a, int version, std::vector<rows_of_layer> steps);
 
-  letters begin(int occasion) override;
-  letters take(mail::letter what) override;
-  bool over(int) const override { return missing_.empty(); }
-  std::optional<absence> waits_for() const override;
+  meeting_messages begin(int index) override;
+  meeting_messages receive(mail::meeting_message received) override;
+  bool is_done(int) const override { return missing_.empty(); }
+  std::optional<missing_peer> waits_for() const override;
 
   /// The experts' share of an action's work, from 0 to 1.
   double share() const { return share_; }
@@ -60,10 +60,11 @@ public:
 
 private:
   bool belongs_to(int expert, std::size_t layer) const;
-  std::int64_t rows_for(int expert, const shard_collective<float>& what) const;
-  std::optional<mail::expert_loan> loan_for(int number, op what) const;
-  mail::letter letter_to(int number, const action& what, std::int64_t rows,
-                         std::int64_t place, bool begins_sum);
+  std::int64_t rows_for(int expert, const shard_collective<float>& layer_rows) const;
+  std::optional<mail::lent_arrays> loan_for(int number, op operation) const;
+  mail::meeting_message message_to(int number, const action& expert_action,
+                                   std::int64_t rows, std::int64_t offset,
+                                   bool begins_sum);
 
   const run_plan* plan_;
   position where_;
@@ -73,12 +74,12 @@ private:
   std::vector<layer_bucket> buckets_;
   std::unique_ptr<pool> payloads_; // null where nothing is computed
   std::int64_t width_;             // values per row
-  action what_{};                  // the action under way
+  action action_{};                // the action under way
   int version_ = 0;
   std::vector<rows_of_layer> expected_;
   float* array_ = nullptr;
   // offset and length of each expert's rows
-  std::vector<std::pair<std::int64_t, std::int64_t>> places_;
+  std::vector<std::pair<std::int64_t, std::int64_t>> row_ranges_;
   // experts that have not answered
   std::vector<int> missing_;
   std::vector<std::size_t> sums_begun_; // layers

@@ -47,45 +47,45 @@ public:
     begins_sum_ = begins_sum;
   }
 
-  letters begin(int occasion) override;
-  letters take(mail::letter what) override;
+  meeting_messages begin(int index) override;
+  meeting_messages receive(mail::meeting_message received) override;
 
   /// True if no such collective uses the layer's place.
-  bool over(int occasion) const override;
+  bool is_done(int index) const override;
 
-  std::optional<absence> waits_for() const override;
-  void yield_sums(const sum_asker& ask) override;
-  void exchange_by(const group_finder& groups, const sum_asker& ask) override;
+  std::optional<missing_peer> waits_for() const override;
+  void yield_sums(const sum_requester& request) override;
+  void exchange_by(const group_finder& groups, const sum_requester& request) override;
 
 private:
   /// The use of one of the two places.
-  struct place {
+  struct layer_use {
     int layer = -1;
     int instance = -1; // -1: no collective under way
   };
 
-  static exchange_step step_of(int occasion) {
-    return occasion % 2 == 0 ? exchange_step::gather : exchange_step::sum;
+  static exchange_step step_of(int index) {
+    return index % 2 == 0 ? exchange_step::gather : exchange_step::sum;
   }
   /// Gathers have odd instances, so the instance of a message identifies its purpose.
   static exchange_step step_of_instance(int instance) {
     return instance % 2 == 0 ? exchange_step::sum : exchange_step::gather;
   }
-  using places = std::array<place, 2>;
-  places& of(exchange_step step) {
+  using layer_uses = std::array<layer_use, 2>;
+  layer_uses& uses_of(exchange_step step) {
     return step == exchange_step::gather ? gathering_ : summing_;
   }
-  letters settled(exchange_step step, std::vector<collective_message> out);
+  meeting_messages settled(exchange_step step, std::vector<collective_message> out);
 
   const run_plan* plan_;
   position where_;
   layer_memory memory_;
   std::vector<std::int64_t> values_; // of each layer's bucket
   collectives_under_way under_way_;
-  int begun_ = 0;
+  int started_count_ = 0;
   int version_ = 0;
   bool begins_sum_ = false;
-  places gathering_, summing_;
+  layer_uses gathering_, summing_;
 };
 
 } // namespace troupe

@@ -3,7 +3,7 @@
 
 #include "messaging/collective.hpp"
 #include "messaging/group_calls.hpp"
-#include "messaging/mail/letters.hpp"
+#include "messaging/mail/meeting_messages.hpp"
 
 #include <array>
 #include <functional>
@@ -16,30 +16,30 @@
 namespace troupe {
 
 /// The reason why a meeting waits, as text.
-struct absence {
-  std::string what;     ///< The input that the meeting waits for.
-  std::string whom;     ///< Name of the missing actor; empty if there is none.
-  std::string own = {}; ///< As in mail::waiting_for.
+struct missing_peer {
+  std::string input;          ///< The input that the meeting waits for.
+  std::string peer;           ///< Name of the missing actor; empty if there is none.
+  std::string user_code = {}; ///< As in mail::waiting_for.
 };
 
 /// A sum that a member of a meeting has stopped at, as a request to the member's
 /// device. At the end of the sum the meeting receives a message (mail::sum_over) with
 /// the number.
-struct asked_sum {
-  meeting_kind about;
+struct requested_sum {
+  meeting_kind meeting;
   int number;
-  collective_sum what;
+  collective_sum sum;
 };
 
-using sum_asker = std::function<void(asked_sum what)>;
+using sum_requester = std::function<void(requested_sum sum)>;
 
 /// Finds a member's end of a group of GPUs that exchange the arrays of a meeting
 /// themselves. Members are `stride` data replicas apart. Null: messages carry the
 /// arrays.
-using group_finder = std::function<gpu_group*(meeting_kind about, int stride)>;
+using group_finder = std::function<gpu_group*(meeting_kind meeting, int stride)>;
 
 /// The answer of a member that waits for its own sum.
-inline absence own_sum() {
+inline missing_peer unfinished_sum() {
   return {"its sum to be done", ""};
 }
 
@@ -57,27 +57,27 @@ public:
   virtual ~meeting() = default;
 
   /// This member begins a step. Returns the messages to other members.
-  virtual letters begin(int occasion) = 0;
+  virtual meeting_messages begin(int index) = 0;
 
   /// Handles a message of another member. Returns the answers.
-  virtual letters take(mail::letter what) = 0;
+  virtual meeting_messages receive(mail::meeting_message received) = 0;
 
   /// True if this member need not wait at a step.
   /// \pre the step has begun, or no step has
-  virtual bool over(int occasion) const = 0;
+  virtual bool is_done(int index) const = 0;
 
   /// The peer that the meeting waits for; absent if the meeting waits for none.
-  virtual std::optional<absence> waits_for() const = 0;
+  virtual std::optional<missing_peer> waits_for() const = 0;
 
   /// Hands all sums to the device from now on; otherwise a meeting computes sums
   /// immediately. Meetings without sums never request any.
   /// \pre no step has begun
-  virtual void yield_sums(const sum_asker&) {}
+  virtual void yield_sums(const sum_requester&) {}
 
   /// Lets GPUs exchange arrays where possible. A meeting requests such an exchange like
   /// a sum.
   /// \pre no step has begun
-  virtual void exchange_by(const group_finder&, const sum_asker&) {}
+  virtual void exchange_by(const group_finder&, const sum_requester&) {}
 };
 
 /// The meetings of one performer, by kind; null where the performer has none. Not
@@ -85,24 +85,26 @@ public:
 class meeting_list {
 public:
   meeting*& operator[](meeting_kind kind) {
-    return of_[static_cast<std::size_t>(kind)];
+    return by_kind_[static_cast<std::size_t>(kind)];
   }
-  meeting& at(meeting_kind kind) const { return *of_[static_cast<std::size_t>(kind)]; }
-
-  void yield_sums(const sum_asker& ask) const {
-    for (auto* const one : of_)
-      if (one != nullptr)
-        one->yield_sums(ask);
+  meeting& meeting_of(meeting_kind kind) const {
+    return *by_kind_[static_cast<std::size_t>(kind)];
   }
 
-  void exchange_by(const group_finder& groups, const sum_asker& ask) const {
-    for (auto* const one : of_)
-      if (one != nullptr)
-        one->exchange_by(groups, ask);
+  void yield_sums(const sum_requester& request) const {
+    for (auto* const item : by_kind_)
+      if (item != nullptr)
+        item->yield_sums(request);
+  }
+
+  void exchange_by(const group_finder& groups, const sum_requester& request) const {
+    for (auto* const item : by_kind_)
+      if (item != nullptr)
+        item->exchange_by(groups, request);
   }
 
 private:
-  std::array<meeting*, meeting_kinds> of_{};
+  std::array<meeting*, meeting_kinds> by_kind_{};
 };
 
 } // namespace troupe

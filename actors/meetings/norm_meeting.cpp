@@ -12,30 +12,30 @@ norm_meeting::norm_meeting(const run_plan& plan, position where)
   // nop
 }
 
-letters norm_meeting::begin(int) {
-  begun_ = true;
-  own_.update = ++updates_;
-  return {{{role::optimizer_shard, group_.front()}, meeting_kind::norm, own_}};
+meeting_messages norm_meeting::begin(int) {
+  started_ = true;
+  local_part_.update = ++updates_;
+  return {{{role::optimizer_shard, group_.front()}, meeting_kind::norm, local_part_}};
 }
 
-letters norm_meeting::take(mail::letter what) {
-  if (const auto* part = std::get_if<mail::norm_part>(&what.what))
-    return take(*part);
-  const auto& answer = std::get<mail::clip_by>(what.what);
-  if (begun_ && answer.update == updates_) {
+meeting_messages norm_meeting::receive(mail::meeting_message received) {
+  if (const auto* part = std::get_if<mail::norm_part>(&received.body))
+    return receive(*part);
+  const auto& answer = std::get<mail::clip_by>(received.body);
+  if (started_ && answer.update == updates_) {
     factor_ = answer.factor;
-    begun_ = false;
+    started_ = false;
   }
   return {};
 }
 
 // A part of an update that was answered before is a repetition: no shard waits for an
 // answer.
-letters norm_meeting::take(const mail::norm_part& part) {
+meeting_messages norm_meeting::receive(const mail::norm_part& part) {
   if (part.update != answered_ + 1)
     return {};
-  const auto place = std::ranges::find(group_, part.of) - group_.begin();
-  parts_[static_cast<std::size_t>(place)] = part;
+  const auto index = std::ranges::find(group_, part.sender) - group_.begin();
+  parts_[static_cast<std::size_t>(index)] = part;
   if (!std::ranges::all_of(parts_, [](const auto& p) { return p.has_value(); }))
     return {};
   double sum = 0;
@@ -46,18 +46,20 @@ letters norm_meeting::take(const mail::norm_part& part) {
   std::ranges::fill(parts_, std::nullopt);
   const mail::clip_by answer{
     clip_factor(plan_->work->optimizer.clip, std::sqrt(sum) / samples), ++answered_};
-  letters all;
+  meeting_messages messages;
   for (const auto& member : group_)
-    all.push_back({{role::optimizer_shard, member}, meeting_kind::norm, answer});
-  return all;
+    messages.push_back({{role::optimizer_shard, member}, meeting_kind::norm, answer});
+  return messages;
 }
 
-std::optional<absence> norm_meeting::waits_for() const {
+std::optional<missing_peer> norm_meeting::waits_for() const {
   for (std::size_t i = 0; i < parts_.size(); ++i)
-    if (begun_ && !parts_[i] && parts_.front())
-      return absence{"what the norm has of others", plan_->optimizer_of(group_[i])};
-  if (begun_)
-    return absence{"the norm of all gradients", plan_->optimizer_of(group_.front())};
+    if (started_ && !parts_[i] && parts_.front())
+      return missing_peer{"what the norm has of others",
+                          plan_->optimizer_of(group_[i])};
+  if (started_)
+    return missing_peer{"the norm of all gradients",
+                        plan_->optimizer_of(group_.front())};
   return {};
 }
 

@@ -20,12 +20,12 @@ public:
   norm_meeting(const run_plan& plan, position where);
 
   /// This shard's squares, and the number of samples in the sum of gradients.
-  void expect(mail::norm_part own) { own_ = std::move(own); }
+  void expect(mail::norm_part part) { local_part_ = std::move(part); }
 
-  letters begin(int occasion) override;
-  letters take(mail::letter what) override;
-  bool over(int) const override { return factor_.has_value(); }
-  std::optional<absence> waits_for() const override;
+  meeting_messages begin(int index) override;
+  meeting_messages receive(mail::meeting_message received) override;
+  bool is_done(int) const override { return factor_.has_value(); }
+  std::optional<missing_peer> waits_for() const override;
 
   /// The factor for the gradients. \pre is_done()
   double factor() const { return *factor_; }
@@ -34,12 +34,12 @@ public:
   void next_update() { factor_.reset(); }
 
 private:
-  letters take(const mail::norm_part& part);
+  meeting_messages receive(const mail::norm_part& part);
 
   const run_plan* plan_;
   std::vector<position> group_;
-  mail::norm_part own_{};
-  bool begun_ = false;
+  mail::norm_part local_part_{};
+  bool started_ = false;
   int updates_ = 0; // begun here
   // updates, where this shard is the first
   int answered_ = 0;

@@ -18,31 +18,31 @@ position server_meeting::server(int share) const {
 
 // Each server receives the bytes of a share; no bytes travel to the data replica's own
 // server.
-letters server_meeting::begin(int) {
-  const auto what = push_();
-  letters all;
+meeting_messages server_meeting::begin(int) {
+  const auto push_message = push_();
+  meeting_messages messages;
   for (int share = 0; share < plan_->data; ++share) {
     awaited_.push_back(share);
     const auto to = server(share);
-    all.push_back({{role::parameter_server, to},
-                   meeting_kind::servers,
-                   what,
-                   to == where_ ? std::nullopt : std::optional{traffic::gradients},
-                   plan_->state_values_of(to) * std::int64_t{sizeof(float)}});
+    messages.push_back({{role::parameter_server, to},
+                        meeting_kind::servers,
+                        push_message,
+                        to == where_ ? std::nullopt : std::optional{traffic::gradients},
+                        plan_->state_values_of(to) * std::int64_t{sizeof(float)}});
   }
-  return all;
+  return messages;
 }
 
-letters server_meeting::take(mail::letter what) {
-  std::erase(awaited_, std::get<mail::pulled>(what.what).server);
+meeting_messages server_meeting::receive(mail::meeting_message received) {
+  std::erase(awaited_, std::get<mail::pulled>(received.body).server);
   return {};
 }
 
-std::optional<absence> server_meeting::waits_for() const {
+std::optional<missing_peer> server_meeting::waits_for() const {
   if (awaited_.empty())
     return {};
-  return absence{"its share of the new version",
-                 plan_->server_of(server(awaited_.front()))};
+  return missing_peer{"its share of the new version",
+                      plan_->server_of(server(awaited_.front()))};
 }
 
 } // namespace troupe

@@ -21,12 +21,12 @@ public:
 
   /// Makes the message to all servers, at the time of sending.
   using push_maker = std::function<mail::push()>;
-  void expect(push_maker what) { push_ = std::move(what); }
+  void expect(push_maker maker) { push_ = std::move(maker); }
 
-  letters begin(int occasion) override;
-  letters take(mail::letter what) override;
-  bool over(int) const override { return awaited_.empty(); }
-  std::optional<absence> waits_for() const override;
+  meeting_messages begin(int index) override;
+  meeting_messages receive(mail::meeting_message received) override;
+  bool is_done(int) const override { return awaited_.empty(); }
+  std::optional<missing_peer> waits_for() const override;
 
 private:
   position server(int share) const;

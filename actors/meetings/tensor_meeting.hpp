@@ -21,27 +21,29 @@ public:
   tensor_meeting(const run_plan& plan, position where, pool* payloads);
 
   /// The collectives of the action that begins, in order.
-  void expect(std::vector<shard_collective<float>> all) { expected_ = std::move(all); }
+  void expect(std::vector<shard_collective<float>> collectives) {
+    expected_ = std::move(collectives);
+  }
 
-  letters begin(int occasion) override;
-  letters take(mail::letter what) override;
-  bool over(int) const override { return under_way_.none(); }
-  std::optional<absence> waits_for() const override;
-  void yield_sums(const sum_asker& ask) override;
-  void exchange_by(const group_finder& groups, const sum_asker& ask) override;
+  meeting_messages begin(int index) override;
+  meeting_messages receive(mail::meeting_message received) override;
+  bool is_done(int) const override { return under_way_.none(); }
+  std::optional<missing_peer> waits_for() const override;
+  void yield_sums(const sum_requester& request) override;
+  void exchange_by(const group_finder& groups, const sum_requester& request) override;
 
   /// The buffers that messages of such collectives need.
   static payload_bound copies_of(const run_plan& plan, position where,
-                                 const shard_collective<float>& what);
+                                 const shard_collective<float>& collective);
 
 private:
-  letters sent(std::vector<collective_message> all) const;
+  meeting_messages sent(std::vector<collective_message> messages) const;
 
   const run_plan* plan_;
   position where_;
   pool* payloads_;
   std::vector<shard_collective<float>> expected_;
-  int begun_ = 0;
+  int started_count_ = 0;
   collectives_under_way under_way_;
 };
 

@@ -48,17 +48,17 @@ public:
   // Work of an update, on the rank's stream.
 
   /// Copies the values for the other shards. \pre expect()
-  void copy(stream& on);
+  void copy(stream& stream);
 
   /// Adds the received gradients, at the first call.
   /// \pre is_done(gradients_added)
-  void add(stream& on);
+  void add(stream& stream);
 
-  letters begin(int occasion) override;
-  letters take(mail::letter what) override;
-  bool over(int) const override { return begun_ && missing_.empty(); }
-  std::optional<absence> waits_for() const override;
-  void yield_sums(const sum_asker& ask) override { ask_ = ask; }
+  meeting_messages begin(int index) override;
+  meeting_messages receive(mail::meeting_message received) override;
+  bool is_done(int) const override { return started_ && missing_.empty(); }
+  std::optional<missing_peer> waits_for() const override;
+  void yield_sums(const sum_requester& request) override { request_ = request; }
 
   /// The next begin() belongs to the next update. \pre this update's work has ended
   void next_update();
@@ -72,14 +72,14 @@ private:
     std::int64_t last;           // one past the last
     std::int64_t place_of_first; // in the array of the bucket's gradients
     struct exchange {
-      position with; // the shard at the other end
+      position peer; // the shard at the other end
       std::int64_t first, last;
     };
     std::vector<exchange> exchanges;
   };
 
   /// The values for another shard.
-  struct gift {
+  struct outgoing_part {
     tied_end from;
     position to;
     std::int64_t first, last;
@@ -96,16 +96,16 @@ private:
   std::vector<end_here> ends_;
   std::shared_ptr<pool> copies_;
   std::vector<buffer> gradients_;
-  std::vector<gift> gifts_;            // not sent yet
-  std::vector<mail::tied_part> early_; // of updates that have not begun here
-  std::vector<mail::tied_part> parts_; // of this update
-  bool added_ = false;                 // parts_ have been added
-  sum_asker ask_;                      // empty: sums take no time
+  std::vector<outgoing_part> outgoing_parts_; // not sent yet
+  std::vector<mail::tied_part> early_;        // of updates that have not begun here
+  std::vector<mail::tied_part> parts_;        // of this update
+  bool added_ = false;                        // parts_ have been added
+  sum_requester request_;                     // empty: sums take no time
   // sums under way, by number: the sender of the part
   std::map<int, position> sums_;
   int asked_ = 0;   // number of sums
   int updates_ = 0; // number begun
-  bool begun_ = false;
+  bool started_ = false;
   std::vector<position> missing_; // awaited shards; twice, if at both ends
 };
 

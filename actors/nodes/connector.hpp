@@ -32,11 +32,11 @@ public:
   /// Connects to an address and sends a greeting; see `troupe::connect_and_greet`.
   tl::expected<std::unique_ptr<byte_stream>, std::string>
   greet(const node_address& where, const greeting& hello,
-        std::chrono::milliseconds patience) {
+        std::chrono::milliseconds timeout) {
     const auto make = [&](socket_descriptor socket) {
       return to(std::move(socket), where.host);
     };
-    return troupe::greet(where, make, hello, patience);
+    return troupe::connect_and_greet(where, make, hello, timeout);
   }
 };
 

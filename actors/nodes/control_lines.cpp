@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/nodes/control_lines.hpp"
 
-#include "actors/mail/mail.hpp"
+#include "actors/mail/send.hpp"
 
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
@@ -35,7 +35,7 @@ namespace troupe {
 namespace {
 
 struct frame_to_send {
-  control_frame what;
+  control_frame frame;
 };
 
 struct end_of_line {};
@@ -72,44 +72,44 @@ namespace {
 
 /// Forwards events to the line's listener, until the line's owner closes the line.
 /// Thread-safe.
-class ear {
+class listener_gate {
 public:
-  explicit ear(control_listener told) : told_(std::move(told)) {
+  explicit listener_gate(control_listener listener) : listener_(std::move(listener)) {
     // nop
   }
 
-  void heard(control_frame what) {
+  void received(control_frame frame) {
     const std::lock_guard guard{lock_};
-    if (told_.heard)
-      told_.heard(std::move(what));
+    if (listener_.received)
+      listener_.received(std::move(frame));
   }
 
   void ended(const std::string& why) {
     const std::lock_guard guard{lock_};
-    if (auto told = std::exchange(told_.ended, {}))
-      told(why);
+    if (auto callback = std::exchange(listener_.ended, {}))
+      callback(why);
   }
 
   /// No callback is called from now on.
   void close() {
     const std::lock_guard guard{lock_};
-    told_ = {};
+    listener_ = {};
   }
 
 private:
   std::recursive_mutex lock_; // a callback may close the line
-  control_listener told_;
+  control_listener listener_;
 };
 
 struct line_state {
   std::string name = "control line";
   caf::io::connection_handle socket;
-  std::shared_ptr<ear> listener;
+  std::shared_ptr<listener_gate> listener;
   bool has_begun = false;               // the first bytes have been received
-  std::vector<char> begun;              // bytes of a header whose rest comes next
+  std::vector<char> header_bytes;       // bytes of a header whose rest comes next
   std::optional<control_header> header; // the header whose text comes next
   std::uint64_t sent = 0, received = 0; // frames
-  bool over = false;                    // later bytes are ignored
+  bool is_closed = false;               // later bytes are ignored
 };
 
 using line_broker = caf::stateful_actor<line_state, caf::io::broker>;
@@ -126,46 +126,47 @@ void end(line_broker* self) {
 
 /// Handles the first bytes of a line separately, because another protocol may send less
 /// than a header. Returns the error in these bytes, or an empty string.
-std::string hear_magic(line_broker* self, const std::vector<char>& bytes) {
+std::string handle_magic(line_broker* self, const std::vector<char>& bytes) {
   std::uint32_t magic = 0;
   std::memcpy(&magic, bytes.data(), sizeof magic);
-  self->state.begun = bytes;
+  self->state.header_bytes = bytes;
   expect(self, sizeof(control_header) - bytes.size());
-  return fault_of_magic(magic);
+  return magic_error(magic);
 }
 
 /// Handles a header, or the text after a header. Returns the error in the bytes, or an
 /// empty string.
-std::string hear_bytes(line_broker* self, const std::vector<char>& bytes) {
+std::string handle_bytes(line_broker* self, const std::vector<char>& bytes) {
   auto& state = self->state;
   if (!std::exchange(state.has_begun, true))
-    return hear_magic(self, bytes);
+    return handle_magic(self, bytes);
   if (!state.header) {
     control_header next;
-    state.begun.insert(state.begun.end(), bytes.begin(), bytes.end());
-    std::memcpy(&next, state.begun.data(), sizeof next);
-    state.begun.clear();
-    auto wrong = fault_of(next, state.received);
-    if (wrong.empty()) {
+    state.header_bytes.insert(state.header_bytes.end(), bytes.begin(), bytes.end());
+    std::memcpy(&next, state.header_bytes.data(), sizeof next);
+    state.header_bytes.clear();
+    auto error = header_error(next, state.received);
+    if (error.empty()) {
       state.header = next;
       expect(self, next.text_bytes);
     }
-    return wrong;
+    return error;
   }
   const auto header = *std::exchange(state.header, {});
   wire::bytes text{bytes.begin(), bytes.end()};
-  if (auto wrong = fault_of(header, text); !wrong.empty())
-    return wrong;
+  if (auto error = text_error(header, text); !error.empty())
+    return error;
   expect(self, sizeof(control_header));
   if (header.sequence == state.received) { // else the frame is a repetition
     ++state.received;
-    state.listener->heard({header.what, header.generation, std::move(text)});
+    state.listener->received({header.kind, header.generation, std::move(text)});
   }
   return {};
 }
 
-caf::behavior line(line_broker* self, int socket, std::shared_ptr<ear> listener,
-                   const std::shared_ptr<mail_meter>& meter,
+caf::behavior line(line_broker* self, int socket,
+                   std::shared_ptr<listener_gate> listener,
+                   const std::shared_ptr<message_meter>& meter,
                    const std::shared_ptr<unsent_bytes>& unsent) {
   auto& state = self->state;
   state.listener = std::move(listener);
@@ -178,33 +179,34 @@ caf::behavior line(line_broker* self, int socket, std::shared_ptr<ear> listener,
   });
   return {
     [self, meter = meter.get()](const caf::io::new_data_msg& m) {
-      const auto wrong = self->state.over ? "" : hear_bytes(self, m.buf);
-      if (wrong.empty())
+      const auto error = self->state.is_closed ? "" : handle_bytes(self, m.buf);
+      if (error.empty())
         return;
-      self->state.over = true;
-      self->state.listener->ended(wrong);
-      post(*meter, caf::actor{self}, end_of_line{}); // after the frames that the
-                                                     // callback has sent
+      self->state.is_closed = true;
+      self->state.listener->ended(error);
+      send_external(*meter, caf::actor{self}, end_of_line{}); // after the frames that
+                                                              // the callback has sent
     },
     [self](const caf::io::connection_closed_msg&) { end(self); },
     [unsent](const caf::io::data_transferred_msg& m) { unsent->remove(m.written); },
-    hear(self, *meter,
-         [self](const frame_to_send& f) {
-           const auto header =
-             header_of(f.what.what, f.what.generation, self->state.sent++, f.what.text);
-           self->write(self->state.socket, sizeof header, &header);
-           self->write(self->state.socket, f.what.text.size(), f.what.text.data());
-           self->flush(self->state.socket);
-         }),
-    hear(self, *meter, [self](const end_of_line&) { self->quit(); }),
-    hear(self, *meter, [self](const unread_line&) { end(self); }),
+    on_message(self, *meter,
+               [self](const frame_to_send& f) {
+                 const auto header = header_of(f.frame.type, f.frame.generation,
+                                               self->state.sent++, f.frame.text);
+                 self->write(self->state.socket, sizeof header, &header);
+                 self->write(self->state.socket, f.frame.text.size(),
+                             f.frame.text.data());
+                 self->flush(self->state.socket);
+               }),
+    on_message(self, *meter, [self](const end_of_line&) { self->quit(); }),
+    on_message(self, *meter, [self](const unread_line&) { end(self); }),
   };
 }
 
 class line_to_broker : public control_line {
 public:
-  line_to_broker(caf::actor broker, std::shared_ptr<ear> listener,
-                 std::shared_ptr<mail_meter> meter,
+  line_to_broker(caf::actor broker, std::shared_ptr<listener_gate> listener,
+                 std::shared_ptr<message_meter> meter,
                  std::shared_ptr<unsent_bytes> unsent)
     : broker_(std::move(broker)),
       listener_(std::move(listener)),
@@ -214,22 +216,22 @@ public:
   }
   ~line_to_broker() override { line_to_broker::close(); }
 
-  void send(control_frame what) override {
-    if (unsent_->add(sizeof(control_header) + what.text.size()))
-      post(*meter_, broker_, frame_to_send{std::move(what)});
+  void send(control_frame frame) override {
+    if (unsent_->add(sizeof(control_header) + frame.text.size()))
+      send_external(*meter_, broker_, frame_to_send{std::move(frame)});
     else if (!has_overflowed_.exchange(true))
-      post(*meter_, broker_, unread_line{});
+      send_external(*meter_, broker_, unread_line{});
   }
   void limit_unsent(std::size_t bytes) override { unsent_->limit(bytes); }
   void close() override {
     listener_->close();
-    post(*meter_, broker_, end_of_line{});
+    send_external(*meter_, broker_, end_of_line{});
   }
 
 private:
   caf::actor broker_;
-  std::shared_ptr<ear> listener_;
-  std::shared_ptr<mail_meter> meter_;
+  std::shared_ptr<listener_gate> listener_;
+  std::shared_ptr<message_meter> meter_;
   std::shared_ptr<unsent_bytes> unsent_;
   std::atomic<bool> has_overflowed_ = false;
 };
@@ -244,14 +246,14 @@ struct middleman_config : caf::actor_system_config {
 
 } // namespace
 
-struct control_lines::house {
+struct control_lines::runtime {
   middleman_config config;
   // Before the system: brokers count bytes until the system has ended.
-  std::shared_ptr<mail_meter> meter = std::make_shared<mail_meter>();
+  std::shared_ptr<message_meter> meter = std::make_shared<message_meter>();
   caf::actor_system system{config};
 };
 
-control_lines::control_lines() : house_(std::make_unique<house>()) {
+control_lines::control_lines() : runtime_(std::make_unique<runtime>()) {
   // nop
 }
 
@@ -259,12 +261,12 @@ control_lines::~control_lines() = default;
 
 std::shared_ptr<control_line> control_lines::add(socket_descriptor socket,
                                                  control_listener listener) {
-  auto told = std::make_shared<ear>(std::move(listener));
+  auto gate = std::make_shared<listener_gate>(std::move(listener));
   auto unsent = std::make_shared<unsent_bytes>();
-  auto broker = house_->system.middleman().spawn_broker(line, socket.release(), told,
-                                                        house_->meter, unsent);
-  return std::make_shared<line_to_broker>(std::move(broker), std::move(told),
-                                          house_->meter, std::move(unsent));
+  auto broker = runtime_->system.middleman().spawn_broker(line, socket.release(), gate,
+                                                          runtime_->meter, unsent);
+  return std::make_shared<line_to_broker>(std::move(broker), std::move(gate),
+                                          runtime_->meter, std::move(unsent));
 }
 
 } // namespace troupe

@@ -20,7 +20,7 @@ namespace troupe {
 struct control_frame {
   using kind = control_kind;
 
-  kind what = kind::node;
+  kind type = kind::node;
   std::uint32_t generation = 0;
   wire::bytes text;
 };
@@ -31,7 +31,7 @@ public:
   virtual ~control_line() = default;
 
   /// Sends a frame; drops the frame if the line has ended.
-  virtual void send(control_frame what) = 0;
+  virtual void send(control_frame frame) = 0;
 
   /// Ends the line as soon as more than `bytes` bytes of frames wait to be sent,
   /// because the other side does not read.
@@ -42,15 +42,15 @@ public:
   /// is made in.
   virtual void close() = 0;
 
-  void send(const wire::node_mail& what) {
-    send(control_frame{control_frame::kind::node, 0, wire::encode(what)});
+  void send(const wire::node_message& message) {
+    send(control_frame{control_frame::kind::node, 0, wire::encode(message)});
   }
 };
 
 /// The callbacks of a control line, called on the middleman's thread. `ended` is called
 /// once and last.
 struct control_listener {
-  std::function<void(control_frame)> heard;
+  std::function<void(control_frame)> received;
   /// Called with the reason why this side has ended the line, as for a damaged frame;
   /// the callback may still send. An empty reason: the other side has closed the line.
   std::function<void(const std::string& why)> ended;
@@ -78,8 +78,8 @@ public:
                                     control_listener listener);
 
 private:
-  struct house;
-  std::unique_ptr<house> house_;
+  struct runtime;
+  std::unique_ptr<runtime> runtime_;
 };
 
 } // namespace troupe

@@ -3,7 +3,7 @@
 
 #include "actors/nodes/common_facts.hpp"
 #include "actors/nodes/cpu_arithmetic.hpp"
-#include "actors/nodes/node_places.hpp"
+#include "actors/nodes/node_maps.hpp"
 #include "actors/nodes/this_machine.hpp"
 
 #include <algorithm>
@@ -39,78 +39,79 @@ mail::prepared facts_of_part(const run_plan& plan, const std::vector<int>& ranks
   return result;
 }
 
-std::string fault_of_groups(const run_plan& plan, const std::vector<int>& ranks,
-                            const std::vector<int>& groups) {
-  const auto all = exchanging_groups(plan);
+std::string group_error(const run_plan& plan, const std::vector<int>& ranks,
+                        const std::vector<int>& groups) {
+  const auto candidates = exchanging_groups(plan);
   std::set<int> seen;
   for (const int number : groups) {
-    if (number < 0 || number >= std::ssize(all) || !seen.insert(number).second)
+    if (number < 0 || number >= std::ssize(candidates) || !seen.insert(number).second)
       return "the order has a group of GPUs that does not exist";
     std::set<int> gpus;
-    for (const auto& where : all[static_cast<std::size_t>(number)].members)
+    for (const auto& where : candidates[static_cast<std::size_t>(number)].members)
       if (const int rank = plan.rank_of(where);
           std::ranges::find(ranks, rank) != ranks.end())
-        if (const auto at = plan.processor_of(rank);
-            !at.is_gpu() || !gpus.insert(at.gpu).second)
+        if (const auto rank_processor = plan.processor_of(rank);
+            !rank_processor.is_gpu() || !gpus.insert(rank_processor.gpu).second)
           return "the order has a group of GPUs without its ranks";
   }
   return groups.empty() ? "" : absence_of_communicators();
 }
 
-std::vector<group_id> ids_of_own(const run_plan& plan, const std::vector<int>& ranks,
-                                 const std::vector<int>& groups) {
-  const auto all = exchanging_groups(plan);
+std::vector<group_id> new_local_ids(const run_plan& plan, const std::vector<int>& ranks,
+                                    const std::vector<int>& groups) {
+  const auto candidates = exchanging_groups(plan);
   std::vector<group_id> result;
   for (const int number : groups) {
-    const auto& first = all[static_cast<std::size_t>(number)].members.front();
+    const auto& first = candidates[static_cast<std::size_t>(number)].members.front();
     if (std::ranges::find(ranks, plan.rank_of(first)) != ranks.end())
       result.push_back(new_group());
   }
   return result;
 }
 
-std::string refusal_of_kinds(const std::vector<node_facts>& nodes) {
+std::string kind_error(const std::vector<node_facts>& nodes) {
   const node_facts* first = nullptr;
   std::string kind;
   for (const auto& node : nodes)
-    for (const auto& one : node.said.kinds) {
-      if (one.empty() || one == kind)
+    for (const auto& other_kind : node.reported.kinds) {
+      if (other_kind.empty() || other_kind == kind)
         continue;
       if (first != nullptr)
         return "the GPUs of a run must be of one kind, and node " + first->name
                + " has " + kind
-               + (first == &node ? " and " : ", node " + node.name + " has ") + one;
-      kind = one;
+               + (first == &node ? " and " : ", node " + node.name + " has ")
+               + other_kind;
+      kind = other_kind;
       first = &node;
     }
   return {};
 }
 
-chosen_groups choose_groups(const run_plan& plan, const std::vector<int>& places,
+chosen_groups choose_groups(const run_plan& plan, const std::vector<int>& node_map,
                             const std::vector<node_facts>& nodes, bool encrypted) {
-  std::vector<std::string> gpus(places.size());
+  std::vector<std::string> gpus(node_map.size());
   std::set<int> ungrouped; // nodes
   chosen_groups result;
   for (int number = 1; number <= std::ssize(nodes); ++number) {
-    const auto& [name, said] = nodes[static_cast<std::size_t>(number) - 1];
-    for (std::size_t i = 0; const int rank : ranks_at(places, number))
-      if (i < said.gpus.size())
-        gpus[static_cast<std::size_t>(rank)] = said.gpus[i++];
-    if (!said.ungrouped.empty())
+    const auto& [name, reported] = nodes[static_cast<std::size_t>(number) - 1];
+    for (std::size_t i = 0; const int rank : ranks_at(node_map, number))
+      if (i < reported.gpus.size())
+        gpus[static_cast<std::size_t>(rank)] = reported.gpus[i++];
+    if (!reported.ungrouped.empty())
       ungrouped.insert(number);
   }
-  const auto all = exchanging_groups(plan);
+  const auto candidates = exchanging_groups(plan);
   for (const int group : groups_on_gpus(plan, gpus)) {
     std::set<int> hosts;
-    for (const auto& where : all[static_cast<std::size_t>(group)].members)
-      hosts.insert(places[static_cast<std::size_t>(plan.rank_of(where))]);
+    for (const auto& where : candidates[static_cast<std::size_t>(group)].members)
+      hosts.insert(node_map[static_cast<std::size_t>(plan.rank_of(where))]);
     const auto without = std::ranges::find_if(
       hosts, [&](int number) { return ungrouped.contains(number); });
     if (without != hosts.end()) {
       const auto& node = nodes[static_cast<std::size_t>(*without) - 1];
-      result.absence = "node " + node.name + ": " + node.said.ungrouped;
+      result.exclusion = "node " + node.name + ": " + node.reported.ungrouped;
     } else if (encrypted && hosts.size() > 1) {
-      result.absence = "nodes reach each other by TLS, and NCCL does not encrypt";
+      result.exclusion = "nodes reach each other by TLS, and NCCL does not encrypt";
     } else {
       result.groups.push_back(group);
     }

@@ -12,10 +12,10 @@ namespace {
 
 std::vector<layer_key> keys(int older, int moments, const std::vector<int>& layers) {
   std::vector<layer_key> result;
-  const auto add = [&](layer_key::kind what, int count) {
+  const auto add = [&](layer_key::kind type, int count) {
     for (int number = 0; number < count; ++number)
       for (const int layer : layers)
-        result.push_back({what, static_cast<std::uint32_t>(number),
+        result.push_back({type, static_cast<std::uint32_t>(number),
                           static_cast<std::uint32_t>(layer)});
   };
   add(layer_key::kind::parameters, 1);
@@ -27,7 +27,7 @@ std::vector<layer_key> keys(int older, int moments, const std::vector<int>& laye
 } // namespace
 
 std::vector<unsigned char> to_text(const layer_key& key) {
-  const std::array<std::uint32_t, 3> words{static_cast<std::uint32_t>(key.what),
+  const std::array<std::uint32_t, 3> words{static_cast<std::uint32_t>(key.type),
                                            key.number, key.layer};
   std::vector<unsigned char> result(sizeof words);
   std::memcpy(result.data(), words.data(), sizeof words);
@@ -52,8 +52,8 @@ std::vector<float> values_of(const run_plan& plan, const layer_key& key) {
   const auto& work = *plan.work;
   std::vector<float> result(
     static_cast<std::size_t>(work.whole.layers[key.layer]->bucket()));
-  const auto& source = key.what == layer_key::kind::parameters ? work.weights
-                       : key.what == layer_key::kind::older
+  const auto& source = key.type == layer_key::kind::parameters ? work.weights
+                       : key.type == layer_key::kind::older
                          ? work.earlier.older[key.number]
                          : work.earlier.moments[key.number];
   source(key.layer, result.data());
@@ -67,23 +67,23 @@ layer_values::layer_values(const mail::prepare& facts) : facts_(facts) {
     missing_.insert(key);
 }
 
-void layer_values::give_to(run_plan& plan) {
+void layer_values::apply_to(run_plan& plan) {
   auto& work = *plan.work;
   for (const auto& l : work.whole.layers)
     sizes_.push_back(l->bucket());
-  plan.dims.steps -= facts_.before;
-  plan.dims.before = facts_.before;
+  plan.dims.steps -= facts_.batches_before;
+  plan.dims.batches_before = facts_.batches_before;
   plan.dims.older = facts_.older;
-  const auto source = [this](layer_key::kind what, int number) -> weight_source {
-    return [this, what, number](std::size_t layer, float* bucket) {
+  const auto source = [this](layer_key::kind type, int number) -> weight_source {
+    return [this, type, number](std::size_t layer, float* bucket) {
       read(
-        {what, static_cast<std::uint32_t>(number), static_cast<std::uint32_t>(layer)},
+        {type, static_cast<std::uint32_t>(number), static_cast<std::uint32_t>(layer)},
         bucket);
     };
   };
   if (!facts_.layers.empty())
     work.weights = source(layer_key::kind::parameters, 0);
-  if (facts_.before == 0)
+  if (facts_.batches_before == 0)
     return;
   work.earlier = {.updates = facts_.updates};
   for (int i = 0; i < facts_.older; ++i)
@@ -93,27 +93,27 @@ void layer_values::give_to(run_plan& plan) {
 }
 
 void layer_values::read(layer_key key, float* to) const {
-  const auto found = all_.find(key);
-  if (found == all_.end())
+  const auto entry = arrays_.find(key);
+  if (entry == arrays_.end())
     throw std::logic_error("values of layer " + std::to_string(key.layer)
                            + " have not come");
-  std::ranges::copy(found->second, to);
+  std::ranges::copy(entry->second, to);
 }
 
 tl::expected<std::span<float>, std::string>
-layer_values::place_of(std::span<const unsigned char> text, std::size_t count) {
+layer_values::buffer_for(std::span<const unsigned char> text, std::size_t count) {
   const auto key = layer_key_from(text);
   const std::lock_guard guard{lock_};
   if (!key || !missing_.contains(*key) || key->layer >= sizes_.size()
       || count != static_cast<std::size_t>(sizes_[key->layer]))
     return tl::unexpected{std::string{"it sent values that nobody asked for"}};
   coming_ = *key;
-  auto& place = all_[*key];
-  place.resize(count);
-  return std::span{place};
+  auto& target = arrays_[*key];
+  target.resize(count);
+  return std::span{target};
 }
 
-void layer_values::told() {
+void layer_values::mark_received() {
   {
     const std::lock_guard guard{lock_};
     missing_.erase(coming_);
@@ -123,12 +123,12 @@ void layer_values::told() {
 
 void layer_values::forget() {
   const std::lock_guard guard{lock_};
-  all_.clear();
+  arrays_.clear();
 }
 
-bool layer_values::complete(std::chrono::milliseconds patience) {
+bool layer_values::complete(std::chrono::milliseconds timeout) {
   std::unique_lock guard{lock_};
-  return news_.wait_for(guard, patience, [this] { return missing_.empty(); });
+  return news_.wait_for(guard, timeout, [this] { return missing_.empty(); });
 }
 
 } // namespace troupe

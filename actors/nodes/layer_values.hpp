@@ -28,7 +28,7 @@ namespace troupe {
 struct layer_key {
   enum class kind : std::uint8_t { parameters, older, moment };
 
-  kind what = kind::parameters;
+  kind type = kind::parameters;
   std::uint32_t number = 0; ///< Of the version, or the moment.
   std::uint32_t layer = 0;  ///< Index in the network.
 
@@ -55,22 +55,22 @@ public:
   /// Makes a plan start with these values and count earlier batches. All values that
   /// the plan reads must have arrived by then.
   /// \pre this object outlives every reader of the plan's weights
-  void give_to(run_plan& plan);
+  void apply_to(run_plan& plan);
 
   /// Returns the memory for arriving values. The error says why the values are
   /// unexpected.
   tl::expected<std::span<float>, std::string>
-  place_of(std::span<const unsigned char> text, std::size_t values);
+  buffer_for(std::span<const unsigned char> text, std::size_t values);
 
   /// Notes that the values of the last `buffer_for` are complete.
-  void told();
+  void mark_received();
 
   /// Releases the memory. No later call may read values.
   void forget();
 
   /// Waits until all values have arrived, at most `timeout`. Returns true if all have
   /// arrived.
-  bool complete(std::chrono::milliseconds patience);
+  bool complete(std::chrono::milliseconds timeout);
 
 private:
   using values = std::vector<float>;
@@ -80,7 +80,7 @@ private:
   std::vector<std::int64_t> sizes_; // of the network's layers
   std::mutex lock_;
   std::condition_variable news_;
-  std::map<layer_key, values> all_;
+  std::map<layer_key, values> arrays_;
   std::set<layer_key> missing_;
   layer_key coming_;
 };

@@ -10,7 +10,7 @@ namespace troupe {
 
 namespace {
 
-const node_identity& at(const std::vector<node_identity>& nodes, int number) {
+const node_identity& identity_of(const std::vector<node_identity>& nodes, int number) {
   return nodes[static_cast<std::size_t>(number) - 1];
 }
 
@@ -27,7 +27,7 @@ node_identity new_identity() {
 std::vector<int> order_of(const std::vector<node_identity>& nodes) {
   std::vector<int> result(nodes.size());
   std::iota(result.begin(), result.end(), 1);
-  std::ranges::sort(result, {}, [&](int number) { return at(nodes, number); });
+  std::ranges::sort(result, {}, [&](int number) { return identity_of(nodes, number); });
   return result;
 }
 
@@ -35,7 +35,7 @@ std::optional<std::pair<int, int>>
 twins_among(const std::vector<node_identity>& nodes) {
   const auto order = order_of(nodes);
   const auto twin = std::ranges::adjacent_find(
-    order, {}, [&](int number) { return at(nodes, number); });
+    order, {}, [&](int number) { return identity_of(nodes, number); });
   if (twin == order.end())
     return {};
   return std::minmax({*twin, *std::next(twin)});

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "actors/nodes/node_order.hpp"
-#include "actors/nodes/player.hpp"
+#include "actors/nodes/worker.hpp"
 
 #include <array>
 #include <atomic>
@@ -29,15 +29,15 @@ public:
   struct settings {
     std::string version; ///< Of troupe; leaders must have the same version.
     int queue = 8;       ///< Runs that may wait while one is running.
-    acceptor::limits guests = {};
-    std::size_t visitors = 16; ///< Control lines of clients without a part in a run.
-    std::chrono::nanoseconds visitor_silence = std::chrono::seconds{30}; ///< At most.
+    acceptor::limits connection_limits = {};
+    std::size_t clients = 16; ///< Control lines of clients without a part in a run.
+    std::chrono::nanoseconds client_silence = std::chrono::seconds{30}; ///< At most.
   };
 
   /// \param services outlives this object
   /// \param make makes streams of incoming connections
-  node_server(listening_sockets at, acceptor::stream_maker make,
-              const player_means& means, settings how);
+  node_server(listening_sockets sockets, acceptor::stream_maker make,
+              const worker_services& services, settings options);
   ~node_server();
   node_server(const node_server&) = delete;
   node_server& operator=(const node_server&) = delete;
@@ -53,49 +53,50 @@ public:
   /// Serves runs on the caller's thread until one of the two flags is set. A leader
   /// that gets the same signal ends the run itself, with all results saved.
   /// \param report called with a sentence about each event
-  void serve(const endings& when, const std::function<void(const std::string&)>& told);
+  void serve(const endings& when,
+             const std::function<void(const std::string&)>& report);
 
   void serve(const std::atomic<bool>& stop,
-             const std::function<void(const std::string&)>& told) {
-    serve({stop, stop}, told);
+             const std::function<void(const std::string&)>& report) {
+    serve({stop, stop}, report);
   }
 
 private:
   /// A client with a control line and without a part in a run.
-  struct visitor {
+  struct client {
     std::shared_ptr<control_line> line;
-    std::shared_ptr<player> plays = {};       // null: not yet
-    nanoseconds heard = wall_clock::steady(); // last
+    std::shared_ptr<worker> running = {};            // null: not yet
+    nanoseconds last_message = wall_clock::steady(); // last
     nanoseconds since = wall_clock::steady();
     std::int64_t received = 0; // bytes, without a run
     int questions = 0;
     bool is_refused = false; // the node is full and has said so
   };
   struct job {
-    int visitor;
-    mail::prepare begins;
+    int client;
+    mail::prepare request;
   };
 
-  void welcome(const greeting& guest, std::unique_ptr<byte_stream> stream);
-  void receive(const greeting& guest, std::unique_ptr<byte_stream> stream);
-  void hear(int visitor, control_frame frame);
-  void take(int visitor, mail::prepare begins);
-  void answer(int visitor);
-  void leave(int visitor, const std::string& why = {});
-  void watch_visitors();
-  void dismiss_idlers();
+  void accept(const greeting& hello, std::unique_ptr<byte_stream> stream);
+  void receive(const greeting& hello, std::unique_ptr<byte_stream> stream);
+  void handle(int number, control_frame frame);
+  void enqueue(int number, mail::prepare request);
+  void answer(int number);
+  void leave(int number, const std::string& why = {});
+  void watch_clients();
+  void close_idle_clients();
   mail::node_status status() const;
 
   const node_identity identity_ = new_identity();
 
-  const player_means& means_;
-  settings how_;
+  const worker_services& services_;
+  settings options_;
   mutable std::mutex lock_;
   std::condition_variable news_;
-  int next_visitor_ = 0;
-  std::map<int, visitor> visitors_;
+  int next_client_ = 0;
+  std::map<int, client> clients_;
   std::deque<job> jobs_;
-  std::shared_ptr<player> current_;
+  std::shared_ptr<worker> current_;
   std::array<std::uint64_t, 2> session_{}; // of the current or the last run
   bool ends_ = false;
   std::thread watch_;                  // of clients

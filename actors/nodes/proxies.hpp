@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "actors/mail/props.hpp"
+#include "actors/mail/run_context.hpp"
 #include "actors/run/distant_actors.hpp"
 #include "messaging/wire/codec.hpp"
 
@@ -14,7 +14,7 @@
 namespace troupe {
 
 /// Sends a message to an actor in another process. Called on the proxies' threads.
-using mail_carrier = std::function<void(const wire::address&, wire::actor_mail)>;
+using message_sender = std::function<void(const wire::address&, wire::actor_message)>;
 
 /// Spawns proxies. For each actor in another process, its proxy has the same typed
 /// interface and passes all messages to the sender function. Other actors see no
@@ -22,25 +22,25 @@ using mail_carrier = std::function<void(const wire::address&, wire::actor_mail)>
 class proxies : public distant_actors {
 public:
   /// \param system outlives this object
-  proxies(caf::actor_system& system, props shared, mail_carrier carry)
-    : system_(system), shared_(std::move(shared)), carry_(std::move(carry)) {
+  proxies(caf::actor_system& system, run_context shared, message_sender send)
+    : system_(system), shared_(std::move(shared)), send_(std::move(send)) {
     // nop
   }
 
   scheduler_actor scheduler(int rank) override;
   stage_actor stage(position where) override;
-  performer_actor performer(const troupe::performer& who) override;
+  performer_actor performer(const troupe::performer& target) override;
   data_source_actor data_source(position first) override;
   recorder_actor recorder() override;
   coordinator_actor coordinator() override;
 
 private:
   template <class Handle>
-  Handle spawn(const wire::address& of);
+  Handle spawn(const wire::address& receiver);
 
   caf::actor_system& system_;
-  props shared_;
-  mail_carrier carry_;
+  run_context shared_;
+  message_sender send_;
 };
 
 } // namespace troupe

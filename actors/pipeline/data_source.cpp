@@ -25,8 +25,8 @@ namespace {
 using self_pointer = data_source_actor::stateful_pointer<data_source_state>;
 
 template <class Handle, class Message>
-void send(self_pointer self, const Handle& to, Message&& what) {
-  tell(self, *self->state.shared.meter, to, std::forward<Message>(what));
+void send(self_pointer self, const Handle& to, Message&& message) {
+  send_from(self, *self->state.shared.meter, to, std::forward<Message>(message));
 }
 
 /// Transposes values in place from (B, T), sample by sample, to (T, B), position by
@@ -53,8 +53,8 @@ void read_and_send(self_pointer self, tensor_header header) {
   std::optional<occupied> now;
   if (state.reader.before_reading)
     state.reader.before_reading();
-  if (state.reader.seen != nullptr)
-    now.emplace(*state.reader.seen,
+  if (state.reader.current_task != nullptr)
+    now.emplace(*state.reader.current_task,
                 task{.kind = reading, .microbatch = header.microbatch});
   read_samples(*work.data, work.whole, plan.batches().range_of(microbatch), length,
                {input.integers(), input.data(), answers.integers()});
@@ -68,10 +68,10 @@ void read_and_send(self_pointer self, tensor_header header) {
   header.stage = plan.dims.stages - 1;
   auto last = state.where;
   last.stage = header.stage;
-  send(self, state.everybody->stage(last), labels{header, answers});
+  send(self, state.handles->stage(last), labels{header, answers});
   header.values = values;
   header.stage = 0;
-  send(self, state.everybody->stage(state.where), activation{header, input});
+  send(self, state.handles->stage(state.where), activation{header, input});
 }
 
 void send_next(self_pointer self) {
@@ -85,12 +85,12 @@ void send_next(self_pointer self) {
   if (state.pools)
     read_and_send(self, header);
   else
-    send(self, state.everybody->stage(state.where), activation{header, {}});
+    send(self, state.handles->stage(state.where), activation{header, {}});
 }
 
 } // namespace
 
-data_source_actor::behavior_type data_source(self_pointer self, props shared,
+data_source_actor::behavior_type data_source(self_pointer self, run_context shared,
                                              position where,
                                              std::shared_ptr<data_pools> pools,
                                              sample_reader reader) {
@@ -103,25 +103,26 @@ data_source_actor::behavior_type data_source(self_pointer self, props shared,
   state.reader = std::move(reader);
   auto& meter = *state.shared.meter;
   return {
-    hear(self, meter,
-         [self](const mail::demand&) {
-           if (self->state.everybody)
-             send_next(self);
-           else
-             ++self->state.owed;
-         }),
-    hear(self, meter,
-         [self](const mail::explain&) {
-           send(self, self->state.everybody->coordinator,
-                mail::waiting_for{self->state.name, "demand",
-                                  self->state.shared.plan->name_of(self->state.where)});
-         }),
-    hear(self, meter,
-         [self](const mail::wiring& w) {
-           self->state.everybody = w.everybody;
-           for (; self->state.owed > 0; --self->state.owed)
-             send_next(self);
-         }),
+    on_message(self, meter,
+               [self](const mail::demand&) {
+                 if (self->state.handles)
+                   send_next(self);
+                 else
+                   ++self->state.pending_demands;
+               }),
+    on_message(self, meter,
+               [self](const mail::explain&) {
+                 send(self, self->state.handles->coordinator,
+                      mail::waiting_for{
+                        self->state.name, "demand",
+                        self->state.shared.plan->name_of(self->state.where)});
+               }),
+    on_message(self, meter,
+               [self](const mail::wiring& w) {
+                 self->state.handles = w.handles;
+                 for (; self->state.pending_demands > 0; --self->state.pending_demands)
+                   send_next(self);
+               }),
   };
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "actors/mail/directory.hpp"
-#include "actors/mail/props.hpp"
+#include "actors/mail/actor_handles.hpp"
+#include "actors/mail/run_context.hpp"
 #include "kernels/occupation.hpp"
 #include "kernels/pool.hpp"
 
@@ -35,19 +35,19 @@ inline constexpr int reading = op_count + 1;
 
 /// Hooks around the reads of a data source in real time.
 struct sample_reader {
-  occupation* seen = nullptr; ///< Task of the reader; null in virtual time.
+  occupation* current_task = nullptr; ///< Task of the reader; null in virtual time.
   /// Runs on the data source's thread before each read, which may block. May be empty.
   std::function<void()> before_reading = {};
 };
 
 struct data_source_state {
   std::string name = "data_source";
-  props shared;
+  run_context shared;
   position where{};                  ///< The first stage of the pipeline.
   int sent = 0;                      ///< Microbatches sent, of this pipeline.
-  int owed = 0;                      ///< Demands received before the wiring.
+  int pending_demands = 0;           ///< Demands received before the wiring.
   std::shared_ptr<data_pools> pools; ///< Null in a simulation.
-  std::shared_ptr<const directory> everybody;
+  std::shared_ptr<const actor_handles> handles;
   sample_reader reader;
 };
 
@@ -56,7 +56,8 @@ struct data_source_state {
 /// last.
 /// \param pools null in a simulation, where tensors are empty
 data_source_actor::behavior_type
-data_source(data_source_actor::stateful_pointer<data_source_state> self, props shared,
-            position where, std::shared_ptr<data_pools> pools, sample_reader reader);
+data_source(data_source_actor::stateful_pointer<data_source_state> self,
+            run_context shared, position where, std::shared_ptr<data_pools> pools,
+            sample_reader reader);
 
 } // namespace troupe

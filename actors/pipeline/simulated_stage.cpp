@@ -33,7 +33,7 @@ public:
     : plan_(plan),
       by_layer_(pass.by_layer),
       layers_(layers),
-      reads_(pass.what.what != op::weight_gradient),
+      reads_(pass.pass_action.op != op::weight_gradient),
       meets_(plan.tensor > 1 && reads_),
       asks_experts_(has_experts),
       sums_(meets_        ? plan.sizes.sums
@@ -49,24 +49,25 @@ public:
     const auto sum = values_of(sizes.sum, plan_.tensor),
                gathered = values_of(sizes.stored_bytes(sizes.sum), plan_.tensor),
                rows = values_of(sizes.experts, plan_.expert);
-    const int before = (up ? first : layers_ - last) * sums_;
-    for (int i = before; i < before + (last - first) * sums_; ++i) {
+    const int first_piece = (up ? first : layers_ - last) * sums_;
+    for (int i = first_piece; i < first_piece + (last - first) * sums_; ++i) {
       const int layer = up ? i / sums_ : layers_ - 1 - i / sums_;
       if (meets_ && plan_.sequence_parallel && i % layers_ == 0)
         // A backward gathers the norm's output again, besides the output's gradient.
-        made_.push_back({.layer = layer,
-                         .share = 0,
-                         .then = {kind::gather, nullptr, up ? gathered : 2 * gathered},
-                         .recomputes = recomputes});
-      auto& piece = made_.emplace_back();
+        pieces_.push_back(
+          {.layer = layer,
+           .share = 0,
+           .collective = {kind::gather, nullptr, up ? gathered : 2 * gathered},
+           .recomputes = recomputes});
+      auto& piece = pieces_.emplace_back();
       piece.share = 1.0 / (layers_ * sums_);
       piece.layer = layer;
       piece.recomputes = recomputes;
       if (meets_ && (i + 1) % layers_ == 0)
-        piece.then = {plan_.sequence_parallel ? kind::scatter : kind::sum, nullptr,
-                      sum};
+        piece.collective = {plan_.sequence_parallel ? kind::scatter : kind::sum,
+                            nullptr, sum};
       if (asks_experts_ && i == 0)
-        piece.then = {kind::experts, nullptr, rows};
+        piece.collective = {kind::experts, nullptr, rows};
       if (by_layer_ && !recomputes && (i + 1) % sums_ == 0)
         piece.completes = {layer};
     }
@@ -76,12 +77,12 @@ public:
   /// `total_forwards` forwards. A pass through all layers costs `pass_forwards`; pieces
   /// that recompute cost their part of one forward. An action never ends with a
   /// meeting: a piece without cost follows the last one.
-  pass_pieces<float> made(double all, double of_pass = 1) && {
-    for (auto& piece : made_)
-      piece.share *= (piece.recomputes ? 1 : of_pass) / all;
-    if (made_.back().then.what != kind::none)
-      made_.push_back({.layer = made_.back().layer, .share = 0});
-    return std::move(made_);
+  pass_pieces<float> build(double total_forwards, double pass_forwards = 1) && {
+    for (auto& piece : pieces_)
+      piece.share *= (piece.recomputes ? 1 : pass_forwards) / total_forwards;
+    if (pieces_.back().collective.operation != kind::none)
+      pieces_.push_back({.layer = pieces_.back().layer, .share = 0});
+    return std::move(pieces_);
   }
 
 private:
@@ -97,36 +98,36 @@ private:
   bool reads_; // whether tensor shards must sum or gather the pass's inputs
   bool meets_, asks_experts_;
   int sums_;
-  pass_pieces<float> made_;
+  pass_pieces<float> pieces_;
 };
 
 } // namespace
 
 pass_pieces<float> simulated_stage::pieces(const pass_request& pass) {
-  const op what = pass.what.what;
+  const op operation = pass.pass_action.op;
   const auto segments = plan_->segments_of(stage_);
   const int layers = pass.by_layer || segments.size() > 1 ? plan_->sizes.buckets : 1;
-  simulated_pass all{*plan_, pass, has_experts_, layers};
+  simulated_pass simulated{*plan_, pass, has_experts_, layers};
   const double last = static_cast<double>(layers - segments.back()) / layers;
-  switch (what) {
+  switch (operation) {
   case op::forward:
-    all.add(true, 0, layers);
-    return std::move(all).made(1);
+    simulated.add(true, 0, layers);
+    return std::move(simulated).build(1);
   case op::recompute:
-    all.add(true, segments.back(), layers);
-    return std::move(all).made(last);
+    simulated.add(true, segments.back(), layers);
+    return std::move(simulated).build(last);
   case op::weight_gradient:
-    all.add(false, 0, layers);
-    return std::move(all).made(1);
+    simulated.add(false, 0, layers);
+    return std::move(simulated).build(1);
   default:
     for (auto i = segments.size(); i-- > 0;) {
       const int end = i + 1 < segments.size() ? segments[i + 1] : layers;
       if (end < layers)
-        all.add(true, segments[i], end, true);
-      all.add(false, segments[i], end);
+        simulated.add(true, segments[i], end, true);
+      simulated.add(false, segments[i], end);
     }
-    const double forwards = what == op::backward ? 2 : 1;
-    return std::move(all).made(forwards + 1 - last, forwards);
+    const double forwards = operation == op::backward ? 2 : 1;
+    return std::move(simulated).build(forwards + 1 - last, forwards);
   }
 }
 

@@ -28,15 +28,15 @@ public:
   void put_gradient(int, buffer) override {}
   bool has_inputs(int) const override { return true; }
   bool leaves_at_launch(op) const override { return false; }
-  std::shared_ptr<launched_end> reader_before(op, int) override { return {}; }
+  std::shared_ptr<gpu_completion> reader_before(op, int) override { return {}; }
   buffer take_message(op, int) override { return {}; }
   void end_forward(int) override {}
   std::optional<loss_sum> loss_of(int) const override { return {}; }
   void end_backward(op, int) override {}
   std::vector<buffer> parameters(int) const override { return {}; }
   std::vector<weight_bucket<float>> stored(int) const override { return {}; }
-  update_room make_room(const update_facts&) override { return {}; }
-  void keep_only(const stage_ledger&) override {}
+  update_buffers prepare_update(const update_facts&) override { return {}; }
+  void keep_only(const stage_version_ledger&) override {}
   parameter_copy copy(int) override { return {}; }
   layer_memory memory_of_layers() override { return {}; }
   expert_meeting::lender lender() override { return {}; }

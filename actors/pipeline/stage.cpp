@@ -10,219 +10,230 @@
 
 namespace troupe {
 
-stage_actor_port::stage_actor_port(self_pointer self, props shared, performer me,
-                                   performer_devices devices, edges_of_stage edges)
+stage_actor_port::stage_actor_port(self_pointer self, run_context shared, performer me,
+                                   performer_devices devices,
+                                   channels_of_stage channels)
   : actor_port(self, std::move(shared), me, std::move(devices)),
-    edges_(std::move(edges),
-           [meter = shared_.meter, self = stage_actor{self}](std::exception_ptr why) {
-             post(*meter, self, mail::ended{{}, 0, 0, std::move(why)});
-           }) {
+    channels_(std::move(channels), [meter = shared_.meter,
+                                    self = stage_actor{self}](std::exception_ptr why) {
+      send_external(*meter, self, mail::ended{{}, 0, 0, std::move(why)});
+    }) {
   // nop
 }
 
 void stage_actor_port::demand() {
-  tell(everybody().data_source(me_.where), mail::demand{});
+  send_to(handles().data_source(me_.where), mail::demand{});
 }
 
 /// Sends a tensor to a neighbour: over a peer channel of the GPU if one exists, else as
 /// a message with payload.
 template <class Message>
-void stage_actor_port::send_tensor(Message what) {
-  const auto& header = what.header;
+void stage_actor_port::send_to_neighbour(Message message) {
+  const auto& header = message.header;
   const auto& sizes = shared_.plan->sizes;
   const auto bytes =
-    what.payload ? header.samples * header.values * std::int64_t{sizeof(float)}
-                 : std::llround(
-                   sizes.stored_bytes(sizes.message)
-                   * shared_.plan->part_of_largest(me_.where.data, header.microbatch));
+    message.payload ? header.samples * header.values * std::int64_t{sizeof(float)}
+                    : std::llround(sizes.stored_bytes(sizes.message)
+                                   * shared_.plan->part_of_largest(me_.where.data,
+                                                                   header.microbatch));
   auto receiver = me_.where;
   receiver.stage = header.stage;
-  const shipment how{traffic::pipeline, bytes, me_.where, receiver};
-  if (auto* const ledger = everybody().ledger_between(me_.where, receiver))
-    ledger->given(what);
-  if (edges_.gives<Message>())
-    return edges_.give<Message>(
-      std::move(what), [shared = shared_, how, to = everybody().stage(receiver)](
-                         Message call) { ship(shared, how, to, std::move(call)); });
-  everybody().to_neighbour(me_.where, receiver, [&](const auto& to) {
-    ship(self_, shared_, how, to, std::move(what));
+  const tensor_transfer route{traffic::pipeline, bytes, me_.where, receiver};
+  if (auto* const ledger = handles().ledger_between(me_.where, receiver))
+    ledger->received(message);
+  if (channels_.can_send<Message>())
+    return channels_.send<Message>(
+      std::move(message),
+      [shared = shared_, route, to = handles().stage(receiver)](Message call) {
+        send_tensor(shared, route, to, std::move(call));
+      });
+  handles().to_neighbour(me_.where, receiver, [&](const auto& to) {
+    send_tensor(self_, shared_, route, to, std::move(message));
   });
 }
 
 template <class Message>
-void stage_actor_port::take(const Message& call) {
-  edges_.take<Message>(call, [meter = shared_.meter, me = stage_actor{self_}](
-                               Message there) { post(*meter, me, std::move(there)); });
+void stage_actor_port::receive(const Message& call) {
+  channels_.receive<Message>(
+    call, [meter = shared_.meter, me = stage_actor{self_}](Message complete) {
+      send_external(*meter, me, std::move(complete));
+    });
 }
 
 /// Checks a tensor that a user's relay has forwarded to this stage.
 /// \param step 1 for activations, which go to the stage above; -1 for gradients
 template <class Message>
-void stage_actor_port::check_came(int step, const Message& what) const {
-  const auto& all = everybody();
-  const bool of_source = step > 0 && me_.where.stage == 0 && what.header.stage == 0;
-  if (all.ledgers.empty() || of_source)
+void stage_actor_port::check_relayed(int step, const Message& message) const {
+  const auto& actors = handles();
+  const bool of_source = step > 0 && me_.where.stage == 0 && message.header.stage == 0;
+  if (actors.ledgers.empty() || of_source)
     return;
   auto sender = me_.where, beyond = me_.where;
   sender.stage -= step;
   beyond.stage += step;
-  auto* const ledger = all.ledger_between(sender, me_.where);
-  if (ledger == nullptr || what.header.stage == beyond.stage)
+  auto* const ledger = actors.ledger_between(sender, me_.where);
+  if (ledger == nullptr || message.header.stage == beyond.stage)
     throw std::runtime_error(
-      all.ledger_between(me_.where, beyond)->name() + " sent back what stage "
+      actors.ledger_between(me_.where, beyond)->name() + " sent back what stage "
       + std::to_string(me_.where.stage) + " gave it: it goes on to stage "
       + std::to_string(beyond.stage));
-  ledger->sent_on(what);
+  ledger->sent_on(message);
 }
 
-void stage_actor_port::check(const activation& what) const {
-  check_came(1, what);
+void stage_actor_port::check(const activation& message) const {
+  check_relayed(1, message);
 }
 
-void stage_actor_port::check(const gradient& what) const {
-  check_came(-1, what);
+void stage_actor_port::check(const gradient& message) const {
+  check_relayed(-1, message);
 }
 
-void stage_actor_port::send_on(activation what) {
-  send_tensor(std::move(what));
+void stage_actor_port::send_on(activation message) {
+  send_to_neighbour(std::move(message));
 }
 
-void stage_actor_port::send_back(gradient what) {
-  send_tensor(std::move(what));
+void stage_actor_port::send_back(gradient message) {
+  send_to_neighbour(std::move(message));
 }
 
 /// The returned function sends to the optimizer shard, and is callable on any thread.
 /// If the shard is on the stage's rank, the message takes no time; else the message
 /// takes time on the network.
-stage_port::bucket_teller stage_actor_port::teller() {
+stage_port::bucket_notifier stage_actor_port::notifier() {
   const auto from = me_.where;
   auto home = from;
   home.direction = 0;
   const auto note = [home](const mail::bucket_ready& bucket) {
-    return mail::letter{
+    return mail::meeting_message{
       {role::optimizer_shard, home}, meeting_kind::directions, bucket};
   };
-  const auto to = everybody().optimizer(home);
+  const auto to = handles().optimizer(home);
   if (from.direction == 0)
     return [meter = shared_.meter, to, note](const mail::bucket_ready& bucket) {
-      post(*meter, to, note(bucket));
+      send_external(*meter, to, note(bucket));
     };
   std::vector<std::int64_t> bytes;
   for (const auto values : shared_.plan->held_of(shared_out::gradients, from))
     bytes.push_back(values * std::int64_t{sizeof(float)});
   return [shared = shared_, to, from, home, note,
           bytes = std::move(bytes)](const mail::bucket_ready& bucket) {
-    ship(
+    send_tensor(
       shared,
       {traffic::gradients, bytes[static_cast<std::size_t>(bucket.bucket)], from, home},
       to, note(bucket));
   };
 }
 
-on_launched stage_actor_port::launch_teller(const action& a) {
+on_launched stage_actor_port::launch_notifier(const action& a) {
   return [meter = shared_.meter, me = stage_actor{self_},
-          a](std::shared_ptr<launched_end> end) {
-    post(*meter, me, mail::launched{a, std::move(end)});
+          a](std::shared_ptr<gpu_completion> end) {
+    send_external(*meter, me, mail::launched{a, std::move(end)});
   };
 }
 
 void stage_actor_port::report(const mail::microbatch_loss& loss) {
-  tell(everybody().recorder, loss);
+  send_to(handles().recorder, loss);
 }
 
 void stage_actor_port::report(mail::expert_load load) {
-  tell(everybody().recorder, std::move(load));
+  send_to(handles().recorder, std::move(load));
 }
 
 void stage_actor_port::report(mail::version_made version) {
-  tell(everybody().recorder, std::move(version));
+  send_to(handles().recorder, std::move(version));
 }
 
 void stage_actor_port::report(mail::snapshot copy) {
-  tell(everybody().coordinator, std::move(copy));
+  send_to(handles().coordinator, std::move(copy));
 }
 
 namespace {
 
 template <class Message>
-void take_tensor(stage_actor::stateful_pointer<stage_state> self, const Message& what) {
-  if (what.header.is_call())
-    return self->state.port->take(what);
-  self->state.port->check(what);
-  self->state.core->take(what);
+void receive_tensor(stage_actor::stateful_pointer<stage_state> self,
+                    const Message& message) {
+  if (message.header.is_call())
+    return self->state.port->receive(message);
+  self->state.port->check(message);
+  self->state.core->receive(message);
 }
 
 } // namespace
 
 stage_actor::behavior_type stage(stage_actor::stateful_pointer<stage_state> self,
-                                 props shared, performer_devices devices,
+                                 run_context shared, performer_devices devices,
                                  position where, std::shared_ptr<stage_work> work,
                                  std::shared_ptr<stage_meetings> meetings,
                                  std::shared_ptr<stage_saver> saver,
-                                 edges_of_stage edges) {
+                                 channels_of_stage channels) {
   report_failures(self);
   auto& state = self->state;
   auto& meter = *shared.meter;
   const auto plan = shared.plan;
-  state.port = std::make_unique<stage_actor_port>(self, std::move(shared),
-                                                  performer{role::stage, where},
-                                                  std::move(devices), std::move(edges));
+  state.port = std::make_unique<stage_actor_port>(
+    self, std::move(shared), performer{role::stage, where}, std::move(devices),
+    std::move(channels));
   state.core = std::make_shared<stage_core>(plan, where, *state.port, std::move(work),
                                             std::move(meetings));
   state.port->keep(state.core);
   state.name = state.core->name();
   return {
     // The most frequent handlers come first: CAF tries handlers in this order.
-    hear(self, meter,
-         [self](const mail::run& r) { self->state.core->go(r.what, r.turn, r.pair); }),
-    hear(self, meter,
-         [self](const mail::ended& e) {
-           if (!e.failure)
-             self->state.port->check_edges();
-           hear_end(*self->state.core, e);
-         }),
-    hear(self, meter,
-         [self](const mail::launched& l) { self->state.core->launched(l); }),
-    hear(self, meter, [self](const activation& x) { take_tensor(self, x); }),
-    hear(self, meter, [self](const gradient& x) { take_tensor(self, x); }),
-    hear(self, meter, [self](const mail::letter& l) { self->state.core->take(l); }),
-    hear(self, meter, [self](const labels& x) { self->state.core->take(x); }),
-    hear(self, meter,
-         [self](const mail::explain&) {
-           self->state.port->tell(self->state.port->everybody().coordinator,
-                                  self->state.core->explain());
-         }),
-    hear(self, meter,
-         [self](const mail::wiring& w) {
-           self->state.port->wire(w);
-           self->state.core->start();
-         }),
-    hear(self, meter,
-         [self](const mail::collect&) {
-           self->state.port->tell(self->state.port->everybody().coordinator,
-                                  self->state.core->collect());
-         }),
-    hear(self, meter,
-         [self, where, saver](const mail::save& s) {
-           auto& port = *self->state.port;
-           const auto versions = self->state.core->versions();
-           if (s.keep && saver)
-             saver->keep(s.batches, versions);
-           mail::saved copies{.batches = s.batches, .where = where};
-           if (s.hand_over && saver)
-             copies = saver->copy(s.batches, versions);
-           port.tell(port.everybody().coordinator, mail::copied{s.batches, where});
-           if (s.hand_over)
-             port.tell(port.everybody().coordinator, std::move(copies));
-         }),
-    hear(self, meter,
-         [self, where, saver](const mail::recall& r) {
-           auto& port = *self->state.port;
-           port.tell(
-             port.everybody().coordinator,
-             mail::recalled{saver ? saver->recall(r.batches)
+    on_message(
+      self, meter,
+      [self](const mail::run& r) { self->state.core->run(r.action, r.turn, r.pair); }),
+    on_message(self, meter,
+               [self](const mail::ended& e) {
+                 if (!e.failure)
+                   self->state.port->check_channels();
+                 handle_end(*self->state.core, e);
+               }),
+    on_message(self, meter,
+               [self](const mail::launched& l) { self->state.core->launched(l); }),
+    on_message(self, meter, [self](const activation& x) { receive_tensor(self, x); }),
+    on_message(self, meter, [self](const gradient& x) { receive_tensor(self, x); }),
+    on_message(
+      self, meter,
+      [self](const mail::meeting_message& l) { self->state.core->receive(l); }),
+    on_message(self, meter, [self](const labels& x) { self->state.core->receive(x); }),
+    on_message(self, meter,
+               [self](const mail::explain&) {
+                 self->state.port->send_to(self->state.port->handles().coordinator,
+                                           self->state.core->explain());
+               }),
+    on_message(self, meter,
+               [self](const mail::wiring& w) {
+                 self->state.port->wire(w);
+                 self->state.core->start();
+               }),
+    on_message(self, meter,
+               [self](const mail::collect&) {
+                 self->state.port->send_to(self->state.port->handles().coordinator,
+                                           self->state.core->collect());
+               }),
+    on_message(
+      self, meter,
+      [self, where, saver](const mail::save& s) {
+        auto& port = *self->state.port;
+        const auto versions = self->state.core->versions();
+        if (s.keep && saver)
+          saver->keep(s.batches, versions);
+        mail::saved copies{.batches = s.batches, .where = where};
+        if (s.hand_over && saver)
+          copies = saver->copy(s.batches, versions);
+        port.send_to(port.handles().coordinator, mail::copied{s.batches, where});
+        if (s.hand_over)
+          port.send_to(port.handles().coordinator, std::move(copies));
+      }),
+    on_message(self, meter,
+               [self, where, saver](const mail::fetch_kept_state& r) {
+                 auto& port = *self->state.port;
+                 port.send_to(port.handles().coordinator,
+                              mail::kept_state{
+                                saver
+                                  ? saver->fetch_kept_state(r.batches)
                                   : mail::saved{.batches = r.batches, .where = where}});
-         }),
+               }),
   };
 }
 

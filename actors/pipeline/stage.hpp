@@ -2,8 +2,8 @@
 #pragma once
 
 #include "actors/mail/handles.hpp"
+#include "actors/pipeline/stage_channels.hpp"
 #include "actors/pipeline/stage_core.hpp"
-#include "actors/pipeline/stage_edges.hpp"
 #include "actors/rank/actor_port.hpp"
 
 #include <caf/stateful_actor.hpp>
@@ -18,15 +18,15 @@ namespace troupe {
 /// other actors. Runs on the stage actor's thread, except for returned callbacks.
 class stage_actor_port : public actor_port<stage_actor, stage_port> {
 public:
-  stage_actor_port(self_pointer self, props shared, performer me,
-                   performer_devices devices, edges_of_stage edges);
+  stage_actor_port(self_pointer self, run_context shared, performer me,
+                   performer_devices devices, channels_of_stage channels);
 
   bool copies_aside() const override { return computers_.front()->depth() > 1; }
   void demand() override;
-  void send_on(activation what) override;
-  void send_back(gradient what) override;
-  bucket_teller teller() override;
-  on_launched launch_teller(const action& a) override;
+  void send_on(activation message) override;
+  void send_back(gradient message) override;
+  bucket_notifier notifier() override;
+  on_launched launch_notifier(const action& a) override;
   void report(const mail::microbatch_loss& loss) override;
   void report(mail::expert_load load) override;
   void report(mail::version_made version) override;
@@ -35,27 +35,27 @@ public:
   /// Checks a received tensor against the relay ledgers of user relays.
   /// \throws std::runtime_error if a relay forwarded another tensor than the
   /// received one
-  void check(const activation& what) const;
-  void check(const gradient& what) const;
+  void check(const activation& message) const;
+  void check(const gradient& message) const;
 
   /// Starts the GPU receive of a call, a message without payload. The stage receives
   /// the complete message afterwards.
   /// \throws std::logic_error if the call is not the next one, or no peer channel
   /// exists
   template <class Message>
-  void take(const Message& call);
+  void receive(const Message& call);
 
   /// To be called before the end of a pass counts: a pass may have read a buffer whose
   /// GPU receive failed. \throws std::runtime_error if a receive failed
-  void check_edges() const { edges_.check(); }
+  void check_channels() const { channels_.check(); }
 
 private:
   template <class Message>
-  void send_tensor(Message what);
+  void send_to_neighbour(Message message);
   template <class Message>
-  void check_came(int step, const Message& what) const;
+  void check_relayed(int step, const Message& message) const;
 
-  stage_edges edges_;
+  stage_channels channels_;
 };
 
 struct stage_state {
@@ -70,10 +70,10 @@ struct stage_state {
 /// \param saver null if the stage has nothing to save
 /// \param channels peer channels to neighbours; empty where messages carry the payload
 stage_actor::behavior_type stage(stage_actor::stateful_pointer<stage_state> self,
-                                 props shared, performer_devices devices,
+                                 run_context shared, performer_devices devices,
                                  position where, std::shared_ptr<stage_work> work,
                                  std::shared_ptr<stage_meetings> meetings,
                                  std::shared_ptr<stage_saver> saver,
-                                 edges_of_stage edges);
+                                 channels_of_stage channels);
 
 } // namespace troupe

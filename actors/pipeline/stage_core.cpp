@@ -17,90 +17,90 @@ stage_core::stage_core(std::shared_ptr<const run_plan> plan, position where,
     where_(where),
     name_(plan_->name_of(where)),
     port_(&port),
-    books_(plan_->sch, plan_->dims, where.hosted()),
+    ledger_(plan_->sch, plan_->dims, where.hosted()),
     work_(std::move(work)),
     meetings_(std::move(meetings)),
-    updates_(*plan_, where, port, *work_, *meetings_, books_) {
-  meetings_->yield([&port](asked_sum s) { port.sum(std::move(s)); });
+    updates_(*plan_, where, port, *work_, *meetings_, ledger_) {
+  meetings_->yield([&port](requested_sum s) { port.sum(std::move(s)); });
 }
 
 void stage_core::arrive_if_possible(int microbatch) {
   if (!work_->has_inputs(microbatch))
     return;
-  if (books_.can_forward(microbatch))
+  if (ledger_.can_forward(microbatch))
     port_->arrived(action_of(op::forward, microbatch));
   else
     unversioned_.push_back(microbatch);
 }
 
-void stage_core::take(const activation& input) {
+void stage_core::receive(const activation& input) {
   work_->put_input(input.header.microbatch, input.payload);
-  if (input.made)
-    made_[{op::forward, input.header.microbatch}] = input.made;
+  if (input.pending_write)
+    input_writers_[{op::forward, input.header.microbatch}] = input.pending_write;
   arrive_if_possible(input.header.microbatch);
 }
 
-void stage_core::take(const labels& input) {
+void stage_core::receive(const labels& input) {
   work_->put_labels(input.header.microbatch, input.payload);
   arrive_if_possible(input.header.microbatch);
 }
 
-void stage_core::take(const gradient& input) {
+void stage_core::receive(const gradient& input) {
   work_->put_gradient(input.header.microbatch, input.payload);
-  if (input.made)
-    made_[{op::backward, input.header.microbatch}] = input.made;
+  if (input.pending_write)
+    input_writers_[{op::backward, input.header.microbatch}] = input.pending_write;
   port_->arrived(action_of(op::backward, input.header.microbatch));
 }
 
-void stage_core::take(mail::letter what) {
-  if (const auto* last = std::get_if<mail::updated>(&what.what))
+void stage_core::receive(mail::meeting_message message) {
+  if (const auto* last = std::get_if<mail::updated>(&message.body))
     return end_update(*last);
-  port_->send_all(meetings_->take(std::move(what)));
+  port_->send_all(meetings_->receive(std::move(message)));
   for (auto& pass : passes_)
-    pass.talk.look_again();
+    pass.run.poll();
 }
 
-void stage_core::go(const action& a, std::int64_t turn,
-                    const std::optional<action>& pair) {
-  if (a.what == op::update)
+void stage_core::run(const action& a, std::int64_t turn,
+                     const std::optional<action>& pair) {
+  if (a.op == op::update)
     return updates_.begin(a);
   auto* pass = find(a);
   if (pass == nullptr) {
     updates_.copy_if_due();
-    if (a.what == op::forward && is_first())
+    if (a.op == op::forward && is_first())
       port_->demand();
     pass = &begin(a, turn, pair);
   }
-  pass->talk.go_on(turn);
+  pass->run.resume(turn);
 }
 
 /// Returns the entry of a pass that is under way; null if `a` is not under way.
 stage_core::granted_pass* stage_core::find(const action& a) {
-  const auto found = std::ranges::find_if(passes_, [&](const granted_pass& p) {
-    return p.talk.under_way() && p.talk.what() == a;
+  const auto pass = std::ranges::find_if(passes_, [&](const granted_pass& p) {
+    return p.run.under_way() && p.run.current_action() == a;
   });
-  return found != passes_.end() ? &*found : nullptr;
+  return pass != passes_.end() ? &*pass : nullptr;
 }
 
 bool stage_core::runs_a_pass() const {
   return std::ranges::any_of(passes_,
-                             [](const granted_pass& p) { return p.talk.under_way(); });
+                             [](const granted_pass& p) { return p.run.under_way(); });
 }
 
 /// Returns a free entry of `passes_`, and adds one if all entries are under way. A
 /// new entry refers to itself by index, since growing `passes_` moves entries.
-stage_core::granted_pass& stage_core::free_place() {
-  auto place = std::ranges::find_if(
-    passes_, [](const granted_pass& p) { return !p.talk.under_way(); });
-  if (place == passes_.end()) {
+stage_core::granted_pass& stage_core::free_entry() {
+  auto entry = std::ranges::find_if(
+    passes_, [](const granted_pass& p) { return !p.run.under_way(); });
+  if (entry == passes_.end()) {
     const auto i = passes_.size();
     passes_.push_back(
       {{*port_, meetings_->list(), [this, i] { return passes_[i].facts; }},
        no_turn,
        {}});
-    place = std::prev(passes_.end());
+    entry = std::prev(passes_.end());
   }
-  return *place;
+  return *entry;
 }
 
 /// The share of a stage's forward that the recompute action runs again, 0 to 1. The
@@ -108,10 +108,10 @@ stage_core::granted_pass& stage_core::free_place() {
 double stage_core::recomputed_share(int stage) const {
   if (!plan_->recomputes() || plan_->recomputed_units == 0)
     return 1;
-  const auto [found, is_new] = recomputed_shares_.try_emplace(stage, 1.0);
+  const auto [entry, is_new] = recomputed_shares_.try_emplace(stage, 1.0);
   if (is_new)
-    found->second = part_in_last_segment(stage);
-  return found->second;
+    entry->second = part_in_last_segment(stage);
+  return entry->second;
 }
 
 double stage_core::part_in_last_segment(int stage) const {
@@ -125,9 +125,8 @@ double stage_core::part_in_last_segment(int stage) const {
 /// The cost of an action relative to a whole action of its kind with the largest
 /// microbatch.
 double stage_core::size_of(const action& a) const {
-  return (a.what == op::recompute ? recomputed_share(a.stage) : 1)
-         * (a.what == op::update ? 1
-                                 : plan_->part_of_largest(where_.data, a.microbatch));
+  return (a.op == op::recompute ? recomputed_share(a.stage) : 1)
+         * (a.op == op::update ? 1 : plan_->part_of_largest(where_.data, a.microbatch));
 }
 
 /// Floating-point operations of one sample's forward in another stage of the rank:
@@ -135,13 +134,13 @@ double stage_core::size_of(const action& a) const {
 double stage_core::operations_of_sample(int stage, std::int64_t length) const {
   if (!plan_->work)
     return 0;
-  const auto [found, is_new] = operations_of_sample_.try_emplace({stage, length}, 0.0);
+  const auto [entry, is_new] = operations_of_sample_.try_emplace({stage, length}, 0.0);
   if (is_new)
-    found->second =
+    entry->second =
       plan_->slices_of({where_.data, where_.direction, stage, where_.tensor})
-        .at(length)
+        .at_length(length)
         .operations();
-  return found->second;
+  return entry->second;
 }
 
 /// Floating-point operations of an action, also for an action of another stage of the
@@ -153,9 +152,9 @@ double stage_core::operations_of(const action& a) const {
                            ? work_->operations(shape)
                            : operations_of_sample(a.stage, shape.length)
                                * static_cast<double>(shape.samples);
-  return forward * (a.what == op::backward ? 2 : 1)
-         * (a.what == op::recompute ? recomputed_share(a.stage) : 1)
-         / meetings_->own_share();
+  return forward * (a.op == op::backward ? 2 : 1)
+         * (a.op == op::recompute ? recomputed_share(a.stage) : 1)
+         / meetings_->stage_share();
 }
 
 /// The cost of an action where time is modelled: operations, size, and the sizes of
@@ -165,7 +164,7 @@ charge stage_core::cost_of(const action& a, const std::optional<action>& pair) c
   charge result{.operations = operations_of(a), .size = size_of(a), .also = {}};
   const auto add_segments = [&](const action& backward) {
     const double share = 1 - recomputed_share(backward.stage);
-    if (share == 0 || !goes_back(backward.what))
+    if (share == 0 || !goes_back(backward.op))
       return;
     result.also.push_back(
       {static_cast<int>(op::recompute), backward.stage, share * size_of(backward)});
@@ -174,7 +173,7 @@ charge stage_core::cost_of(const action& a, const std::optional<action>& pair) c
                                           backward.stage, backward.microbatch});
   };
   if (pair) {
-    result.also.push_back({static_cast<int>(pair->what), pair->stage, size_of(*pair)});
+    result.also.push_back({static_cast<int>(pair->op), pair->stage, size_of(*pair)});
     if (plan_->clock == clock_kind::virtual_time)
       result.operations += operations_of(*pair);
     add_segments(*pair);
@@ -189,117 +188,121 @@ std::int64_t stage_core::values_of_sample(int stage, int microbatch) {
   if (!plan_->work)
     return 0;
   const auto length = plan_->length_of(where_.data, microbatch);
-  const auto [found, is_new] = values_of_sample_.try_emplace({stage, length}, 0);
+  const auto [entry, is_new] = values_of_sample_.try_emplace({stage, length}, 0);
   if (is_new)
-    found->second = plan_->values_below(
+    entry->second = plan_->values_below(
       {where_.data, where_.direction, stage, where_.tensor}, length);
-  return found->second;
+  return entry->second;
 }
 
 stage_core::granted_pass& stage_core::begin(const action& a, std::int64_t turn,
                                             const std::optional<action>& pair) {
-  const bool sums = adds_gradient(a.what);
-  const auto in_sum = sums ? updates_.begin_backward() : stage_updates::place_in_sum{};
-  const bool tells = plan_->tells_at_once() && in_sum.last;
-  const int version = a.what == op::forward ? books_.begin_forward(a.microbatch)
-                                            : books_.version_for_backward(a.microbatch);
+  const bool sums = adds_gradient(a.op);
+  const auto in_sum =
+    sums ? updates_.begin_backward() : stage_updates::position_in_sum{};
+  const bool tells = plan_->reports_immediately() && in_sum.last;
+  const int version = a.op == op::forward ? ledger_.begin_forward(a.microbatch)
+                                          : ledger_.version_for_backward(a.microbatch);
   if (sums)
-    books_.end_backward(a.microbatch); // before the next grant reads the ledger
+    ledger_.end_backward(a.microbatch); // before the next grant reads the ledger
   auto pass = work_->pieces(
     {a, plan_->batches().range_of(plan_->microbatch_of_all(where_.data, a.microbatch)),
-     version, in_sum.first, in_sum.last, tells || meetings_->by_layer(a.what),
+     version, in_sum.first, in_sum.last, tells || meetings_->by_layer(a.op),
      plan_->length_of(where_.data, a.microbatch)});
   if (tells)
     for (auto& piece : pass)
       piece.completes = work_->buckets_of(piece.completes);
-  action_tellers tell;
+  action_callbacks callbacks;
   if (tells)
-    tell.bucket = [tell_optimizer = port_->teller(), gradients = work_->gradients(),
-                   direction = where_.direction](int bucket) {
-      tell_optimizer({direction, bucket, gradients[static_cast<std::size_t>(bucket)]});
+    callbacks.bucket = [notify_optimizer = port_->notifier(),
+                        gradients = work_->gradients(),
+                        direction = where_.direction](int bucket) {
+      notify_optimizer(
+        {direction, bucket, gradients[static_cast<std::size_t>(bucket)]});
     };
-  if (work_->leaves_at_launch(a.what))
-    tell.launched = port_->launch_teller(a);
+  if (work_->leaves_at_launch(a.op))
+    callbacks.launched = port_->launch_notifier(a);
   auto woven = meetings_->weave(a, version, in_sum.first, std::move(pass));
-  if (auto made =
-        made_.extract({goes_back(a.what) ? op::backward : a.what, a.microbatch}))
-    woven.inputs.push_back(std::move(made.mapped()));
-  if (auto reader = work_->reader_before(a.what, a.microbatch))
+  if (auto writer =
+        input_writers_.extract({goes_back(a.op) ? op::backward : a.op, a.microbatch}))
+    woven.inputs.push_back(std::move(writer.mapped()));
+  if (auto reader = work_->reader_before(a.op, a.microbatch))
     woven.inputs.push_back(std::move(reader));
-  auto& place = free_place();
-  place.facts = {
-    .what = a, .version = version, .versions_alive = books_.versions_alive()};
-  place.turn = turn;
-  place.talk.begin(a, cost_of(a, pair), std::move(woven), std::move(tell));
-  return place;
+  auto& entry = free_entry();
+  entry.facts = {
+    .action = a, .version = version, .versions_alive = ledger_.versions_alive()};
+  entry.turn = turn;
+  entry.run.begin(a, cost_of(a, pair), std::move(woven), std::move(callbacks));
+  return entry;
 }
 
 void stage_core::launched(const mail::launched& l) {
-  send(find(l.what)->facts, work_->take_message(l.what.what, l.what.microbatch), l.end);
+  send(find(l.action)->facts, work_->take_message(l.action.op, l.action.microbatch),
+       l.end);
 }
 
 void stage_core::ended(const mail::ended& e) {
-  const auto& a = e.what;
-  if (a.what == op::update) {
+  const auto& a = e.action;
+  if (a.op == op::update) {
     updates_.end_copy();
-    return tell_if_updated();
+    return report_if_updated();
   }
   auto& pass = *find(a);
-  if (!pass.talk.ended(e.start, e.end))
+  if (!pass.run.ended(e.start, e.end))
     return;
-  auto all = pass.facts;
-  if (a.what == op::forward)
+  auto measured = pass.facts;
+  if (a.op == op::forward)
     end_forward(pass, e.end);
-  else if (a.what != op::recompute)
+  else if (a.op != op::recompute)
     end_backward(pass);
-  all.start = e.start;
-  all.end = e.end;
+  measured.start = e.start;
+  measured.end = e.end;
   if (runs_a_pass()) // passes that began before the copy was due
     updates_.copy_if_due();
-  port_->done(all);
+  port_->done(measured);
 }
 
 /// Sends a pass's output to the neighbour that needs the output, if any: activations to
 /// the next stage, gradients to the previous one.
 /// \param writer the GPU work that writes the payload; null if the payload is complete
 void stage_core::send(const measured_action& pass, buffer payload,
-                      std::shared_ptr<launched_end> made) {
-  const auto& a = pass.what;
-  const bool up = a.what == op::forward;
-  if (up ? is_last() : is_first() || !goes_back(a.what))
+                      std::shared_ptr<gpu_completion> writer) {
+  const auto& a = pass.action;
+  const bool up = a.op == op::forward;
+  if (up ? is_last() : is_first() || !goes_back(a.op))
     return;
   const auto header =
     header_of(*plan_, where_, a.stage + (up ? 1 : -1), a.microbatch,
               values_of_sample(up ? a.stage + 1 : a.stage, a.microbatch), pass.version);
   if (up)
-    port_->send_on({header, std::move(payload), std::move(made)});
+    port_->send_on({header, std::move(payload), std::move(writer)});
   else
-    port_->send_back({header, std::move(payload), std::move(made)});
+    port_->send_back({header, std::move(payload), std::move(writer)});
 }
 
 void stage_core::end_forward(const granted_pass& pass, nanoseconds now) {
-  const auto& a = pass.facts.what;
+  const auto& a = pass.facts.action;
   forward_report reports{{}, meetings_->take_loads()};
-  auto payload = work_->take_message(a.what, a.microbatch);
+  auto payload = work_->take_message(a.op, a.microbatch);
   work_->end_forward(a.microbatch);
   const auto loss = work_->loss_of(a.microbatch);
   if (loss && plan_->reports_loss(where_))
     reports.loss =
       report_of(*plan_, where_, a.microbatch, *loss, pass.facts.version, now);
   updates_.end_forward(a.microbatch, std::move(reports));
-  if (!work_->leaves_at_launch(a.what))
+  if (!work_->leaves_at_launch(a.op))
     send(pass.facts, std::move(payload));
 }
 
 // The microbatch's buffers are freed before the gradient is sent, as the neighbour's
 // next pass may need a buffer of the shared pool.
 void stage_core::end_backward(const granted_pass& pass) {
-  const auto& a = pass.facts.what;
-  auto payload = work_->take_message(a.what, a.microbatch);
-  work_->end_backward(a.what, a.microbatch);
-  if (!work_->leaves_at_launch(a.what))
+  const auto& a = pass.facts.action;
+  auto payload = work_->take_message(a.op, a.microbatch);
+  work_->end_backward(a.op, a.microbatch);
+  if (!work_->leaves_at_launch(a.op))
     send(pass.facts, std::move(payload));
-  if (a.what != op::input_gradient)
+  if (a.op != op::input_gradient)
     updates_.end_backward(a.microbatch);
 }
 
@@ -308,15 +311,15 @@ void stage_core::end_backward(const granted_pass& pass) {
 void stage_core::end_update(const mail::updated& last) {
   updates_.end(last);
   std::erase_if(unversioned_, [&](int microbatch) {
-    if (!books_.can_forward(microbatch))
+    if (!ledger_.can_forward(microbatch))
       return false;
     port_->arrived(action_of(op::forward, microbatch));
     return true;
   });
-  tell_if_updated();
+  report_if_updated();
 }
 
-void stage_core::tell_if_updated() {
+void stage_core::report_if_updated() {
   if (updates_.take_over())
     port_->done(updates_.measured());
 }
@@ -326,21 +329,22 @@ mail::waiting_for stage_core::explain() const {
     return plan_->name_of({where_.data, where_.direction, stage, where_.tensor});
   };
   const auto first = std::ranges::min_element(passes_, {}, [](const granted_pass& p) {
-    return std::pair{!p.talk.under_way(), p.turn};
+    return std::pair{!p.run.under_way(), p.turn};
   });
   if (first != passes_.end())
-    if (const auto waits = first->talk.explain(name_))
+    if (const auto waits = first->run.explain(name_))
       return *waits;
   if (updates_.copies())
     return {name_, "a copy of its parameters to be made on its device", ""};
   if (updates_.under_way())
     return {name_, "its update to be made", plan_->optimizer_of(where_)};
-  if (books_.held() > 0 && !is_last())
-    return {name_, "the gradient of microbatch " + std::to_string(books_.oldest_held()),
+  if (ledger_.held() > 0 && !is_last())
+    return {name_,
+            "the gradient of microbatch " + std::to_string(ledger_.oldest_held()),
             neighbour(where_.stage + 1)};
   if (updates_.has_all_gradients())
     return {name_, "", ""};
-  if (books_.held() > 0)
+  if (ledger_.held() > 0)
     return {name_, "leave to run its backward", ""};
   return {name_, "an activation",
           is_first() ? plan_->source_of(where_) : neighbour(where_.stage - 1)};

@@ -5,7 +5,7 @@
 #include "actors/pipeline/stage_port.hpp"
 #include "actors/pipeline/stage_updates.hpp"
 #include "actors/pipeline/stage_work.hpp"
-#include "actors/rank/conversation.hpp"
+#include "actors/rank/action_run.hpp"
 
 #include <cstdint>
 #include <map>
@@ -32,21 +32,21 @@ public:
 
   // Each function stores an input. The forward or backward whose inputs are complete is
   // announced to the scheduler as arrived.
-  void take(const activation& input);
-  void take(const labels& input);
-  void take(const gradient& input);
+  void receive(const activation& input);
+  void receive(const labels& input);
+  void receive(const gradient& input);
 
   /// Handles a message of a meeting, or the optimizer shard's message that the next
   /// version is written.
-  void take(mail::letter what);
+  void receive(mail::meeting_message message);
 
   /// Runs an action that the scheduler has granted, for the first time or after a
   /// pause. A pass may be granted while another is under way: the version ledger
   /// advances in the order of grants.
   /// \param turn position of the pass in the device's order
   /// \param pair the second action of a pair, if `a` is the first
-  void go(const action& a, std::int64_t turn = no_turn,
-          const std::optional<action>& pair = {});
+  void run(const action& a, std::int64_t turn = no_turn,
+           const std::optional<action>& pair = {});
 
   /// Sends a neighbour the output of a pass that has been launched on a GPU. Such
   /// output leaves at launch and not at the end of the pass.
@@ -64,19 +64,19 @@ public:
 private:
   /// A pass that the scheduler has granted, or a free entry.
   struct granted_pass {
-    conversation talk;
+    action_run run;
     std::int64_t turn;     ///< Position in the device's order.
     measured_action facts; ///< The pass as granted, without times.
   };
 
   bool is_first() const { return where_.stage == 0; }
   bool is_last() const { return where_.stage == plan_->dims.stages - 1; }
-  action action_of(op what, int microbatch) const {
-    return {what, where_.direction, where_.stage, microbatch};
+  action action_of(op operation, int microbatch) const {
+    return {operation, where_.direction, where_.stage, microbatch};
   }
   void arrive_if_possible(int microbatch);
   granted_pass* find(const action& a);
-  granted_pass& free_place();
+  granted_pass& free_entry();
   bool runs_a_pass() const;
   granted_pass& begin(const action& a, std::int64_t turn,
                       const std::optional<action>& pair);
@@ -88,24 +88,24 @@ private:
   std::int64_t values_of_sample(int stage, int microbatch);
   charge cost_of(const action& a, const std::optional<action>& pair) const;
   void send(const measured_action& pass, buffer payload,
-            std::shared_ptr<launched_end> made = {});
+            std::shared_ptr<gpu_completion> writer = {});
   void end_forward(const granted_pass& pass, nanoseconds now);
   void end_backward(const granted_pass& pass);
   void end_update(const mail::updated& last);
-  void tell_if_updated();
+  void report_if_updated();
 
   std::shared_ptr<const run_plan> plan_;
   position where_;
   std::string name_;
   stage_port* port_;
-  stage_ledger books_;
+  stage_version_ledger ledger_;
   std::shared_ptr<stage_work> work_;
   std::shared_ptr<stage_meetings> meetings_;
   std::vector<granted_pass> passes_; // at most as many as the device accepts at once
   stage_updates updates_;
   std::vector<int> unversioned_; // forwards whose weight version is not made yet
   // Unfinished GPU works that write an input, keyed by the pass that reads the input.
-  std::map<std::pair<op, int>, std::shared_ptr<launched_end>> made_;
+  std::map<std::pair<op, int>, std::shared_ptr<gpu_completion>> input_writers_;
   mutable std::map<int, double> recomputed_shares_; // by stage
   // By stage and sequence length: operations for other stages of the rank, and the
   // values that a stage receives.

@@ -35,16 +35,16 @@ meeting_list stage_meetings::list() {
   return result;
 }
 
-void stage_meetings::yield(const sum_asker& ask) {
+void stage_meetings::yield(const sum_requester& request_sum) {
   if (yields_sums_)
-    list().yield_sums(ask);
+    list().yield_sums(request_sum);
   if (groups_)
-    list().exchange_by(groups_, ask);
+    list().exchange_by(groups_, request_sum);
 }
 
-weaving stage_meetings::weaving_of(op what) const {
-  return {.gathers = gathers_layers_ && what != op::weight_gradient,
-          .sums = sums_layers_ && adds_gradient(what)};
+weaving stage_meetings::weaving_of(op operation) const {
+  return {.gathers = gathers_layers_ && operation != op::weight_gradient,
+          .sums = sums_layers_ && adds_gradient(operation)};
 }
 
 void stage_meetings::expect(const action& a, int version, bool begins_sum,
@@ -55,11 +55,11 @@ void stage_meetings::expect(const action& a, int version, bool begins_sum,
   std::vector<shard_collective<float>> of_shards;
   std::vector<expert_meeting::rows_of_layer> of_experts;
   for (const auto& p : pass)
-    if (p.then.what == kind::experts)
-      of_experts.push_back({first_layer_ + static_cast<std::size_t>(p.layer), p.then,
-                            p.recomputes ? op::recompute : a.what});
-    else if (p.then.what != kind::none)
-      of_shards.push_back(p.then);
+    if (p.collective.operation == kind::experts)
+      of_experts.push_back({first_layer_ + static_cast<std::size_t>(p.layer),
+                            p.collective, p.recomputes ? op::recompute : a.op});
+    else if (p.collective.operation != kind::none)
+      of_shards.push_back(p.collective);
   if (shards_)
     shards_->expect(std::move(of_shards));
   if (experts_)
@@ -72,8 +72,8 @@ woven_action stage_meetings::weave(const action& a, int version, bool begins_sum
     return troupe::weave(std::move(pass), {});
   expect(a, version, begins_sum, pass);
   for (auto& piece : pass)
-    piece.share *= own_share();
-  return troupe::weave(std::move(pass), weaving_of(a.what));
+    piece.share *= stage_share();
+  return troupe::weave(std::move(pass), weaving_of(a.op));
 }
 
 std::vector<mail::expert_load> stage_meetings::take_loads() {

@@ -27,10 +27,10 @@ public:
 
   /// Sets the function that computes sums and launches the exchanges of GPUs, if the
   /// plan has any.
-  void yield(const sum_asker& ask);
+  void yield(const sum_requester& request_sum);
 
   /// Whether a meeting follows each layer of such a pass.
-  bool by_layer(op what) const { return weaving_of(what).by_layer(); }
+  bool by_layer(op operation) const { return weaving_of(operation).by_layer(); }
 
   /// To be called when an action begins: puts the action's meetings between its pieces.
   /// \param version of the weights that the action reads
@@ -38,13 +38,13 @@ public:
   woven_action weave(const action& a, int version, bool begins_sum,
                      pass_pieces<float> pass);
 
-  letters take(mail::letter what) {
-    return list().at(what.about).take(std::move(what));
+  meeting_messages receive(mail::meeting_message message) {
+    return list().meeting_of(message.meeting).receive(std::move(message));
   }
 
   /// The share of an action's operations that the stage itself computes, without
   /// experts; 0 to 1.
-  double own_share() const { return alone_ || !experts_ ? 1 : 1 - experts_->share(); }
+  double stage_share() const { return alone_ || !experts_ ? 1 : 1 - experts_->share(); }
 
   /// Returns how rows were distributed over experts since the last call.
   std::vector<mail::expert_load> take_loads();
@@ -54,7 +54,7 @@ public:
   void begin_update();
 
 private:
-  weaving weaving_of(op what) const;
+  weaving weaving_of(op operation) const;
   void expect(const action& a, int version, bool begins_sum,
               const pass_pieces<float>& pass);
 

@@ -31,7 +31,7 @@ std::int64_t stage_pools::bytes() const {
                       + stashes * padded(stash) + inputs_slots * padded(inputs)
                       + kept_slots * padded(kept) + boundary_slots * padded(boundary)
                       + input_slots * (padded(input) + padded(labels)) + scratch
-                      + output_again + optimizer + exchanged + shared + experts;
+                      + recomputed_output + optimizer + exchanged + shared + experts;
   return values * std::int64_t{sizeof(float)};
 }
 
@@ -70,24 +70,26 @@ void add_sharing(const run_plan& plan, position where, stage_pools& to) {
 
 namespace {
 
-copies_bound copies_of(const run_plan& plan, position where, savers who) {
-  const auto of = [&](shared_out what, int copies) -> payload_bound {
-    const auto values = values_of(pieces_of(plan, where, what, who));
+copies_bound copies_of(const run_plan& plan, position where, savers saved_by) {
+  const auto bound_of = [&](shared_out kind, int copies) -> payload_bound {
+    const auto values = values_of(pieces_of(plan, where, kind, saved_by));
     return values == 0 ? payload_bound{} : payload_bound{copies, values};
   };
-  return {of(shared_out::parameters, plan.bounds_of(where.hosted()).versions),
-          of(shared_out::optimizer_state, optimizer::state_size(plan.work->optimizer))};
+  return {
+    bound_of(shared_out::parameters, plan.bounds_of(where.hosted()).versions),
+    bound_of(shared_out::optimizer_state, optimizer::state_size(plan.work->optimizer))};
 }
 
 } // namespace
 
 copies_bound saved_copies(const run_plan& plan, position where) {
-  return plan.checkpoint_every > 0 ? copies_of(plan, where, savers::first)
+  return plan.checkpoint_every > 0 ? copies_of(plan, where, savers::first_holder)
                                    : copies_bound{};
 }
 
 copies_bound kept_copies(const run_plan& plan, position where) {
-  return plan.keep_steps ? copies_of(plan, where, savers::all) : copies_bound{};
+  return plan.keep_steps ? copies_of(plan, where, savers::every_holder)
+                         : copies_bound{};
 }
 
 stage_pools pools_of(const run_plan& plan, position where) {
@@ -103,11 +105,11 @@ stage_pools pools_of(const run_plan& plan, position where) {
   if (plan.rounds_older_versions()) {
     result.rounded_versions = std::exchange(result.versions, 1) - 1;
     for (const auto& bucket : plan.layer_buckets(where))
-      result.rounded_buckets.push_back(bucket.what->bucket(precision::bf16));
+      result.rounded_buckets.push_back(bucket.owner->bucket(precision::bf16));
   }
   if (plan.keeps_packed_weights())
     for (const auto& bucket : plan.layer_buckets(where))
-      result.packed.push_back(bucket.what->packed_values());
+      result.packed.push_back(bucket.owner->packed_values());
   if (where.direction == 0)
     result.optimizer = optimizer::state_values(work.optimizer, plan.layers_of(where),
                                                plan.state_shares_of(where));
@@ -129,20 +131,21 @@ stage_pools pools_of(const run_plan& plan, position where) {
   result.stash = sizes.stash;
   result.inputs_slots = sizes.inputs > 0 ? bounds.stashes : 0;
   result.inputs = sizes.inputs;
-  result.output_again = plan.recomputes() ? sizes.output : 0;
-  if (const auto all = plan.experts_of(where.stage); !all.empty()) {
-    const auto here = std::ranges::count_if(
-      all, [&](int number) { return plan.host_of(number, where) == where; });
-    result.experts = sizes_of_expert(plan, all.front())
-                       .values(static_cast<int>(here), work.experts.count,
+  result.recomputed_output = plan.recomputes() ? sizes.output : 0;
+  if (const auto experts = plan.experts_of(where.stage); !experts.empty()) {
+    const auto local_experts = std::ranges::count_if(
+      experts, [&](int number) { return plan.host_of(number, where) == where; });
+    result.experts = sizes_of_expert(plan, experts.front())
+                       .values(static_cast<int>(local_experts), work.experts.count,
                                result.stashes, bounds.split_backward);
   }
   result.kept_slots = bounds.split_backward;
   result.kept = sizes.kept;
   result.scratch = sizes.scratch;
   for (const auto& [samples, length] : plan.batches().shapes())
-    for (const auto& what : by_length.at(length).largest_collectives(samples)) {
-      const auto copies = tensor_meeting::copies_of(plan, where, what);
+    for (const auto& collective :
+         by_length.at_length(length).largest_collectives(samples)) {
+      const auto copies = tensor_meeting::copies_of(plan, where, collective);
       result.to_shards.buffers = std::max(result.to_shards.buffers, copies.buffers);
       result.to_shards.values = std::max(result.to_shards.values, copies.values);
     }
@@ -181,7 +184,7 @@ std::vector<std::int64_t> bytes_needed(const run_plan& plan) {
     std::int64_t sum = 0;
     for (const auto& where : plan.hosted_by(rank)) {
       sum += pools_of(plan, where).bytes();
-      if (auto lower = where; lower.stage-- > 0 && may_have_edge(plan, lower))
+      if (auto lower = where; lower.stage-- > 0 && may_have_channel(plan, lower))
         sum += boundary_bytes(plan, lower);
     }
     result.push_back(sum);

@@ -36,7 +36,7 @@ struct stage_pools {
   int snapshots = 0; ///< Copies of the parameters in transit to an evaluation.
 
   int stashes = 0;
-  std::int64_t output_again = 0; ///< Output of a recomputed forward.
+  std::int64_t recomputed_output = 0; ///< Output of a recomputed forward.
   std::int64_t stash = 0;
   int inputs_slots = 0; ///< Inputs of recomputed segments.
   std::int64_t inputs = 0;

@@ -20,17 +20,17 @@ public:
   virtual bool copies_aside() const = 0;
 
   virtual void demand() = 0; ///< Asks the data source for one microbatch.
-  virtual void send_on(activation what) = 0; ///< Sends to the next stage.
-  virtual void send_back(gradient what) = 0; ///< Sends to the previous stage.
+  virtual void send_on(activation message) = 0; ///< Sends to the next stage.
+  virtual void send_back(gradient message) = 0; ///< Sends to the previous stage.
 
   /// Notifies the optimizer shard of a bucket with complete gradients; may be called
   /// from a device's callback.
-  using bucket_teller = std::function<void(const mail::bucket_ready&)>;
-  virtual bucket_teller teller() = 0;
+  using bucket_notifier = std::function<void(const mail::bucket_ready&)>;
+  virtual bucket_notifier notifier() = 0;
 
   /// Returns the function that notifies the stage of a pass's launch, from a device's
   /// callback.
-  virtual on_launched launch_teller(const action& a) = 0;
+  virtual on_launched launch_notifier(const action& a) = 0;
 
   virtual void report(const mail::microbatch_loss& loss) = 0;
   virtual void report(mail::expert_load load) = 0;

@@ -28,8 +28,8 @@ public:
   /// holder
   /// \param bound number and size of the copies' buffers, allocated from `account`
   stage_copies(const run_plan& plan, position where,
-               std::shared_ptr<const optimizer> state, savers who,
-               const copies_bound& room, memory_account& account);
+               std::shared_ptr<const optimizer> state, savers saved_by,
+               const copies_bound& bound, memory_account& account);
 
   /// Returns copies of the versions and moments. The caller fills in the batch and the
   /// stage's position. \pre no work of the stage runs, and enough buffers are free
@@ -37,7 +37,7 @@ public:
 
 private:
   std::shared_ptr<const optimizer> state_;
-  std::vector<saved_piece> of_versions_, of_moments_;
+  std::vector<saved_piece> version_pieces_, moment_pieces_;
   std::vector<std::int64_t> firsts_; // by bucket: index of the first value held
   pool versions_, moments_;
 };
@@ -63,11 +63,11 @@ public:
 
   /// Returns the copies kept after so many batches. Returns none if the stage has
   /// dropped the copies, or never kept any.
-  mail::saved recall(int batches) const;
+  mail::saved fetch_kept_state(int batches) const;
 
 private:
   position where_;
-  stage_copies of_checkpoints_, of_steps_;
+  stage_copies checkpoint_copies_, step_copies_;
   std::deque<mail::saved> kept_; // the newest last
 };
 

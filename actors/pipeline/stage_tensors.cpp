@@ -14,56 +14,56 @@ std::shared_ptr<pool> boundary_pool(const run_plan& plan, position where,
   const auto sizes = pools_of(plan, where);
   return std::make_shared<pool>("messages above " + plan.name_of(where),
                                 sizes.boundary_slots, sizes.boundary,
-                                memory.of(memory_use::activations));
+                                memory.account(memory_use::activations));
 }
 
 stage_tensors::stage_tensors(const run_plan& plan, position where, rank_memory& memory,
-                             stream& on, boundary below, boundary above)
-  : stage_tensors(plan, where, pools_of(plan, where), memory, on, std::move(below),
-                  std::move(above)) {
+                             stream& compute_stream, boundary below, boundary above)
+  : stage_tensors(plan, where, pools_of(plan, where), memory, compute_stream,
+                  std::move(below), std::move(above)) {
   // nop
 }
 
 stage_tensors::stage_tensors(const run_plan& plan, position where,
-                             const stage_pools& sizes, rank_memory& memory, stream& on,
-                             boundary below, boundary above)
-  : layers_(plan.slices_of(where, on.threads())),
+                             const stage_pools& sizes, rank_memory& memory,
+                             stream& compute_stream, boundary below, boundary above)
+  : layers_(plan.slices_of(where, compute_stream.threads())),
     held_buckets_(plan.layer_buckets(where)),
-    on_(on),
+    stream_(compute_stream),
     below_(std::move(below)),
     above_(std::move(above)),
     stashes_("stashes of " + plan.name_of(where), sizes.stashes, sizes.stash,
-             memory.of(memory_use::activations)),
+             memory.account(memory_use::activations)),
     inputs_("inputs of segments of " + plan.name_of(where), sizes.inputs_slots,
-            sizes.inputs, memory.of(memory_use::activations)),
+            sizes.inputs, memory.account(memory_use::activations)),
     kept_("split backwards of " + plan.name_of(where), sizes.kept_slots, sizes.kept,
-          memory.of(memory_use::activations)),
+          memory.account(memory_use::activations)),
     to_shards_("messages to shards of " + plan.name_of(where), sizes.to_shards.buffers,
-               sizes.to_shards.values, memory.of(memory_use::passing)),
+               sizes.to_shards.values, memory.account(memory_use::passing)),
     sums_under_way_("gradients under way of " + plan.name_of(where), sizes.sums.buffers,
-                    sizes.sums.values, memory.of(memory_use::passing)),
+                    sizes.sums.values, memory.account(memory_use::passing)),
     gathers_under_way_("parameters under way of " + plan.name_of(where),
                        sizes.gathers.buffers, sizes.gathers.values,
-                       memory.of(memory_use::passing)),
-    scratch_(sizes.scratch, memory.of(memory_use::passing)),
+                       memory.account(memory_use::passing)),
+    scratch_(sizes.scratch, memory.account(memory_use::passing)),
     recomputes_(plan.recomputes()),
-    output_again_(sizes.output_again, memory.of(memory_use::passing)),
+    recomputed_output_(sizes.recomputed_output, memory.account(memory_use::passing)),
     shares_(plan.shares_of(where)),
     has_parameters_(plan.extent_of(shared_out::parameters)),
     has_gradients_(plan.extent_of(shared_out::gradients)),
-    versions_(plan, where, sizes, memory, on),
-    sums_(pools_a_bucket("gradients of " + plan.name_of(where), 1, sizes.gradients,
-                         memory.of(memory_use::gradients))),
+    versions_(plan, where, sizes, memory, compute_stream),
+    sums_(pools_by_bucket("gradients of " + plan.name_of(where), 1, sizes.gradients,
+                          memory.account(memory_use::gradients))),
     gradients_(acquire(sums_)) {
   for (std::size_t b = 0; b < held_buckets_.size(); ++b) {
     if (held_buckets_[b].expert < 0) {
-      own_.push_back(b);
+      layer_buckets_.push_back(b);
       completed_by_.emplace_back();
     }
     completed_by_.back().push_back(static_cast<int>(b));
   }
-  auto& passing = memory.of(memory_use::passing);
-  passing.use(scratch_.bytes() + output_again_.bytes());
+  auto& passing = memory.account(memory_use::passing);
+  passing.use(scratch_.bytes() + recomputed_output_.bytes());
   for (int i = 0; i < 2; ++i) {
     gathered_[i] = {sizes.gathered, passing};
     whole_gradients_[i] = {sizes.whole_gradients, passing};
@@ -71,8 +71,9 @@ stage_tensors::stage_tensors(const run_plan& plan, position where,
   }
 }
 
-double stage_tensors::operations(const microbatch_shape& of) const {
-  return layers_.at(of.length).operations() * static_cast<double>(of.samples);
+double stage_tensors::operations(const microbatch_shape& batch_shape) const {
+  return layers_.at_length(batch_shape.length).operations()
+         * static_cast<double>(batch_shape.samples);
 }
 
 void stage_tensors::put_input(int microbatch, buffer input) {
@@ -92,7 +93,7 @@ bool stage_tensors::has_inputs(int microbatch) const {
   return h.input && (h.labels || !is_last());
 }
 
-pass<float> stage_tensors::pass_on(const held& h, const pass_request& request) {
+pass<float> stage_tensors::make_pass(const held& h, const pass_request& request) {
   pass<float> p;
   p.samples = request.samples.count;
   p.first = request.samples.first;
@@ -103,49 +104,51 @@ pass<float> stage_tensors::pass_on(const held& h, const pass_request& request) {
   p.stash = h.stash.data();
   p.inputs = h.inputs.data();
   p.output_gradient = h.from_above.data();
-  if (request.what.what != op::weight_gradient)
+  if (request.pass_action.op != op::weight_gradient)
     p.input_gradient = h.input_gradient.data();
   p.kept = h.kept.data();
   const bool whole_parameters = has_parameters_ == bucket_extent::whole,
              whole_gradients = has_gradients_ == bucket_extent::whole;
-  for (std::size_t i = 0; i < own_.size(); ++i) {
-    p.parameters.push_back(whole_parameters ? versions_.place(request.version, own_[i])
-                                            : gathered_[i % 2].data());
-    p.gradients.push_back(whole_gradients ? gradients_[own_[i]].data()
+  for (std::size_t i = 0; i < layer_buckets_.size(); ++i) {
+    p.parameters.push_back(whole_parameters
+                             ? versions_.address(request.version, layer_buckets_[i])
+                             : gathered_[i % 2].data());
+    p.gradients.push_back(whole_gradients ? gradients_[layer_buckets_[i]].data()
                                           : whole_gradients_[i % 2].data());
   }
   p.scratch = scratch_.data();
-  p.on = &on_;
+  p.compute_stream = &stream_;
   return p;
 }
 
 pass_pieces<float> stage_tensors::forward(const pass_request& request) {
-  auto& h = held_.at(request.what.microbatch);
+  auto& h = held_.at(request.pass_action.microbatch);
   h.stash = stashes_.acquire();
   if (inputs_.size() > 0)
     h.inputs = inputs_.acquire();
   if (!is_last())
-    h.output = room_in(*above_.messages, &held::from_above);
-  const auto p = std::make_shared<const pass<float>>(pass_on(h, request));
+    h.output = output_buffer(*above_.messages, &held::from_above);
+  const auto p = std::make_shared<const pass<float>>(make_pass(h, request));
   if (recomputes_)
     h.stash = {}; // the next pass in the device's order may use the buffer
-  return layers_.at(request.length).forward_pieces(p, h.loss, request.by_layer);
+  return layers_.at_length(request.length).forward_pieces(p, h.loss, request.by_layer);
 }
 
 /// Runs the last segment's forward again, for the backward that follows. The
 /// recomputation has its own loss, as the stage may not have read the first forward's
 /// loss before.
 pass_pieces<float> stage_tensors::recompute(const pass_request& request) {
-  auto& h = held_.at(request.what.microbatch);
+  auto& h = held_.at(request.pass_action.microbatch);
   h.stash = stashes_.acquire();
-  const auto p = std::make_shared<pass<float>>(pass_on(h, request));
-  p->output = output_again_.data();
-  return layers_.at(request.length).recompute_pieces(p, h.loss_again, request.by_layer);
+  const auto p = std::make_shared<pass<float>>(make_pass(h, request));
+  p->output = recomputed_output_.data();
+  return layers_.at_length(request.length)
+    .recompute_pieces(p, h.recomputed_loss, request.by_layer);
 }
 
 layer_memory stage_tensors::memory_of_layers() {
   return {.to_gather = [this](int layer,
-                              int version) { return place_to_gather(layer, version); },
+                              int version) { return gather_address(layer, version); },
           .gradients = [this](int layer) { return whole_gradients_[layer % 2].data(); },
           .add_share = [this](int layer, bool first) { add_share(layer, first); },
           .gathers = &gathers_under_way_,
@@ -154,7 +157,7 @@ layer_memory stage_tensors::memory_of_layers() {
 
 expert_meeting::lender stage_tensors::lender() {
   return [this](std::size_t bucket, int version, bool gradients) {
-    return std::pair{versions_.place(version, bucket),
+    return std::pair{versions_.address(version, bucket),
                      gradients ? gradients_[bucket] : buffer{}};
   };
 }
@@ -169,12 +172,12 @@ std::vector<int> stage_tensors::buckets_of(const std::vector<int>& layers) const
 
 /// Returns the address where a layer's parameters are gathered, and copies this stage's
 /// share of the version there.
-float* stage_tensors::place_to_gather(int layer, int version) {
+float* stage_tensors::gather_address(int layer, int version) {
   const auto i = static_cast<std::size_t>(layer);
-  auto* const place = gathered_[i % 2].data();
+  auto* const target = gathered_[i % 2].data();
   arrays<float>::copy(versions_.whole(version)[i].data(), versions_.values_of(i),
-                      place + shares_[i].begin(layers_.whole().layers()[i]->bucket()));
-  return place;
+                      target + shares_[i].begin(layers_.whole().layers()[i]->bucket()));
+  return target;
 }
 
 /// Adds this stage's share of a microbatch's gradients to the sum of the update.
@@ -193,18 +196,19 @@ void stage_tensors::add_share(int layer, bool first) {
     arrays<float>::add(from, count, to);
 }
 
-bool stage_tensors::leaves_at_launch(op what) const {
-  if (what == op::forward)
+bool stage_tensors::leaves_at_launch(op operation) const {
+  if (operation == op::forward)
     return above_.left_at_launch;
-  return goes_back(what) && below_.left_at_launch;
+  return goes_back(operation) && below_.left_at_launch;
 }
 
-buffer stage_tensors::take_message(op what, int microbatch) {
-  return std::exchange(message_of(held_.at(microbatch), what), {});
+buffer stage_tensors::take_message(op operation, int microbatch) {
+  return std::exchange(message_of(held_.at(microbatch), operation), {});
 }
 
-std::shared_ptr<launched_end> stage_tensors::reader_before(op what, int microbatch) {
-  return message_of(held_.at(microbatch), what).take_reader();
+std::shared_ptr<gpu_completion> stage_tensors::reader_before(op operation,
+                                                             int microbatch) {
+  return message_of(held_.at(microbatch), operation).take_reader();
 }
 
 void stage_tensors::end_forward(int microbatch) {
@@ -221,12 +225,13 @@ std::optional<loss_sum> stage_tensors::loss_of(int microbatch) const {
 /// reused. The device has finished with the buffer when the new pass starts. So no more
 /// buffers are held than if the earlier pass had ended.
 /// \param given_back the buffer that the earlier backward frees
-buffer stage_tensors::room_in(pool& of, buffer held::*given_back) {
-  return leaves_ ? held_.at(*leaves_).*given_back : of.acquire();
+buffer stage_tensors::output_buffer(pool& messages, buffer held::*given_back) {
+  return ending_microbatch_ ? held_.at(*ending_microbatch_).*given_back
+                            : messages.acquire();
 }
 
 pass_pieces<float> stage_tensors::pieces(const pass_request& request) {
-  switch (request.what.what) {
+  switch (request.pass_action.op) {
   case op::forward:
     return forward(request);
   case op::recompute:
@@ -239,27 +244,27 @@ pass_pieces<float> stage_tensors::pieces(const pass_request& request) {
 // A buffer that only this device's passes use is freed when the last such pass is
 // enqueued. A later pass in the device's order may reuse the buffer.
 pass_pieces<float> stage_tensors::backward(const pass_request& request) {
-  const op what = request.what.what;
-  const int microbatch = request.what.microbatch;
+  const op operation = request.pass_action.op;
+  const int microbatch = request.pass_action.microbatch;
   auto& h = held_.at(microbatch);
-  if (what != op::weight_gradient && !is_first())
-    h.input_gradient = room_in(*below_.messages, &held::input);
-  if (what == op::input_gradient)
+  if (operation != op::weight_gradient && !is_first())
+    h.input_gradient = output_buffer(*below_.messages, &held::input);
+  if (operation == op::input_gradient)
     h.kept = kept_.acquire();
-  const auto p = std::make_shared<pass<float>>(pass_on(h, request));
-  if (what != op::input_gradient) {
+  const auto p = std::make_shared<pass<float>>(make_pass(h, request));
+  if (operation != op::input_gradient) {
     h.stash = {};
     h.inputs = {};
     h.kept = {};
-    leaves_ = microbatch;
+    ending_microbatch_ = microbatch;
   }
   // A share is summed by add_share(), when the microbatch's whole gradient is complete;
   // so the pass itself overwrites.
   const bool by_itself = has_gradients_ == bucket_extent::share;
   p->beta = request.begins_sum || by_itself ? 0.0F : 1.0F;
   p->completes = request.ends_sum || by_itself;
-  const auto& layers = layers_.at(request.length);
-  switch (what) {
+  const auto& layers = layers_.at_length(request.length);
+  switch (operation) {
   case op::input_gradient:
     return layers.input_gradient_pieces(p, request.by_layer);
   case op::weight_gradient:
@@ -269,13 +274,13 @@ pass_pieces<float> stage_tensors::backward(const pass_request& request) {
   }
 }
 
-void stage_tensors::end_backward(op what, int microbatch) {
+void stage_tensors::end_backward(op operation, int microbatch) {
   held_.at(microbatch).labels = {};
-  if (what == op::input_gradient)
+  if (operation == op::input_gradient)
     return;
   held_.erase(microbatch);
-  if (leaves_ == microbatch)
-    leaves_.reset();
+  if (ending_microbatch_ == microbatch)
+    ending_microbatch_.reset();
 }
 
 } // namespace troupe

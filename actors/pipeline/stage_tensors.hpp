@@ -5,7 +5,7 @@
 #include "actors/rank/rank_memory.hpp"
 #include "kernels/pool.hpp"
 #include "models/slice.hpp"
-#include "schedules/stage_ledger.hpp"
+#include "schedules/stage_version_ledger.hpp"
 
 #include <memory>
 #include <optional>
@@ -36,21 +36,21 @@ public:
   /// \param compute_stream stream of the rank's device, on which passes run; outlives
   /// the stage
   /// \param below,above connections with the previous and the next stage
-  stage_tensors(const run_plan& plan, position where, rank_memory& memory, stream& on,
-                boundary below, boundary above);
+  stage_tensors(const run_plan& plan, position where, rank_memory& memory,
+                stream& compute_stream, boundary below, boundary above);
 
-  double operations(const microbatch_shape& of) const override;
+  double operations(const microbatch_shape& batch_shape) const override;
   void put_input(int microbatch, buffer input) override;
   void put_labels(int microbatch, buffer labels) override;
   void put_gradient(int microbatch, buffer from_above) override;
   bool has_inputs(int microbatch) const override;
   pass_pieces<float> pieces(const pass_request& pass) override;
-  bool leaves_at_launch(op what) const override;
-  buffer take_message(op what, int microbatch) override;
-  std::shared_ptr<launched_end> reader_before(op what, int microbatch) override;
+  bool leaves_at_launch(op operation) const override;
+  buffer take_message(op operation, int microbatch) override;
+  std::shared_ptr<gpu_completion> reader_before(op operation, int microbatch) override;
   void end_forward(int microbatch) override;
   std::optional<loss_sum> loss_of(int microbatch) const override;
-  void end_backward(op what, int microbatch) override;
+  void end_backward(op operation, int microbatch) override;
   std::vector<int> buckets_of(const std::vector<int>& layers) const override;
   std::vector<buffer> parameters(int version) const override {
     return versions_.whole(version);
@@ -59,10 +59,12 @@ public:
     return versions_.stored(version);
   }
   std::vector<buffer> gradients() const override { return gradients_; }
-  update_room make_room(const update_facts& update) override {
-    return versions_.make_room(update);
+  update_buffers prepare_update(const update_facts& update) override {
+    return versions_.prepare_update(update);
   }
-  void keep_only(const stage_ledger& books) override { versions_.keep_only(books); }
+  void keep_only(const stage_version_ledger& ledger) override {
+    versions_.keep_only(ledger);
+  }
   parameter_copy copy(int version) override { return versions_.copy(version); }
   layer_memory memory_of_layers() override;
   expert_meeting::lender lender() override;
@@ -70,39 +72,41 @@ public:
 
 private:
   stage_tensors(const run_plan& plan, position where, const stage_pools& sizes,
-                rank_memory& memory, stream& on, boundary below, boundary above);
+                rank_memory& memory, stream& compute_stream, boundary below,
+                boundary above);
 
   /// The buffers and losses held for one microbatch.
   struct held {
     buffer input, labels, output, stash, inputs, from_above, input_gradient, kept;
-    loss_sum loss, loss_again; // of the forward, and of its recomputation
+    loss_sum loss, recomputed_loss; // of the forward, and of its recomputation
   };
 
   /// The buffer into which a pass writes its output for a neighbour.
-  static buffer& message_of(held& h, op what) {
-    return what == op::forward ? h.output : h.input_gradient;
+  static buffer& message_of(held& h, op operation) {
+    return operation == op::forward ? h.output : h.input_gradient;
   }
 
   bool is_first() const { return layers_.whole().is_first(); }
   bool is_last() const { return layers_.whole().is_last(); }
-  pass<float> pass_on(const held& h, const pass_request& request);
+  pass<float> make_pass(const held& h, const pass_request& request);
   pass_pieces<float> forward(const pass_request& request);
   pass_pieces<float> recompute(const pass_request& request);
   pass_pieces<float> backward(const pass_request& request);
-  buffer room_in(pool& of, buffer held::*given_back);
-  float* place_to_gather(int layer, int version);
+  buffer output_buffer(pool& messages, buffer held::*given_back);
+  float* gather_address(int layer, int version);
   void add_share(int layer, bool first);
 
   slices_by_length<float> layers_;
   std::vector<layer_bucket> held_buckets_;
-  std::vector<std::size_t> own_; // by layer: the layer's own bucket, without experts
+  std::vector<std::size_t>
+    layer_buckets_; // by layer: the layer's own bucket, without experts
   std::vector<std::vector<int>> completed_by_; // buckets of each layer of the stage
-  stream& on_;
+  stream& stream_;
   boundary below_, above_;
   pool stashes_, inputs_, kept_, to_shards_, sums_under_way_, gathers_under_way_;
   tensor_memory scratch_;
   bool recomputes_;
-  tensor_memory output_again_; // output of recomputations, never read
+  tensor_memory recomputed_output_; // output of recomputations, never read
   bucket_shares shares_;
   bucket_extent has_parameters_, has_gradients_;
   // Arrays of two layers at once, indexed by the layer's parity.
@@ -111,7 +115,8 @@ private:
   bucket_pools sums_; // one buffer each
   std::vector<buffer> gradients_;
   std::unordered_map<int, held> held_;
-  std::optional<int> leaves_; // the microbatch whose buffers a running backward frees
+  std::optional<int>
+    ending_microbatch_; // the microbatch whose buffers a running backward frees
 };
 
 } // namespace troupe

@@ -8,17 +8,17 @@ namespace troupe {
 
 stage_updates::stage_updates(const run_plan& plan, position where, stage_port& port,
                              stage_work& work, stage_meetings& meetings,
-                             stage_ledger& books)
+                             stage_version_ledger& ledger)
   : plan_(plan),
     where_(where),
     port_(port),
     work_(work),
     meetings_(meetings),
-    books_(books) {
+    ledger_(ledger) {
   // nop
 }
 
-stage_updates::place_in_sum stage_updates::begin_backward() {
+stage_updates::position_in_sum stage_updates::begin_backward() {
   const bool first = sums_begun_++ == 0;
   const int size = update_size(plan_.sch, plan_.dims) / plan_.directions();
   const bool is_last =
@@ -35,16 +35,16 @@ void stage_updates::end_backward(int microbatch) {
   if (auto reports = forwards_.extract(microbatch))
     covered_.push_back(std::move(reports.mapped()));
   for (int d = 0; d < plan_.data; ++d) // data replicas sum the same microbatch numbers
-    if (d == where_.data || plan_.updates_are_by(update_by::all))
+    if (d == where_.data || plan_.updates_are_by(update_by::all_replicas))
       samples_summed_ += plan_.samples_of(d, microbatch);
   ++backwards_ended_;
   // A snapshot is due after these batches. The parameters are up to date now, or after
   // the update that follows.
   const int share = plan_.dims.microbatches / plan_.directions();
-  const auto all = backwards_ended_ + std::int64_t{plan_.dims.before} * share;
+  const auto total = backwards_ended_ + std::int64_t{plan_.dims.batches_before} * share;
   if (plan_.evaluate_every > 0 && plan_.in_snapshot(where_)
-      && all % (std::int64_t{plan_.evaluate_every} * share) == 0)
-    snapshot_due_ = static_cast<int>(all / share);
+      && total % (std::int64_t{plan_.evaluate_every} * share) == 0)
+    snapshot_due_ = static_cast<int>(total / share);
 }
 
 bool stage_updates::has_all_gradients() const {
@@ -66,44 +66,44 @@ void stage_updates::begin(const action& a) {
     return;
   }
   send_reports();
-  work_.keep_only(books_);
-  const auto facts = books_.begin_update();
+  work_.keep_only(ledger_);
+  const auto facts = ledger_.begin_update();
   under_way_ = true;
   sums_begun_ = 0;
   samples_updated_ += samples_summed_;
   meetings_.begin_update();
-  update_ = {.what = a,
+  update_ = {.action = a,
              .version = facts.from + 1,
-             .versions_alive = books_.versions_alive(),
+             .versions_alive = ledger_.versions_alive(),
              .gradients = facts.gradients,
              .stalest = facts.stalest,
              .staleness = facts.staleness};
-  auto room = work_.make_room(facts);
-  mail::update_request request{.what = update_,
+  auto buffers = work_.prepare_update(facts);
+  mail::update_request request{.measured = update_,
                                .samples = std::exchange(samples_summed_, 0),
                                .gradients = work_.gradients(),
-                               .from = std::move(room.from),
-                               .to = std::move(room.to),
-                               .put_aside = std::move(room.put_aside)};
-  if (plan_.tells_buckets() && !plan_.tells_at_once())
-    tell_all_buckets(request.gradients);
+                               .from = std::move(buffers.from),
+                               .to = std::move(buffers.to),
+                               .save_previous = std::move(buffers.save_previous)};
+  if (plan_.reports_buckets() && !plan_.reports_immediately())
+    notify_all_buckets(request.gradients);
   port_.send(
     {{role::optimizer_shard, where_}, meeting_kind::directions, std::move(request)});
 }
 
-void stage_updates::tell_all_buckets(const std::vector<buffer>& gradients) {
-  const auto tell = port_.teller();
+void stage_updates::notify_all_buckets(const std::vector<buffer>& gradients) {
+  const auto notify = port_.notifier();
   for (std::size_t b = 0; b < gradients.size(); ++b)
-    tell({where_.direction, static_cast<int>(b), gradients[b]});
+    notify({where_.direction, static_cast<int>(b), gradients[b]});
 }
 
 void stage_updates::end(const mail::updated& last) {
-  update_.versions_alive = books_.versions_alive();
+  update_.versions_alive = ledger_.versions_alive();
   update_.start = last.start;
   update_.end = last.end;
   under_way_ = false;
   ended_ = true;
-  books_.end_update();
+  ledger_.end_update();
   if (plan_.keep_versions)
     copy_last_version();
   copy_if_due();
@@ -116,10 +116,11 @@ bool stage_updates::take_over() {
 void stage_updates::copy_if_due() {
   if (snapshot_due_ == 0 || under_way_)
     return;
-  auto made = work_.copy(books_.newest());
-  copy(std::move(made.run),
-       [this, part = mail::snapshot{std::exchange(snapshot_due_, 0), where_,
-                                    std::move(made.to)}] { port_.report(part); });
+  auto snapshot_copy = work_.copy(ledger_.newest());
+  copy(
+    std::move(snapshot_copy.run),
+    [this, part = mail::snapshot{std::exchange(snapshot_due_, 0), where_,
+                                 std::move(snapshot_copy.to)}] { port_.report(part); });
 }
 
 /// Copies on the device while passes run, as passes only read the parameters; without
@@ -150,9 +151,9 @@ void stage_updates::end_copy() {
 /// version is under way
 int stage_updates::newest() const {
   if (under_way_)
-    throw std::logic_error("its update " + std::to_string(books_.newest())
+    throw std::logic_error("its update " + std::to_string(ledger_.newest())
                            + " was not made");
-  return books_.newest();
+  return ledger_.newest();
 }
 
 mail::collected stage_updates::collect() const {
@@ -162,8 +163,8 @@ mail::collected stage_updates::collect() const {
 
 std::vector<aged_version> stage_updates::versions() const {
   std::vector<aged_version> result;
-  for (int age = 0, left = books_.versions_alive(); left > 0; ++age)
-    if (const int version = newest() - age; books_.knows(version)) {
+  for (int age = 0, left = ledger_.versions_alive(); left > 0; ++age)
+    if (const int version = newest() - age; ledger_.knows(version)) {
       result.push_back({age, work_.stored(version)});
       --left;
     }
@@ -171,25 +172,25 @@ std::vector<aged_version> stage_updates::versions() const {
 }
 
 void stage_updates::copy_last_version() {
-  const auto made = std::make_shared<mail::version_made>();
-  made->where = where_;
-  made->version = books_.newest();
+  const auto message = std::make_shared<mail::version_made>();
+  message->where = where_;
+  message->version = ledger_.newest();
   copy(
-    [made,
-     parameters = arrays_of(shared_out::parameters, work_.parameters(made->version)),
+    [message,
+     parameters = arrays_of(shared_out::parameters, work_.parameters(message->version)),
      gradients = arrays_of(shared_out::gradients, work_.gradients())] {
       for (const auto& array : parameters)
-        made->parameters.emplace_back(array.begin(), array.end());
+        message->parameters.emplace_back(array.begin(), array.end());
       for (const auto& array : gradients)
-        made->gradients.emplace_back(array.begin(), array.end());
+        message->gradients.emplace_back(array.begin(), array.end());
     },
-    [this, made] { port_.report(std::move(*made)); });
+    [this, message] { port_.report(std::move(*message)); });
 }
 
 /// The values that the stage holds of each bucket: the whole bucket, or a share.
 std::vector<std::span<const float>>
-stage_updates::arrays_of(shared_out what, const std::vector<buffer>& buckets) const {
-  const auto held = plan_.held_of(what, where_);
+stage_updates::arrays_of(shared_out kind, const std::vector<buffer>& buckets) const {
+  const auto held = plan_.held_of(kind, where_);
   std::vector<std::span<const float>> result;
   for (std::size_t b = 0; b < buckets.size(); ++b)
     result.emplace_back(buckets[b].data(), static_cast<std::size_t>(held[b]));

@@ -31,15 +31,16 @@ class stage_updates {
 public:
   /// \param plan,port,work,meetings,ledger outlive the object
   stage_updates(const run_plan& plan, position where, stage_port& port,
-                stage_work& work, stage_meetings& meetings, stage_ledger& books);
+                stage_work& work, stage_meetings& meetings,
+                stage_version_ledger& ledger);
 
   /// Position of a backward's gradients in the sum of an update: whether the gradients
   /// are the first of the update, and whether the last.
-  struct place_in_sum {
+  struct position_in_sum {
     bool first = false;
     bool last = false;
   };
-  place_in_sum begin_backward();
+  position_in_sum begin_backward();
 
   /// Keeps the reports of a forward until the update begins that covers the microbatch.
   /// So an interrupted run reports losses and expert loads of its updates alone.
@@ -97,18 +98,18 @@ public:
 private:
   int newest() const;
   void send_reports();
-  void tell_all_buckets(const std::vector<buffer>& gradients);
+  void notify_all_buckets(const std::vector<buffer>& gradients);
   void copy(std::function<void()> run, std::function<void()> report);
   void copy_last_version();
   std::vector<std::span<const float>>
-  arrays_of(shared_out what, const std::vector<buffer>& buckets) const;
+  arrays_of(shared_out kind, const std::vector<buffer>& buckets) const;
 
   const run_plan& plan_;
   position where_;
   stage_port& port_;
   stage_work& work_;
   stage_meetings& meetings_;
-  stage_ledger& books_;
+  stage_version_ledger& ledger_;
   int sums_begun_ = 0;               // backwards begun since the last update
   int backwards_begun_ = 0;          // since the start of the run
   std::int64_t samples_summed_ = 0;  // since the last update

@@ -9,12 +9,12 @@
 
 namespace troupe {
 
-bucket_pools pools_a_bucket(const std::string& what, int count,
-                            const std::vector<std::int64_t>& sizes,
-                            memory_account& account) {
+bucket_pools pools_by_bucket(const std::string& name, int count,
+                             const std::vector<std::int64_t>& sizes,
+                             memory_account& account) {
   bucket_pools result;
   for (const auto bucket : sizes)
-    result.push_back(std::make_unique<pool>(what, count, bucket, account));
+    result.push_back(std::make_unique<pool>(name, count, bucket, account));
   return result;
 }
 
@@ -27,34 +27,34 @@ std::vector<buffer> acquire(const bucket_pools& pools) {
 
 stage_versions::stage_versions(const run_plan& plan, position where,
                                const stage_pools& sizes, rank_memory& memory,
-                               stream& on)
-  : on_(on),
+                               stream& compute_stream)
+  : stream_(compute_stream),
     older_are_rounded_(plan.rounds_older_versions()),
     held_buckets_(plan.layer_buckets(where)),
     values_(sizes.buckets),
-    whole_(pools_a_bucket("weight versions of " + plan.name_of(where), sizes.versions,
-                          sizes.buckets, memory.of(memory_use::parameters))),
-    rounded_(pools_a_bucket("older weight versions of " + plan.name_of(where),
-                            sizes.rounded_versions, sizes.rounded_buckets,
-                            memory.of(memory_use::parameters))),
-    snapshots_(pools_a_bucket("snapshots of " + plan.name_of(where), sizes.snapshots,
-                              sizes.buckets, memory.of(memory_use::passing))) {
+    whole_(pools_by_bucket("weight versions of " + plan.name_of(where), sizes.versions,
+                           sizes.buckets, memory.account(memory_use::parameters))),
+    rounded_(pools_by_bucket("older weight versions of " + plan.name_of(where),
+                             sizes.rounded_versions, sizes.rounded_buckets,
+                             memory.account(memory_use::parameters))),
+    snapshots_(pools_by_bucket("snapshots of " + plan.name_of(where), sizes.snapshots,
+                               sizes.buckets, memory.account(memory_use::passing))) {
   const bool shared_out = plan.shares_out(shared_out::parameters);
   const auto shares = plan.shares_of(where);
   for (std::size_t b = 0; b < held_buckets_.size(); ++b)
-    firsts_.push_back(shared_out ? shares[b].begin(held_buckets_[b].what->bucket())
+    firsts_.push_back(shared_out ? shares[b].begin(held_buckets_[b].owner->bucket())
                                  : 0);
   for (std::size_t b = 0; b < sizes.packed.size(); ++b) {
-    auto& room =
-      packed_rooms_.emplace_back(sizes.packed[b], memory.of(memory_use::passing));
-    memory.of(memory_use::passing).use(room.bytes());
-    packed_holds_.emplace_back(held_buckets_[b].what->packed_copies(),
-                               packed_weights<float>::nothing);
+    auto& packed_memory =
+      packed_memory_.emplace_back(sizes.packed[b], memory.account(memory_use::passing));
+    memory.account(memory_use::passing).use(packed_memory.bytes());
+    packed_versions_.emplace_back(held_buckets_[b].owner->packed_copies(),
+                                  packed_weights<float>::nothing);
   }
   fill(0, plan, plan.work->weights);
-  const stage_ledger books{plan.sch, plan.dims, where.hosted()};
+  const stage_version_ledger ledger{plan.sch, plan.dims, where.hosted()};
   for (int older = 1; older <= plan.dims.older; ++older)
-    if (books.knows(-older))
+    if (ledger.knows(-older))
       fill(-older, plan, plan.work->earlier.older[static_cast<std::size_t>(older) - 1]);
 }
 
@@ -64,73 +64,75 @@ stage_versions::stage_versions(const run_plan& plan, position where,
 void stage_versions::fill(int number, const run_plan& plan,
                           const weight_source& source) {
   const bool rounded = older_are_rounded_ && number < 0;
-  held_version made{acquire(rounded ? rounded_ : whole_), {}};
+  held_version version{acquire(rounded ? rounded_ : whole_), {}};
   layer_reader layers{plan, source};
-  stream here; // on the CPU: a GPU cannot access the reader's memory
+  stream host_stream; // on the CPU: a GPU cannot access the reader's memory
   for (std::size_t b = 0; b < held_buckets_.size(); ++b) {
-    const auto& all = layers.values(held_buckets_[b]);
-    auto* const to = made.buckets[b].data();
+    const auto& layer_values = layers.values(held_buckets_[b]);
+    auto* const to = version.buckets[b].data();
     if (rounded)
-      round_bucket(held_buckets_[b].what->parameters(), all.data(), to, here);
+      round_bucket(held_buckets_[b].owner->parameters(), layer_values.data(), to,
+                   host_stream);
     else
-      arrays<float>::copy(all.data() + firsts_[b], values_[b], to);
-    made.places.emplace_back(
+      arrays<float>::copy(layer_values.data() + firsts_[b], values_[b], to);
+    version.addresses.emplace_back(
       bucket_at(to, rounded ? precision::bf16 : precision::fp32, number, b));
   }
-  versions_[number] = std::move(made);
+  versions_[number] = std::move(version);
 }
 
 weight_bucket<float> stage_versions::bucket_at(const float* where, precision matrices,
                                                int version, std::size_t bucket) {
-  if (packed_rooms_.empty())
+  if (packed_memory_.empty())
     return {where, matrices, version};
   return {where,
           matrices,
           version,
-          {packed_rooms_[bucket].data(), packed_holds_[bucket].data()}};
+          {packed_memory_[bucket].data(), packed_versions_[bucket].data()}};
 }
 
 std::vector<weight_bucket<float>> stage_versions::stored(int version) const {
   std::vector<weight_bucket<float>> result;
-  for (const auto& place : versions_.at(version).places)
-    result.push_back(place.now());
+  for (const auto& address : versions_.at(version).addresses)
+    result.push_back(address.now());
   return result;
 }
 
-update_room stage_versions::make_room(const update_facts& update) {
+update_buffers stage_versions::prepare_update(const update_facts& update) {
   auto& old = versions_.at(update.from);
-  update_room room{.from = old.buckets};
+  update_buffers buffers{.from = old.buckets};
   auto& next = versions_[update.from + 1];
   if (update.in_place) {
     next.buckets = std::move(versions_.extract(update.from).mapped().buckets);
   } else if (older_are_rounded_) {
     next.buckets = std::exchange(old.buckets, acquire(rounded_));
-    room.put_aside = put_aside(update.from, old);
+    buffers.save_previous = save_previous(update.from, old);
   } else {
     next.buckets = acquire(whole_);
   }
   for (std::size_t b = 0; b < next.buckets.size(); ++b)
-    next.places.emplace_back(
+    next.addresses.emplace_back(
       bucket_at(next.buckets[b].data(), precision::fp32, update.from + 1, b));
-  room.to = next.buckets;
-  return room;
+  buffers.to = next.buckets;
+  return buffers;
 }
 
 /// Returns the work that copies a version to bf16 buffers. Passes that were planned
 /// before look up the new address when they run.
-std::function<void()> stage_versions::put_aside(int number, const held_version& old) {
+std::function<void()> stage_versions::save_previous(int number,
+                                                    const held_version& old) {
   return [this, number, old] {
     for (std::size_t b = 0; b < held_buckets_.size(); ++b) {
       auto* const to = old.buckets[b].data();
-      round_bucket(held_buckets_[b].what->parameters(), old.places[b].now().data, to,
-                   on_);
-      old.places[b].move_to(bucket_at(to, precision::bf16, number, b));
+      round_bucket(held_buckets_[b].owner->parameters(), old.addresses[b].now().data,
+                   to, stream_);
+      old.addresses[b].move_to(bucket_at(to, precision::bf16, number, b));
     }
   };
 }
 
-void stage_versions::keep_only(const stage_ledger& books) {
-  std::erase_if(versions_, [&](const auto& v) { return !books.knows(v.first); });
+void stage_versions::keep_only(const stage_version_ledger& ledger) {
+  std::erase_if(versions_, [&](const auto& v) { return !ledger.knows(v.first); });
 }
 
 parameter_copy stage_versions::copy(int version) {
@@ -140,12 +142,12 @@ parameter_copy stage_versions::copy(int version) {
     float* to;
   };
   parameter_copy result{acquire(snapshots_), {}};
-  std::vector<of_bucket> all;
+  std::vector<of_bucket> copies;
   for (std::size_t b = 0; b < result.to.size(); ++b)
-    all.push_back({whole(version)[b].data(), values_[b], result.to[b].data()});
-  result.run = [all = std::move(all)] {
-    for (const auto& one : all)
-      arrays<float>::copy(one.from, one.values, one.to);
+    copies.push_back({whole(version)[b].data(), values_[b], result.to[b].data()});
+  result.run = [copies = std::move(copies)] {
+    for (const auto& bucket : copies)
+      arrays<float>::copy(bucket.from, bucket.values, bucket.to);
   };
   return result;
 }

@@ -16,9 +16,9 @@ namespace troupe {
 using bucket_pools = std::vector<std::unique_ptr<pool>>;
 
 /// Returns a pool of `count` buffers for each bucket; `sizes` in values, by bucket.
-bucket_pools pools_a_bucket(const std::string& what, int count,
-                            const std::vector<std::int64_t>& sizes,
-                            memory_account& account);
+bucket_pools pools_by_bucket(const std::string& name, int count,
+                             const std::vector<std::int64_t>& sizes,
+                             memory_account& account);
 
 /// Returns one free buffer of each pool.
 /// \throws std::logic_error if a pool has none
@@ -35,15 +35,15 @@ public:
   /// \param compute_stream stream of the stage's device; outlives the versions
   /// \param sizes,memory number, sizes and memory accounts of the pools
   stage_versions(const run_plan& plan, position where, const stage_pools& sizes,
-                 rank_memory& memory, stream& on);
+                 rank_memory& memory, stream& compute_stream);
 
   stage_versions(const stage_versions&) = delete; // works of updates hold `this`
   stage_versions& operator=(const stage_versions&) = delete;
 
   /// The address of a bucket of a version. Passes look up the address at run time,
   /// since a version may move. \throws std::out_of_range if the version is not stored
-  const weight_place<float>& place(int version, std::size_t bucket) const {
-    return versions_.at(version).places[bucket];
+  const weight_place<float>& address(int version, std::size_t bucket) const {
+    return versions_.at(version).addresses[bucket];
   }
 
   /// The buffers of a version in fp32, by bucket.
@@ -58,10 +58,10 @@ public:
 
   /// Returns the buffers for the next version, and the work that first saves the
   /// previous version.
-  update_room make_room(const update_facts& update);
+  update_buffers prepare_update(const update_facts& update);
 
   /// Drops the versions that the version ledger no longer contains.
-  void keep_only(const stage_ledger& books);
+  void keep_only(const stage_version_ledger& ledger);
 
   /// Returns buffers for a copy of a version, and the work that writes the copy.
   /// \pre as whole()
@@ -73,21 +73,21 @@ public:
 private:
   struct held_version {
     std::vector<buffer> buckets;
-    std::vector<weight_place<float>> places;
+    std::vector<weight_place<float>> addresses;
   };
 
   void fill(int number, const run_plan& plan, const weight_source& source);
   weight_bucket<float> bucket_at(const float* where, precision matrices, int version,
                                  std::size_t bucket);
-  std::function<void()> put_aside(int number, const held_version& old);
+  std::function<void()> save_previous(int number, const held_version& old);
 
-  stream& on_;
+  stream& stream_;
   bool older_are_rounded_;
   std::vector<layer_bucket> held_buckets_;
   std::vector<std::int64_t> firsts_, values_; // by bucket: first and number held
   bucket_pools whole_, rounded_, snapshots_;
-  std::vector<tensor_memory> packed_rooms_;
-  std::vector<std::vector<int>> packed_holds_; // versions of copies, by bucket
+  std::vector<tensor_memory> packed_memory_;
+  std::vector<std::vector<int>> packed_versions_; // versions of copies, by bucket
   std::map<int, held_version> versions_;
 };
 

@@ -6,7 +6,7 @@
 #include "kernels/cross_entropy.hpp"
 #include "models/batching.hpp"
 #include "models/slice.hpp"
-#include "schedules/stage_ledger.hpp"
+#include "schedules/stage_version_ledger.hpp"
 
 #include <functional>
 #include <optional>
@@ -16,7 +16,7 @@ namespace troupe {
 
 /// A forward, backward, input or weight gradient of one microbatch.
 struct pass_request {
-  action what;
+  action pass_action;
   sample_range samples;
   int version;             ///< Version of the weights that the pass reads.
   bool begins_sum;         ///< The pass's gradients are the first of an update.
@@ -33,11 +33,11 @@ struct parameter_copy {
 };
 
 /// The buffers that an update reads, of the newest version, and writes, of the next.
-struct update_room {
+struct update_buffers {
   std::vector<buffer> from, to; ///< By bucket; may be the same buffers.
   /// Saves the previous version. Must run on the stage's device before the update
   /// writes to the buffers, if not empty.
-  std::function<void()> put_aside = {};
+  std::function<void()> save_previous = {};
 };
 
 /// The interface between a stage and its data: tensors (stage_tensors), or sizes and
@@ -49,7 +49,7 @@ public:
 
   /// Floating-point operations of a forward of such a microbatch; 0 where costs do not
   /// depend on operations.
-  virtual double operations(const microbatch_shape& of) const = 0;
+  virtual double operations(const microbatch_shape& batch_shape) const = 0;
 
   // Each function stores an input of a microbatch that the stage has received.
   virtual void put_input(int microbatch, buffer input) = 0;
@@ -65,15 +65,16 @@ public:
 
   /// Whether a pass's output for a neighbour may be sent when the pass is launched, and
   /// not only at the pass's end.
-  virtual bool leaves_at_launch(op what) const = 0;
+  virtual bool leaves_at_launch(op operation) const = 0;
 
   /// Returns the activation or gradient to send, of a pass that has been launched or
   /// has ended. Empty if the buffer was taken before, or the pass sends none.
-  virtual buffer take_message(op what, int microbatch) = 0;
+  virtual buffer take_message(op operation, int microbatch) = 0;
 
   /// To be called before a pass is launched. Returns the GPU work that may still read
   /// the earlier contents of the message's buffer; null if no work does.
-  virtual std::shared_ptr<launched_end> reader_before(op what, int microbatch) = 0;
+  virtual std::shared_ptr<gpu_completion> reader_before(op operation,
+                                                        int microbatch) = 0;
 
   /// To be called after F: frees the buffers that only F needs.
   virtual void end_forward(int microbatch) = 0;
@@ -83,7 +84,7 @@ public:
   virtual std::optional<loss_sum> loss_of(int microbatch) const = 0;
 
   /// To be called after B, I or W. B and W free all buffers of the microbatch.
-  virtual void end_backward(op what, int microbatch) = 0;
+  virtual void end_backward(op operation, int microbatch) = 0;
 
   /// The stage's buckets whose gradients are complete after `layers`: the buckets
   /// of the layers, and of the layers' experts on this rank.
@@ -98,10 +99,10 @@ public:
   virtual std::vector<weight_bucket<float>> stored(int version) const = 0;
 
   /// Provides the buffers for version `update.from` + 1, and starts no work.
-  virtual update_room make_room(const update_facts& update) = 0;
+  virtual update_buffers prepare_update(const update_facts& update) = 0;
 
   /// Drops the versions that the version ledger no longer contains.
-  virtual void keep_only(const stage_ledger& books) = 0;
+  virtual void keep_only(const stage_version_ledger& ledger) = 0;
 
   /// Returns a copy of a version for an evaluation; the stage's device runs the work
   /// that writes the copy.

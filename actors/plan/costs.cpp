@@ -23,21 +23,22 @@ nanoseconds value_at(const std::vector<nanoseconds>& values, int stage) {
 
 } // namespace
 
-nanoseconds cost_table::at(op what, int stage) const {
-  const auto& values = of[static_cast<std::size_t>(what)];
-  return what == op::recompute && values.empty() ? at(op::forward, stage)
-                                                 : value_at(values, stage);
+nanoseconds cost_table::duration_of(op operation, int stage) const {
+  const auto& values = by_op[static_cast<std::size_t>(operation)];
+  return operation == op::recompute && values.empty() ? duration_of(op::forward, stage)
+                                                      : value_at(values, stage);
 }
 
-nanoseconds cost_table::of_all(const work& what) const {
-  const auto kind = static_cast<op>(what.kind);
-  auto result = sized(at(kind, what.stage), what.size);
-  for (const auto& one : what.also) {
-    const auto other = static_cast<op>(one.kind);
-    if (!pair.empty() && kind == op::forward && goes_back(other))
-      result = sized(value_at(pair, what.stage), (what.size + one.size) / 2);
+nanoseconds cost_table::total_duration(const work& device_work) const {
+  const auto kind = static_cast<op>(device_work.kind);
+  auto result = sized(duration_of(kind, device_work.stage), device_work.size);
+  for (const auto& extra : device_work.also) {
+    const auto extra_op = static_cast<op>(extra.kind);
+    if (!pair.empty() && kind == op::forward && goes_back(extra_op))
+      result =
+        sized(value_at(pair, device_work.stage), (device_work.size + extra.size) / 2);
     else
-      result += sized(at(other, one.stage), one.size);
+      result += sized(duration_of(extra_op, extra.stage), extra.size);
   }
   return result;
 }
@@ -57,7 +58,7 @@ cost_table shared_by_stages(cost_table of_ranks, const placement& where,
     }
     values = std::move(of_stages);
   };
-  for (auto& values : of_ranks.of)
+  for (auto& values : of_ranks.by_op)
     share_out(values);
   share_out(of_ranks.pair);
   return of_ranks;
@@ -66,19 +67,20 @@ cost_table shared_by_stages(cost_table of_ranks, const placement& where,
 cost_model costs_from(cost_table table, int tensor, int update_shares) {
   // All devices have copies of the returned function, and all copies share one table.
   auto shared = std::make_shared<const cost_table>(std::move(table));
-  return [table = std::move(shared), tensor, update_shares](const work& what) {
-    if (what.kind >= op_count)
+  return [table = std::move(shared), tensor, update_shares](const work& device_work) {
+    if (device_work.kind >= op_count)
       return nanoseconds{0};
-    const auto kind = static_cast<op>(what.kind);
+    const auto kind = static_cast<op>(device_work.kind);
     const int parts = kind == op::update ? tensor * update_shares : tensor;
-    return table->of_all(what) / parts;
+    return table->total_duration(device_work) / parts;
   };
 }
 
 cost_model costs_of_sums(double bytes_per_second) {
-  return [rate = link_cost{.bytes_per_second = bytes_per_second}](const work& what) {
-    return rate.occupied(what.operations * sizeof(float));
-  };
+  return
+    [rate = link_cost{.bytes_per_second = bytes_per_second}](const work& device_work) {
+      return rate.occupied(device_work.operations * sizeof(float));
+    };
 }
 
 double update_operations(std::int64_t values) {
@@ -87,9 +89,9 @@ double update_operations(std::int64_t values) {
 }
 
 cost_model costs_by_operations() {
-  return [](const work& what) {
+  return [](const work& device_work) {
     return static_cast<nanoseconds>(
-      std::llround(what.operations / operations_a_nanosecond));
+      std::llround(device_work.operations / operations_a_nanosecond));
   };
 }
 

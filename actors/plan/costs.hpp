@@ -17,16 +17,16 @@ namespace troupe {
 /// Duration of each op in virtual time, in nanoseconds: one value per stage, or one
 /// value for all stages. A recomputation without a value takes as long as a forward.
 struct cost_table {
-  std::array<std::vector<nanoseconds>, op_count> of;
+  std::array<std::vector<nanoseconds>, op_count> by_op;
   std::vector<nanoseconds> pair = {}; ///< Of a forward and a backward that run as one;
                                       ///< empty: F + B.
 
-  nanoseconds at(op what, int stage) const;
+  nanoseconds duration_of(op operation, int stage) const;
 
   /// Duration of `device_work` together with the work in `also`, which runs as one with
   /// `device_work`. A forward with a backward takes the `pair` duration, if there is
   /// one.
-  nanoseconds of_all(const work& what) const;
+  nanoseconds total_duration(const work& device_work) const;
 };
 
 /// Converts a table by rank into a table by stage. The table gives the cost of a rank's

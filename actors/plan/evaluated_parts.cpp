@@ -3,11 +3,12 @@
 
 namespace troupe {
 
-std::vector<evaluated_part> evaluated_parts(const run_plan& plan, bool here) {
+std::vector<evaluated_part> evaluated_parts(const run_plan& plan,
+                                            bool has_local_ranks) {
   std::vector<evaluated_part> result;
   for (int s = 0; s < plan.dims.stages; ++s) {
     const auto where =
-      here ? plan.processor_of(plan.rank_of({0, 0, s, 0})) : processor{};
+      has_local_ranks ? plan.processor_of(plan.rank_of({0, 0, s, 0})) : processor{};
     if (result.empty() || result.back().where != where)
       result.push_back({.end = 0, .where = where});
     result.back().end = plan.work->first_layers[static_cast<std::size_t>(s) + 1];

@@ -14,6 +14,7 @@ namespace troupe {
 /// \param has_local_ranks true if the ranks are in this process; if false, this CPU
 /// computes all layers
 /// \pre work
-std::vector<evaluated_part> evaluated_parts(const run_plan& plan, bool here = true);
+std::vector<evaluated_part> evaluated_parts(const run_plan& plan,
+                                            bool has_local_ranks = true);
 
 } // namespace troupe

@@ -13,42 +13,42 @@ namespace {
 
 struct finder {
   const run_plan& plan;
-  std::vector<exchanging_group> found = {};
+  std::vector<exchanging_group> groups = {};
 
-  void add(std::optional<meeting_kind> about, int stride,
+  void add(std::optional<meeting_kind> kind, int stride,
            std::vector<position> members) {
     if (members.size() > 1)
-      found.push_back({about, stride, std::move(members)});
+      groups.push_back({kind, stride, std::move(members)});
   }
 
-  void add_shards(position of) {
+  void add_shards(position stage) {
     std::vector<position> members;
     for (int t = 0; t < plan.tensor; ++t)
-      members.push_back({of.data, of.direction, of.stage, t});
+      members.push_back({stage.data, stage.direction, stage.stage, t});
     add(meeting_kind::shards, 1, std::move(members));
   }
 
-  void add_replicas(meeting_kind about, position of, int stride) {
+  void add_replicas(meeting_kind kind, position stage, int stride) {
     for (int first = 0; first < stride; ++first) {
       std::vector<position> members;
       for (int d = first; d < plan.data; d += stride)
-        members.push_back({d, of.direction, of.stage, of.tensor});
-      add(about, stride, std::move(members));
+        members.push_back({d, stage.direction, stage.stage, stage.tensor});
+      add(kind, stride, std::move(members));
     }
   }
 
   /// Buckets of experts that replicas spread have separate groups, one for each stride.
-  void add_buckets(meeting_kind about, position of) {
+  void add_buckets(meeting_kind kind, position stage) {
     std::set<int> strides;
-    for (const auto& group : plan.groups_of(of))
+    for (const auto& group : plan.groups_of(stage))
       strides.insert(group.stride);
     for (const int stride : strides)
-      add_replicas(about, of, stride);
+      add_replicas(kind, stage, stride);
   }
 
   /// Adds channels in both directions, unless relays of the user are between the
   /// stages.
-  void add_edges(position lower) {
+  void add_channels(position lower) {
     auto upper = lower;
     ++upper.stage;
     if (upper.stage == plan.dims.stages || plan.has_relays)
@@ -60,7 +60,7 @@ struct finder {
     }
   }
 
-  void look_at(position stage) {
+  void add_stage(position stage) {
     if (stage.tensor == 0)
       for (int d = 0; d < plan.data; ++d)
         add_shards({d, stage.direction, stage.stage, 0});
@@ -88,16 +88,16 @@ bool are_apart(const exchanging_group& group, const run_plan& plan,
 } // namespace
 
 std::vector<exchanging_group> exchanging_groups(const run_plan& plan) {
-  finder all{plan};
+  finder search{plan};
   const auto for_each_stage = [&](const auto& each) {
     for (int direction = 0; direction < plan.directions(); ++direction)
       for (int stage = 0; stage < plan.dims.stages; ++stage)
         for (int tensor = 0; tensor < plan.tensor; ++tensor)
           each({0, direction, stage, tensor});
   };
-  for_each_stage([&](position stage) { all.look_at(stage); });
-  for_each_stage([&](position stage) { all.add_edges(stage); });
-  return std::move(all.found);
+  for_each_stage([&](position stage) { search.add_stage(stage); });
+  for_each_stage([&](position stage) { search.add_channels(stage); });
+  return std::move(search.groups);
 }
 
 std::vector<int> groups_on_gpus(const run_plan& plan,
@@ -113,7 +113,7 @@ std::vector<int> groups_on_gpus(const run_plan& plan,
   return result;
 }
 
-bool may_have_edge(const run_plan& plan, position lower) {
+bool may_have_channel(const run_plan& plan, position lower) {
   auto upper = lower;
   ++upper.stage;
   const auto a = plan.processor_of(plan.rank_of(lower)),
@@ -122,7 +122,7 @@ bool may_have_edge(const run_plan& plan, position lower) {
          && b.is_gpu() && a.gpu != b.gpu && absence_of_communicators().empty();
 }
 
-std::vector<std::string> gpus_here(const run_plan& plan) {
+std::vector<std::string> local_gpus(const run_plan& plan) {
   std::vector<std::string> result;
   for (int rank = 0; rank < plan.ranks(); ++rank)
     result.push_back(facts_of(plan.processor_of(rank)).name);

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "actors/plan/run_plan.hpp"
-#include "messaging/mail/letters.hpp"
+#include "messaging/mail/meeting_messages.hpp"
 
 #include <optional>
 #include <string>
@@ -17,14 +17,14 @@ namespace troupe {
 /// shards of a stage, or data replicas. A peer channel between two neighbouring stages
 /// is a group as well: the first of two members sends tensors to the second.
 struct exchanging_group {
-  std::optional<meeting_kind> about; ///< Absent: a peer channel.
+  std::optional<meeting_kind> kind; ///< Absent: a peer channel.
   int stride; ///< Data replicas from member to member; 1 for tensor shards and
               ///< channels.
   std::vector<position> members;
 
   bool operator==(const exchanging_group&) const = default;
 
-  bool is_edge() const { return !about; }
+  bool is_channel() const { return !kind; }
 };
 
 /// All groups of a plan, in one fixed order; groups are numbered by this order.
@@ -40,9 +40,9 @@ std::vector<int> groups_on_gpus(const run_plan& plan,
 /// True if stage `lower` and the next stage can have peer channels, provided that both
 /// are in this process. Each of the two stages then has a pool for the tensors between
 /// them.
-bool may_have_edge(const run_plan& plan, position lower);
+bool may_have_channel(const run_plan& plan, position lower);
 
 /// GPU names of all ranks, by rank. All ranks must be in this process.
-std::vector<std::string> gpus_here(const run_plan& plan);
+std::vector<std::string> local_gpus(const run_plan& plan);
 
 } // namespace troupe

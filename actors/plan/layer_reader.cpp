@@ -3,18 +3,19 @@
 
 namespace troupe {
 
-const std::vector<float>& layer_reader::values(const layer_bucket& of) {
-  const auto &whole = *plan_.work->whole.layers[of.of_layer], &shard = *of.what;
-  if (layer_ != of.of_layer) {
-    all_.assign(static_cast<std::size_t>(whole.bucket()), 0);
-    source_(of.of_layer, all_.data());
-    layer_ = of.of_layer;
+const std::vector<float>& layer_reader::values(const layer_bucket& bucket) {
+  const auto &whole = *plan_.work->whole.layers[bucket.of_layer],
+             &shard = *bucket.owner;
+  if (layer_ != bucket.of_layer) {
+    whole_values_.assign(static_cast<std::size_t>(whole.bucket()), 0);
+    source_(bucket.of_layer, whole_values_.data());
+    layer_ = bucket.of_layer;
   }
   if (plan_.work->shards.empty())
-    return all_;
-  some_.resize(static_cast<std::size_t>(shard.bucket()));
-  take_shard(whole, shard, all_.data(), some_.data());
-  return some_;
+    return whole_values_;
+  shard_values_.resize(static_cast<std::size_t>(shard.bucket()));
+  extract_shard(whole, shard, whole_values_.data(), shard_values_.data());
+  return shard_values_;
 }
 
 } // namespace troupe

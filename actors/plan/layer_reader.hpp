@@ -21,13 +21,14 @@ public:
 
   /// Returns the values of a bucket; the reference is valid until the next call. A
   /// layer is read from the source only once for neighbouring buckets of that layer.
-  const std::vector<float>& values(const layer_bucket& of);
+  const std::vector<float>& values(const layer_bucket& bucket);
 
 private:
   const run_plan& plan_;
   const weight_source& source_;
   std::optional<std::size_t> layer_;
-  std::vector<float> all_, some_; // of layer `layer_`: whole, and this shard's part
+  std::vector<float> whole_values_,
+    shard_values_; // of layer `layer_`: whole, and this shard's part
 };
 
 } // namespace troupe

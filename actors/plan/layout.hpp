@@ -16,7 +16,7 @@ namespace troupe {
 struct layer_bucket {
   std::size_t of_layer; ///< Index in the whole network.
   int expert; ///< Index in the network's list; -1: the layer's own parameters.
-  std::shared_ptr<const layer<float>> what;
+  std::shared_ptr<const layer<float>> owner;
 };
 
 /// The data replicas that sum one bucket together: `count` replicas, `stride` apart.

@@ -71,8 +71,8 @@ slice<float> run_plan::slice_of(position p, int team_size) const {
 }
 
 slices_by_length<float> run_plan::slices_of(position p, int team_size) const {
-  return {network_of(p), batches(), [&](const network<float>& of) {
-            return layers_of_stage(*this, p, of, team_size);
+  return {network_of(p), batches(), [&](const network<float>& whole) {
+            return layers_of_stage(*this, p, whole, team_size);
           }};
 }
 
@@ -83,8 +83,8 @@ std::int64_t run_plan::values_below(position p, std::int64_t length) const {
   const auto first =
     static_cast<std::size_t>(work->first_layers[static_cast<std::size_t>(p.stage)]);
   return length == 0 || length == whole.rows
-           ? whole.layers[first]->input_room(1)
-           : of_length(whole, length).layers[first]->input_room(1);
+           ? whole.layers[first]->input_size(1)
+           : of_length(whole, length).layers[first]->input_size(1);
 }
 
 std::vector<int> run_plan::segments_of(int stage) const {
@@ -138,8 +138,8 @@ std::vector<int> run_plan::experts_of(int stage) const {
     return result;
   const auto s = static_cast<std::size_t>(stage);
   for (std::size_t i = 0; i < work->whole.experts.size(); ++i)
-    if (const auto of = static_cast<int>(work->whole.experts[i].of_layer);
-        of >= work->first_layers[s] && of < work->first_layers[s + 1])
+    if (const auto layer_index = static_cast<int>(work->whole.experts[i].of_layer);
+        layer_index >= work->first_layers[s] && layer_index < work->first_layers[s + 1])
       result.push_back(static_cast<int>(i));
   return result;
 }
@@ -171,25 +171,26 @@ std::vector<layer_bucket> run_plan::layer_buckets(position p) const {
     const auto layer = static_cast<std::size_t>(i);
     result.push_back({layer, -1, network_of(p).layers[layer]});
     for (const int number : experts)
-      if (const auto& one = work->whole.experts[static_cast<std::size_t>(number)];
-          one.of_layer == layer && host_of(number, p) == p)
-        result.push_back({layer, number, one.what});
+      if (const auto& expert_entry =
+            work->whole.experts[static_cast<std::size_t>(number)];
+          expert_entry.of_layer == layer && host_of(number, p) == p)
+        result.push_back({layer, number, expert_entry.expert});
   }
   return result;
 }
 
 layer_list<float> run_plan::layers_of(position p) const {
   layer_list<float> result;
-  for (auto& one : layer_buckets(p))
-    result.push_back(std::move(one.what));
+  for (auto& bucket : layer_buckets(p))
+    result.push_back(std::move(bucket.owner));
   return result;
 }
 
 std::vector<bucket_group> run_plan::groups_of(position p) const {
   std::vector<bucket_group> result(buckets_of(p).size(), {p.data, data, 1});
   if (work)
-    for (std::size_t b = 0; const auto& one : layer_buckets(p)) {
-      if (one.expert >= 0)
+    for (std::size_t b = 0; const auto& bucket : layer_buckets(p)) {
+      if (bucket.expert >= 0)
         result[b] = {p.data / expert, data / expert, expert};
       ++b;
     }
@@ -232,10 +233,10 @@ bucket_shares run_plan::shares_of(position p) const {
                                                  : bucket_shares(buckets_of(p).size());
 }
 
-std::vector<std::int64_t> run_plan::held_of(shared_out what, position p) const {
+std::vector<std::int64_t> run_plan::held_of(shared_out tensors, position p) const {
   auto result = buckets_of(p);
   const auto shares = shares_of(p);
-  for (std::size_t b = 0; b < result.size() && shares_out(what); ++b)
+  for (std::size_t b = 0; b < result.size() && shares_out(tensors); ++b)
     result[b] = shares[b].held(result[b]);
   return result;
 }
@@ -248,9 +249,9 @@ int run_plan::rank_of(position p) const {
 stage_bounds run_plan::bounds_of(hosted_stage where) const {
   const int rank = troupe::rank_of(sch.where, dims, where);
   const auto hosted = troupe::hosted_by(sch.where, dims, rank);
-  const auto all = troupe::bounds_of(sch, settled(sch, dims), rank);
-  return all[static_cast<std::size_t>(std::ranges::find(hosted, where)
-                                      - hosted.begin())];
+  const auto bounds = troupe::bounds_of(sch, settled(sch, dims), rank);
+  return bounds[static_cast<std::size_t>(std::ranges::find(hosted, where)
+                                         - hosted.begin())];
 }
 
 int run_plan::snapshots_of(position p) const {
@@ -260,7 +261,7 @@ int run_plan::snapshots_of(position p) const {
 }
 
 int run_plan::stops_with(int rank) const {
-  const bool together = updates_are_by(update_by::all) || exchange->staleness;
+  const bool together = updates_are_by(update_by::all_replicas) || exchange->staleness;
   return together ? 0 : data_of(rank);
 }
 
@@ -274,21 +275,22 @@ std::vector<position> run_plan::hosted_by(int rank) const {
 batching run_plan::batches() const {
   const int microbatches = data * dims.microbatches;
   const auto batch = work ? work->batch : microbatches;
-  return {batch, microbatches, dims.before * batch, uneven};
+  return {batch, microbatches, dims.batches_before * batch, uneven};
 }
 
 double run_plan::part_of_largest(int of_data, int microbatch) const {
   if (!uneven)
     return 1;
-  const auto all = batches();
+  const auto all_batches = batches();
   const auto longest = work ? work->whole.rows : std::int64_t{1};
-  const auto tokens = [&](const microbatch_shape& one) {
-    return static_cast<double>(one.samples * (one.length > 0 ? one.length : longest));
+  const auto tokens = [&](const microbatch_shape& dimensions) {
+    return static_cast<double>(dimensions.samples
+                               * (dimensions.length > 0 ? dimensions.length : longest));
   };
   double most = 0;
-  for (const auto& one : all.shapes())
-    most = std::max(most, tokens(one));
-  return tokens(all.shape_of(microbatch_of_all(of_data, microbatch))) / most;
+  for (const auto& dimensions : all_batches.shapes())
+    most = std::max(most, tokens(dimensions));
+  return tokens(all_batches.shape_of(microbatch_of_all(of_data, microbatch))) / most;
 }
 
 int run_plan::microbatch_of_all(int of_data, int microbatch) const {

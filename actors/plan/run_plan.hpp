@@ -2,7 +2,7 @@
 #pragma once
 
 #include "actors/plan/layout.hpp"
-#include "actors/plan/own_exchange.hpp"
+#include "actors/plan/user_exchange.hpp"
 #include "actors/plan/workload.hpp"
 #include "kernels/launch_times.hpp"
 #include "kernels/processor.hpp"
@@ -54,7 +54,7 @@ struct run_plan {
   std::optional<replica_exchange> exchange = {};
 
   /// A meeting that the user provides, in place of the exchange's sum; may be empty.
-  exchange_maker own_exchange = {};
+  exchange_maker user_exchange = {};
 
   std::optional<training> work; ///< Absent from a simulation.
 
@@ -129,9 +129,10 @@ struct run_plan {
   /// Memory for a rank's tensors. Ranks of a process pass buffers to each other. So all
   /// tensors are in GPU-accessible memory if any rank is on a GPU.
   memory_space& memory_at(int rank) const {
-    const auto own = processor_of(rank);
+    const auto local_processor = processor_of(rank);
     const auto gpu = std::ranges::find_if(processors, &processor::is_gpu);
-    return memory_of(own.is_gpu() || gpu == processors.end() ? own : *gpu);
+    return memory_of(
+      local_processor.is_gpu() || gpu == processors.end() ? local_processor : *gpu);
   }
 
   /// Memory for samples and labels; no GPU writes there.
@@ -179,18 +180,18 @@ struct run_plan {
   std::string source_of(position p) const;
 
   /// True if each data replica holds a share of `tensors`, not all.
-  bool shares_out(shared_out what) const {
-    return data > 1 && exchange->shares >= what;
+  bool shares_out(shared_out tensors) const {
+    return data > 1 && exchange->shares >= tensors;
   }
 
-  bool updates_are_by(update_by whom) const {
-    return whom == (data > 1 ? exchange->updates : update_by::all);
+  bool updates_are_by(update_by updater) const {
+    return updater == (data > 1 ? exchange->updates : update_by::all_replicas);
   }
 
   /// True if all data replicas end with equal versions. Servers with a staleness of 0
   /// answer all replicas with the same values.
   bool replicas_agree() const {
-    return updates_are_by(update_by::all) || exchange->staleness == 0;
+    return updates_are_by(update_by::all_replicas) || exchange->staleness == 0;
   }
 
   /// Number of data replicas or parameter servers that divide a stage's optimizer
@@ -216,12 +217,12 @@ struct run_plan {
   /// where every backward sums gradients over replicas. False also where an update is
   /// of one replica's gradients.
   bool exchanges_at_update() const {
-    return data > 1 && updates_are_by(update_by::all)
+    return data > 1 && updates_are_by(update_by::all_replicas)
            && !shares_out(shared_out::gradients);
   }
 
   /// True if this exchange consists of sums, not of a meeting that the user provides.
-  bool sums_at_update() const { return exchanges_at_update() && !own_exchange; }
+  bool sums_at_update() const { return exchanges_at_update() && !user_exchange; }
 
   /// Directions of the schedule. The same stage of all directions has one optimizer
   /// shard.
@@ -230,8 +231,8 @@ struct run_plan {
   /// True if optimizer shards are notified of each bucket with complete gradients. The
   /// notification comes as soon as a backward has completed the bucket
   /// (`reports_immediately`), or when the update starts.
-  bool tells_buckets() const { return sums_at_update() || directions() > 1; }
-  bool tells_at_once() const {
+  bool reports_buckets() const { return sums_at_update() || directions() > 1; }
+  bool reports_immediately() const {
     return directions() > 1 ? sch.eager && !shares_out(shared_out::gradients)
                             : sums_at_update();
   }
@@ -245,8 +246,8 @@ struct run_plan {
 
   /// Extent of the arrays of `tensors` that a stage holds: whole buckets, or shares of
   /// buckets.
-  bucket_extent extent_of(shared_out what) const {
-    return shares_out(what) ? bucket_extent::share : bucket_extent::whole;
+  bucket_extent extent_of(shared_out tensors) const {
+    return shares_out(tensors) ? bucket_extent::share : bucket_extent::whole;
   }
 
   /// True if older versions store the matrices of products as bf16. This requires a run
@@ -264,7 +265,7 @@ struct run_plan {
   }
 
   /// Values that a stage holds of each bucket: all, or a share.
-  std::vector<std::int64_t> held_of(shared_out what, position p) const;
+  std::vector<std::int64_t> held_of(shared_out tensors, position p) const;
 
   /// Optimizer shards whose gradients one norm covers, in the order in which squares
   /// are summed. The first of these shards sums the squares.

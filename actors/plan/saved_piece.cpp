@@ -7,25 +7,26 @@
 namespace troupe {
 
 std::string name_of(const saved_array& array) {
-  if (array.what == saved_array::kind::moment)
+  if (array.type == saved_array::kind::moment)
     return "moment-" + std::to_string(array.number);
   return array.number == 0 ? "parameters"
                            : "parameters-" + std::to_string(array.number);
 }
 
 std::vector<saved_piece> pieces_of(const run_plan& plan, position where,
-                                   shared_out what, savers who) {
+                                   shared_out tensors, savers saver) {
   std::vector<saved_piece> result;
   if (where.direction > 0)
     return result;
-  const bool in_shares = what == shared_out::optimizer_state ? plan.state_shares() > 1
-                                                             : plan.shares_out(what);
+  const bool in_shares = tensors == shared_out::optimizer_state
+                           ? plan.state_shares() > 1
+                           : plan.shares_out(tensors);
   const auto groups = plan.groups_of(where);
   const auto buckets = plan.layer_buckets(where);
   for (std::size_t b = 0; b < buckets.size(); ++b) {
-    const auto& layer = *buckets[b].what;
+    const auto& layer = *buckets[b].owner;
     const bucket_share share{groups[b].index, groups[b].count};
-    if (!in_shares && share.index > 0 && who == savers::first)
+    if (!in_shares && share.index > 0 && saver == savers::first_holder)
       continue;
     const auto first = in_shares ? share.begin(layer.bucket()) : 0,
                last = in_shares ? share.end(layer.bucket()) : layer.bucket();
@@ -48,13 +49,13 @@ std::int64_t values_of(const std::vector<saved_piece>& pieces) {
 void for_each_run(
   const saved_piece& piece,
   const std::function<void(std::int64_t, std::int64_t, std::int64_t)>& run) {
-  for_each_run(piece.of,
-               [&](std::int64_t there, std::int64_t here, std::int64_t count) {
-                 const auto begin = std::max(here, piece.begin),
-                            end = std::min(here + count, piece.end);
-                 if (begin < end)
-                   run(there + begin - here, begin - piece.begin, end - begin);
-               });
+  for_each_run(piece.part, [&](std::int64_t whole_offset, std::int64_t part_offset,
+                               std::int64_t count) {
+    const auto begin = std::max(part_offset, piece.begin),
+               end = std::min(part_offset + count, piece.end);
+    if (begin < end)
+      run(whole_offset + begin - part_offset, begin - piece.begin, end - begin);
+  });
 }
 
 } // namespace troupe

@@ -20,7 +20,7 @@ namespace troupe {
 struct saved_array {
   enum class kind : std::uint8_t { parameters, moment };
 
-  kind what = kind::parameters;
+  kind type = kind::parameters;
   int number = 0; ///< Age of a version (0: the newest), or index of a moment.
 
   auto operator<=>(const saved_array&) const = default;
@@ -35,32 +35,34 @@ std::string name_of(const saved_array& array);
 struct saved_piece {
   std::size_t layer;  ///< In the network.
   std::size_t bucket; ///< In the stage.
-  parameter of;       ///< The stage's part, cut as the layer is.
+  parameter part;     ///< The stage's part, cut as the layer is.
   std::int64_t begin;
   std::int64_t end;
 
   std::int64_t values() const { return end - begin; }
-  bool is_whole_part() const { return values() == of.values(); }
+  bool is_whole_part() const { return values() == part.values(); }
 };
 
 /// Which stages save a value that several stages hold: the first of the holders, or
 /// every holder.
-enum class savers : std::uint8_t { first, all };
+enum class savers : std::uint8_t { first_holder, every_holder };
 
 /// Pieces that a stage saves of every version (`parameters`) or moment
 /// (`optimizer_state`). With `savers::first_holder`, the stages of all data replicas
 /// together save every value once. With `savers::every_holder`, each holder saves each
 /// value. A tied matrix is saved by the layer that owns the matrix.
 std::vector<saved_piece> pieces_of(const run_plan& plan, position where,
-                                   shared_out what, savers who = savers::first);
+                                   shared_out tensors,
+                                   savers saver = savers::first_holder);
 
 /// Values in all pieces together.
 std::int64_t values_of(const std::vector<saved_piece>& pieces);
 
 /// Calls `run(offset in the whole parameter, offset in the piece, count)` for each run
 /// of values that is contiguous in both.
-void for_each_run(const saved_piece& piece,
-                  const std::function<void(std::int64_t there, std::int64_t here,
-                                           std::int64_t count)>& run);
+void for_each_run(
+  const saved_piece& piece,
+  const std::function<void(std::int64_t whole_offset, std::int64_t piece_offset,
+                           std::int64_t count)>& run);
 
 } // namespace troupe

@@ -40,9 +40,9 @@ std::string instead(double is, double should_be) {
 }
 
 int stage_of(const training& work, std::size_t layer) {
-  const auto behind =
+  const auto next =
     std::ranges::upper_bound(work.first_layers, static_cast<int>(layer));
-  return static_cast<int>(behind - work.first_layers.begin()) - 1;
+  return static_cast<int>(next - work.first_layers.begin()) - 1;
 }
 
 /// Finds the first and the largest difference between lists of tensors, and of losses.
@@ -74,8 +74,8 @@ public:
     const auto i = first_apart(a.data(), b.data(), n);
     if (i == n)
       return;
-    const auto at = static_cast<std::size_t>(i);
-    note("loss of minibatch " + std::to_string(i) + instead(a[at], b[at]));
+    const auto index = static_cast<std::size_t>(i);
+    note("loss of minibatch " + std::to_string(i) + instead(a[index], b[index]));
     measure(a.data(), b.data(), n, "losses");
   }
 
@@ -107,10 +107,10 @@ private:
 
 } // namespace
 
-proof judged(const std::string& name, const std::string& wrong,
+proof judged(const std::string& name, const std::string& deviation,
              const std::string& praise) {
-  return {name, wrong.empty() ? verdict::holds : verdict::fails,
-          wrong.empty() ? praise : wrong};
+  return {name, deviation.empty() ? verdict::holds : verdict::fails,
+          deviation.empty() ? praise : deviation};
 }
 
 std::string difference::text() const {
@@ -136,15 +136,15 @@ std::string exact(double value) {
 
 difference between(const training& work, const trained& a, const trained& b) {
   if (a.loss.size() != b.loss.size()) {
-    const auto what = std::to_string(a.loss.size()) + " losses instead of "
+    const auto text = std::to_string(a.loss.size()) + " losses instead of "
                       + std::to_string(b.loss.size());
-    return {std::numeric_limits<double>::infinity(), "their number", what};
+    return {std::numeric_limits<double>::infinity(), "their number", text};
   }
-  comparison all{work};
-  all.compare_losses(a.loss, b.loss);
-  all.compare("parameter", a.parameters, b.parameters);
-  all.compare("gradient of", a.gradients, b.gradients);
-  return all.result();
+  comparison search{work};
+  search.compare_losses(a.loss, b.loss);
+  search.compare("parameter", a.parameters, b.parameters);
+  search.compare("gradient of", a.gradients, b.gradients);
+  return search.result();
 }
 
 } // namespace troupe

@@ -20,15 +20,15 @@ enum class verdict : std::uint8_t {
 /// The result of one check that a run followed the schedule.
 struct proof {
   std::string name; ///< "plain loop", "replay", "replicas", "formula"
-  verdict what;
+  verdict outcome;
   std::string detail; ///< "equal to the bit", or the first difference and where.
 
-  bool fails() const { return what == verdict::fails; }
+  bool fails() const { return outcome == verdict::fails; }
 };
 
 /// Returns a proof that holds if `deviation` is empty.
 /// \param praise the detail of a proof that holds
-proof judged(const std::string& name, const std::string& wrong,
+proof judged(const std::string& name, const std::string& deviation,
              const std::string& praise);
 
 /// The difference between the results of two trainings.

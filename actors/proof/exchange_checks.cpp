@@ -19,8 +19,8 @@ std::vector<int> updates_of(const run_plan& plan, const record& ran, int stage) 
   for (int d = 0; d < plan.data; ++d)
     result.push_back(static_cast<int>(
       std::ranges::count_if(row_of(plan, ran, d, stage), [&](const measured_action& a) {
-        return !a.part && a.what.what == op::update && a.what.stage == stage
-               && a.what.direction == 0;
+        return !a.part && a.action.op == op::update && a.action.stage == stage
+               && a.action.direction == 0;
       })));
   return result;
 }
@@ -34,7 +34,7 @@ std::string times(int applied, int answered) {
 /// earliest time of the request: the end of the last gradient that the update covers.
 struct update_times {
   nanoseconds asked;
-  nanoseconds made;
+  nanoseconds ended;
 };
 
 std::vector<update_times> update_times_of(const std::vector<measured_action>& row,
@@ -43,14 +43,14 @@ std::vector<update_times> update_times_of(const std::vector<measured_action>& ro
   std::vector<nanoseconds> gradients;
   std::size_t covered = 0;
   for (const auto& s : row) {
-    if (s.part || s.what.stage != stage || s.what.direction != 0)
+    if (s.part || s.action.stage != stage || s.action.direction != 0)
       continue;
-    if (s.what.what == op::update) {
+    if (s.action.op == op::update) {
       covered += static_cast<std::size_t>(s.gradients);
       if (covered == 0 || covered > gradients.size())
         return {}; // the check of the record reports this error
       result.push_back({gradients[covered - 1], s.end});
-    } else if (adds_gradient(s.what.what)) {
+    } else if (adds_gradient(s.action.op)) {
       gradients.push_back(s.end);
     }
   }
@@ -94,14 +94,14 @@ std::string first_wrong_access(const run_plan& plan, const run_result& result) {
 std::string first_early_answer(const run_plan& plan, const record& ran) {
   const auto bound = plan.exchange->staleness;
   for (int s = 0; s < plan.dims.stages && bound; ++s) {
-    std::vector<std::vector<update_times>> all;
+    std::vector<std::vector<update_times>> replicas;
     for (int d = 0; d < plan.data; ++d)
-      all.push_back(update_times_of(row_of(plan, ran, d, s), s));
-    for (std::size_t d = 0; d < all.size(); ++d)
-      for (auto n = static_cast<std::size_t>(*bound); n < all[d].size(); ++n)
-        for (const auto& other : all)
+      replicas.push_back(update_times_of(row_of(plan, ran, d, s), s));
+    for (std::size_t d = 0; d < replicas.size(); ++d)
+      for (auto n = static_cast<std::size_t>(*bound); n < replicas[d].size(); ++n)
+        for (const auto& replica : replicas)
           if (const auto needed = n - static_cast<std::size_t>(*bound);
-              needed < other.size() && all[d][n].made < other[needed].asked)
+              needed < replica.size() && replicas[d][n].ended < replica[needed].asked)
             return "data replica " + std::to_string(d)
                    + " had the answer to its update " + std::to_string(n) + " of stage "
                    + std::to_string(s) + " before the slowest could push";

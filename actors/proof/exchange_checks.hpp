@@ -2,7 +2,7 @@
 #pragma once
 
 #include "actors/plan/run_plan.hpp"
-#include "actors/run/company.hpp"
+#include "actors/run/perform.hpp"
 
 #include <string>
 

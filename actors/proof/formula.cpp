@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/proof/formula.hpp"
 
-#include "actors/proof/clock_check.hpp"
+#include "actors/proof/clock_validation.hpp"
 #include "actors/proof/exchange_checks.hpp"
-#include "actors/proof/record_check.hpp"
+#include "actors/proof/record_validation.hpp"
 #include "actors/proof/replica_sums.hpp"
 #include "schedules/program.hpp"
 
@@ -28,7 +28,7 @@ plain_plan plain_of(const run_plan& plan) {
     .weights = work.weights};
   if (plan.sch.sums_in_any_order)
     result.orders = summing_orders(plan.sch, plan.dims);
-  result.on = plan.processor_of(0);
+  result.compute_processor = plan.processor_of(0);
   if (plan.shares_out(shared_out::gradients))
     result.sum_microbatch = [&plan](const std::vector<float*>& arrays, std::int64_t n) {
       sum_data_replicas(plan, arrays, n);
@@ -36,31 +36,32 @@ plain_plan plain_of(const run_plan& plan) {
   return result;
 }
 
-plain_plan plain_of(const run_plan& plan, const published::rule& by) {
+plain_plan plain_of(const run_plan& plan, const published::rule& paper_rule) {
   auto result = plain_of(plan);
   const auto dims = plan.dims;
-  const int share = dims.microbatches / published::directions(by);
-  result.update_every = published::minibatch(by, dims);
+  const int share = dims.microbatches / published::directions(paper_rule);
+  result.update_every = published::minibatch(paper_rule, dims);
   // k counts the microbatches of the first direction.
-  result.reads = [dims, by, share](int stage, int k) {
-    return *published::version_read(by, dims, stage,
+  result.reads = [dims, paper_rule, share](int stage, int k) {
+    return *published::version_read(paper_rule, dims, stage,
                                     k / share * dims.microbatches + k % share);
   };
   return result;
 }
 
-std::string first_wrong(const run_plan& plan, const published::rule& by,
+std::string first_wrong(const run_plan& plan, const published::rule& paper_rule,
                         const run_result& result) {
-  auto wrong = first_wrong_entry(plan, by, result.actions);
-  if (wrong.empty() && by.name == "ampnet")
-    wrong = first_wrong_choice(plan, by, result.actions, result.clock_doubt);
-  if (wrong.empty())
-    wrong = first_wrong_time(plan, by, result.sums);
-  if (plan.updates_are_by(update_by::all))
-    return wrong;
-  if (wrong.empty())
-    wrong = first_wrong_access(plan, result);
-  return wrong.empty() ? first_early_answer(plan, result.actions) : wrong;
+  auto deviation = first_wrong_entry(plan, paper_rule, result.actions);
+  if (deviation.empty() && paper_rule.name == "ampnet")
+    deviation =
+      first_wrong_choice(plan, paper_rule, result.actions, result.clock_doubt);
+  if (deviation.empty())
+    deviation = first_wrong_time(plan, paper_rule, result.sums);
+  if (plan.updates_are_by(update_by::all_replicas))
+    return deviation;
+  if (deviation.empty())
+    deviation = first_wrong_access(plan, result);
+  return deviation.empty() ? first_early_answer(plan, result.actions) : deviation;
 }
 
 } // namespace troupe

@@ -4,7 +4,7 @@
 #include "actors/plan/run_plan.hpp"
 #include "actors/proof/difference.hpp"
 #include "actors/proof/published.hpp"
-#include "actors/run/company.hpp"
+#include "actors/run/perform.hpp"
 
 #include <optional>
 
@@ -17,11 +17,11 @@ plain_plan plain_of(const run_plan& plan);
 /// Returns the loop of a published formula: the formula gives the version that each
 /// microbatch reads, and the microbatches that each update covers. \pre plan.work, and
 /// a formula exists for versions
-plain_plan plain_of(const run_plan& plan, const published::rule& by);
+plain_plan plain_of(const run_plan& plan, const published::rule& paper_rule);
 
 /// Returns the record's first deviation from the published formula as a sentence, or an
 /// empty string if there is none.
-std::string first_wrong(const run_plan& plan, const published::rule& by,
+std::string first_wrong(const run_plan& plan, const published::rule& paper_rule,
                         const run_result& result);
 
 } // namespace troupe

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/proof/proof.hpp"
 
-#include "actors/proof/clock_check.hpp"
+#include "actors/proof/clock_validation.hpp"
 #include "actors/proof/formula.hpp"
-#include "actors/proof/record_check.hpp"
+#include "actors/proof/record_validation.hpp"
 #include "actors/proof/replay.hpp"
-#include "actors/proof/step_judge.hpp"
+#include "actors/proof/step_validator.hpp"
 
 #include <functional>
 #include <stdexcept>
@@ -20,18 +20,18 @@ using loop = std::function<trained(update_witness*)>;
 proof compared(const std::string& name, const run_plan& plan, const run_result& result,
                const loop& again) {
   if (sums_elsewhere(plan)) {
-    step_judge judge{plan, result};
-    return judge.judged(name, again(&judge));
+    step_validator validator{plan, result};
+    return validator.judged(name, again(&validator));
   }
   const trained run{result.loss, result.parameters, result.gradients};
   const auto apart = between(*plan.work, run, again(nullptr));
   return {name, apart.none() ? verdict::holds : verdict::fails, apart.text()};
 }
 
-loop plainly(plain_plan what) {
-  return [what = std::move(what)](update_witness* witness) mutable {
-    what.witness = witness;
-    return train_plainly(what);
+loop plainly(plain_plan loop_plan) {
+  return [loop_plan = std::move(loop_plan)](update_witness* witness) mutable {
+    loop_plan.witness = witness;
+    return train_plainly(loop_plan);
   };
 }
 
@@ -58,23 +58,23 @@ std::optional<proof> of_copies(const run_plan& plan, const run_result& result) {
 }
 
 proof by_formula(const run_plan& plan, const run_result& result,
-                 const std::optional<published::rule>& by) {
-  if (!by)
+                 const std::optional<published::rule>& paper_rule) {
+  if (!paper_rule)
     return {"formula", verdict::no_formula,
             "no paper known here has a formula of " + plan.sch.name};
-  const auto wrong = first_wrong(plan, *by, result);
-  if (!wrong.empty())
-    return judged("formula", wrong, "");
-  if (!plan.updates_are_by(update_by::all))
+  const auto deviation = first_wrong(plan, *paper_rule, result);
+  if (!deviation.empty())
+    return judged("formula", deviation, "");
+  if (!plan.updates_are_by(update_by::all_replicas))
     return judged("formula", "", "versions, books and answers are the rule's");
-  if (by->name == "ampnet")
+  if (paper_rule->name == "ampnet")
     return judged("formula", "",
                   choices_can_be_judged(plan)
                     ? "versions, books and every choice are the rule's"
                     : "versions, books and bounds are the rule's");
-  if (published::flushes(*by)) // the plain loop checks the versions
+  if (published::flushes(*paper_rule)) // the plain loop checks the versions
     return judged("formula", "", "versions and books are the paper's");
-  return compared("formula", plan, result, plainly(plain_of(plan, *by)));
+  return compared("formula", plan, result, plainly(plain_of(plan, *paper_rule)));
 }
 
 } // namespace
@@ -92,14 +92,14 @@ bool can_be_replayed(const run_plan& plan) {
 }
 
 std::vector<proof> prove(const run_plan& plan, const run_result& result,
-                         const std::optional<published::rule>& by) {
+                         const std::optional<published::rule>& paper_rule) {
   std::vector<proof> proofs;
-  if (!plan.sch.asynchronous() && plan.updates_are_by(update_by::all))
+  if (!plan.sch.asynchronous() && plan.updates_are_by(update_by::all_replicas))
     proofs.push_back(compared("plain loop", plan, result, plainly(plain_of(plan))));
   proofs.push_back(replayed(plan, result));
   if (auto copies = of_copies(plan, result))
     proofs.push_back(std::move(*copies));
-  proofs.push_back(by_formula(plan, result, by));
+  proofs.push_back(by_formula(plan, result, paper_rule));
   return proofs;
 }
 

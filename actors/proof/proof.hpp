@@ -3,7 +3,7 @@
 
 #include "actors/proof/difference.hpp"
 #include "actors/proof/published.hpp"
-#include "actors/run/company.hpp"
+#include "actors/run/perform.hpp"
 
 #include <optional>
 #include <vector>
@@ -37,7 +37,7 @@ bool can_be_replayed(const run_plan& plan);
 /// where none is published
 /// \pre keep_for_proofs(plan), and the run has finished; can_be_replayed(plan)
 std::vector<proof> prove(const run_plan& plan, const run_result& result,
-                         const std::optional<published::rule>& by);
+                         const std::optional<published::rule>& paper_rule);
 
 /// Like prove() with a rule: takes the published rule of the plan's schedule itself.
 std::vector<proof> prove(const run_plan& plan, const run_result& result);

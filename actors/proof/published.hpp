@@ -40,61 +40,63 @@ std::optional<rule> find(const std::string& name,
 
 /// Whether no microbatch is in flight when an update is made, so that one version
 /// exists.
-bool flushes(const rule& by);
+bool flushes(const rule& paper_rule);
 
 /// Number of directions in which microbatches run through the stages: 1 or 2.
-int directions(const rule& by);
+int directions(const rule& paper_rule);
 
 /// Returns P, and the rank that hosts stage s of a direction. The second direction runs
 /// from the last rank to the first. With several stages, a rank hosts every P-th stage,
 /// or the stages go forth and back along the ranks.
-int ranks(const rule& by, const shape& dims);
-int host(const rule& by, const shape& dims, int s, int direction);
+int ranks(const rule& paper_rule, const shape& dims);
+int host(const rule& paper_rule, const shape& dims, int s, int direction);
 
 /// Whether none, some or all backwards are split into input and weight gradients.
-enum class split : std::uint8_t { none, some, all };
-split splits(const rule& by);
+enum class split : std::uint8_t { none, partial, full };
+split splits(const rule& paper_rule);
 
 /// Returns K for one direction of a stage, and the number of a stage's updates in the
 /// run.
-int minibatch(const rule& by, const shape& dims);
-int updates(const rule& by, const shape& dims);
+int minibatch(const rule& paper_rule, const shape& dims);
+int updates(const rule& paper_rule, const shape& dims);
 
 /// Number of one direction's microbatches that update u covers, counted from 0.
-int covered(const rule& by, const shape& dims, int u);
+int covered(const rule& paper_rule, const shape& dims, int u);
 
 /// Index of the last microbatch that update u covers, of all directions. Absent for
 /// AMPNet, where the order follows arrivals.
-std::optional<int> last_covered(const rule& by, const shape& dims, int u);
+std::optional<int> last_covered(const rule& paper_rule, const shape& dims, int u);
 
 /// The slot (logical time) of microbatch n's forward, backward, input gradient or
 /// weight gradient. A rank runs actions in the order of slots. Absent where no
 /// paper has a formula; AMPNet has a rule instead (published_order).
-std::optional<std::int64_t> slot(const rule& by, const shape& dims, op what, int s,
-                                 int n);
+std::optional<std::int64_t> slot(const rule& paper_rule, const shape& dims,
+                                 op operation, int s, int n);
 
 /// The version that microbatch n's forward and backward read: version v is the result
 /// of v updates. Absent for AMPNet, where passes read the newest version.
-std::optional<int> version_read(const rule& by, const shape& dims, int s, int n);
+std::optional<int> version_read(const rule& paper_rule, const shape& dims, int s,
+                                int n);
 
 /// Whether the run is long enough to fill the pipeline, so that stages reach the
 /// largest number of versions. A shorter run may keep fewer versions.
-bool is_steady(const rule& by, const shape& dims);
+bool is_steady(const rule& paper_rule, const shape& dims);
 
 /// Largest number of versions alive at once on a stage. Alive are the newest version,
 /// and each version that a microbatch in flight or a later one still reads.
-int versions_kept(const rule& by, const shape& dims, int s);
+int versions_kept(const rule& paper_rule, const shape& dims, int s);
 
 /// Staleness of microbatch n's gradient: the version from which its update starts,
 /// minus the version that its forward read. Absent for AMPNet, which has a bound alone;
 /// the bound holds as long as no microbatch overtakes another.
-std::optional<int> staleness(const rule& by, const shape& dims, int s, int n);
-int max_staleness(const rule& by, const shape& dims, int s);
+std::optional<int> staleness(const rule& paper_rule, const shape& dims, int s, int n);
+int max_staleness(const rule& paper_rule, const shape& dims, int s);
 
 /// Largest number of microbatches that a rank holds at once, summed over its stages. A
 /// rank holds a microbatch from the start of the forward to the end of the backward or
 /// weight gradient. For AMPNet the upper bound; absent where no paper has a number.
-std::optional<int> activations_held(const rule& by, const shape& dims, int rank);
+std::optional<int> activations_held(const rule& paper_rule, const shape& dims,
+                                    int rank);
 
 /// The time of each action of a stage, in one unit of the caller's choice.
 struct action_times {
@@ -116,11 +118,11 @@ struct batch_time {
 /// Makespan and idle time of a run of `batches` batches.
 /// \param together whether all stages update together, so that no batch begins before
 /// the previous one has ended on every rank
-batch_time times(const batch_time& one, int batches, bool together = false);
+batch_time times(const batch_time& batch, int batches, bool together = false);
 
 /// Returns the time of one batch. Absent where no paper has a formula: for schedules
 /// without a flush, and for others at some sizes and times.
-std::optional<batch_time> time_of_batch(const rule& by, const shape& dims,
+std::optional<batch_time> time_of_batch(const rule& paper_rule, const shape& dims,
                                         const action_times& each);
 
 } // namespace troupe::published

@@ -13,7 +13,7 @@ namespace troupe::published {
 /// A recorded action of a stage, from the start of the first piece to the end of the
 /// last.
 struct recorded_action {
-  op what;
+  op operation;
   int microbatch;
   std::int64_t start; ///< In nanoseconds, as `end`.
   std::int64_t end;
@@ -24,7 +24,7 @@ struct recorded_action {
 struct recorded_times {
   /// Nanoseconds from the end of an action to the arrival of its output at the
   /// neighbouring stage. Null in real time, where arrival times are unknown.
-  std::function<std::int64_t(op what, int stage, int microbatch)> latency;
+  std::function<std::int64_t(op operation, int stage, int microbatch)> latency;
   bool updates_wait = false; ///< Updates may begin late, as servers answer late.
   std::int64_t doubt = 0;    ///< Largest clock difference of two stages, in ns.
 };
@@ -47,7 +47,7 @@ struct recorded_times {
 /// forward.
 /// \param stages recorded actions by stage, each row in order of time
 std::string
-first_breach_of_ampnet(const rule& by, const shape& dims,
+first_breach_of_ampnet(const rule& paper_rule, const shape& dims,
                        const std::vector<std::vector<recorded_action>>& stages,
                        const recorded_times& times);
 

@@ -20,16 +20,16 @@ using values = vector_in<float>;
 /// access.
 struct kept {
   explicit kept(memory_space& where)
-    : there(where),
-      input(there),
-      stash(there),
-      kept_gradients(there),
-      from_above(there),
+    : allocator(where),
+      input(allocator),
+      stash(allocator),
+      kept_gradients(allocator),
+      from_above(allocator),
       tokens(space_allocator<std::int32_t>{where}) {
     // nop
   }
 
-  space_allocator<float> there;
+  space_allocator<float> allocator;
   values input, stash, kept_gradients, from_above;
   vector_in<std::int32_t> tokens;
   bool forwarded = false;
@@ -43,9 +43,9 @@ public:
       work_(*plan.work),
       log_(plan),
       where_(memory_of(plan.processor_of(0))),
-      on_(stream_on(plan.processor_of(0), 1, work_.whole.options.stored)),
+      stream_(stream_on(plan.processor_of(0), 1, work_.whole.options.stored)),
       stages_(stages_of(plan, ran)),
-      updates_(plan, stages_, accesses, on_, witness) {
+      updates_(plan, stages_, accesses, stream_, witness) {
     // nop
   }
 
@@ -53,12 +53,12 @@ public:
     for (bool moved = true; moved;) {
       moved = false;
       for (auto& stage : stages_)
-        while (!stage.over() && step(stage))
+        while (!stage.finished() && step(stage))
           moved = true;
     }
     for (const auto& stage : stages_)
-      refuse(stage.trouble());
-    refuse(updates_.trouble());
+      refuse(stage.error());
+    refuse(updates_.error());
     if (!kept_.empty())
       refuse("stage " + std::to_string(kept_.begin()->first.first)
              + " is left with microbatch " + std::to_string(kept_.begin()->first.second)
@@ -86,37 +86,37 @@ private:
     return result;
   }
 
-  static void refuse(const std::string& trouble) {
-    if (!trouble.empty())
-      throw std::logic_error(trouble);
+  static void refuse(const std::string& error) {
+    if (!error.empty())
+      throw std::logic_error(error);
   }
 
   /// The arrays of a stage for a microbatch.
   /// \param microbatch counted over all data replicas
-  kept& of(int stage, int microbatch) {
+  kept& kept_arrays(int stage, int microbatch) {
     return kept_.try_emplace({stage, microbatch}, where_).first->second;
   }
 
   /// Computes the next action of a stage. Returns false if the action's input does not
   /// exist yet. \throws std::logic_error if the order of actions is impossible
   bool step(replayed_stage& stage) {
-    const auto& a = stage.now().what;
-    if (a.what == op::update)
+    const auto& a = stage.now().action;
+    if (a.op == op::update)
       return updates_.make(stage);
     const int n = plan_.microbatch_of_all(stage.where.data, a.microbatch);
-    if (a.what == op::forward && stage.layers().is_first())
+    if (a.op == op::forward && stage.layers().is_first())
       read(n);
-    const auto found = kept_.find({a.stage, n});
-    if (found == kept_.end())
+    const auto entry = kept_.find({a.stage, n});
+    if (entry == kept_.end())
       return false;
-    const auto& k = found->second;
-    if (a.what == op::forward && k.input.empty())
+    const auto& k = entry->second;
+    if (a.op == op::forward && k.input.empty())
       return false;
-    if (a.what == op::forward && k.forwarded)
+    if (a.op == op::forward && k.forwarded)
       refuse(to_string(a, true) + " ran twice");
-    if (a.what != op::forward && !k.forwarded)
+    if (a.op != op::forward && !k.forwarded)
       refuse(to_string(a, true) + " ran before its forward");
-    if (a.what != op::forward && !stage.layers().is_last() && k.from_above.empty())
+    if (a.op != op::forward && !stage.layers().is_last() && k.from_above.empty())
       return false;
     compute(stage, n);
     stage.advance();
@@ -124,7 +124,7 @@ private:
   }
 
   void read(int microbatch) {
-    auto& first = of(0, microbatch);
+    auto& first = kept_arrays(0, microbatch);
     auto& last = labels_.try_emplace(microbatch, space_allocator<std::int32_t>{where_})
                    .first->second;
     const auto [samples, length] = plan_.batches().shape_of(microbatch);
@@ -138,15 +138,15 @@ private:
   }
 
   void compute(replayed_stage& stage, int microbatch) {
-    const auto& a = stage.now().what;
-    auto& k = of(a.stage, microbatch);
+    const auto& a = stage.now().action;
+    auto& k = kept_arrays(a.stage, microbatch);
     const auto [samples, length] = plan_.batches().shape_of(microbatch);
     const auto& layers = stage.layers(length);
     const auto sizes = layers.sizes(samples);
-    values output(static_cast<std::size_t>(sizes.output), k.there),
+    values output(static_cast<std::size_t>(sizes.output), k.allocator),
       down(static_cast<std::size_t>(stage.layers().is_first() ? 0 : sizes.input),
-           k.there),
-      scratch(static_cast<std::size_t>(sizes.scratch), k.there);
+           k.allocator),
+      scratch(static_cast<std::size_t>(sizes.scratch), k.allocator);
     k.stash.resize(static_cast<std::size_t>(sizes.stash));
     k.kept_gradients.resize(static_cast<std::size_t>(sizes.kept));
     pass<float> p;
@@ -163,39 +163,39 @@ private:
     for (const auto& bucket : stage.parameters())
       p.parameters.emplace_back(bucket.data());
     const bool apart = plan_.shares_out(shared_out::gradients);
-    const bool sums = adds_gradient(a.what);
+    const bool sums = adds_gradient(a.op);
     if (apart && sums)
       stage.by_microbatch.push_back(stage.sum);
     p.gradients = writable(apart && sums ? stage.by_microbatch.back() : stage.sum);
     p.beta = stage.summed == 0 || apart ? 0.0F : 1.0F;
     p.scratch = scratch.data();
-    p.on = &on_;
-    if (a.what == op::recompute)
+    p.compute_stream = &stream_;
+    if (a.op == op::recompute)
       return; // the version exists; the forward's arrays are still kept
-    if (a.what == op::forward) {
+    if (a.op == op::forward) {
       loss_sum loss;
-      run_to_end([&] { layers.forward(p, loss); }, &on_);
+      run_to_end([&] { layers.forward(p, loss); }, &stream_);
       k.forwarded = true;
       if (stage.layers().is_last())
         log_.add(
           {microbatch, samples, of_whole_samples(loss, work_.whole.rows, length)});
       else
-        of(a.stage + 1, microbatch).input = std::move(output);
+        kept_arrays(a.stage + 1, microbatch).input = std::move(output);
       return;
     }
     run_to_end(
       [&] {
-        if (a.what == op::backward)
+        if (a.op == op::backward)
           layers.backward(p);
-        else if (a.what == op::input_gradient)
+        else if (a.op == op::input_gradient)
           layers.input_gradient(p);
         else
           layers.weight_gradient(p);
       },
-      &on_);
-    if (a.what != op::weight_gradient && a.stage > 0)
-      of(a.stage - 1, microbatch).from_above = std::move(down);
-    if (a.what != op::input_gradient) {
+      &stream_);
+    if (a.op != op::weight_gradient && a.stage > 0)
+      kept_arrays(a.stage - 1, microbatch).from_above = std::move(down);
+    if (a.op != op::input_gradient) {
       ++stage.summed;
       stage.samples += samples;
       kept_.erase({a.stage, microbatch});
@@ -206,7 +206,7 @@ private:
   const training& work_;
   loss_log log_;
   memory_space& where_;
-  stream on_;
+  stream stream_;
   std::vector<replayed_stage> stages_; // first of pipeline 0, then of 1
   replayed_updates updates_;
   std::map<std::pair<int, int>, kept> kept_; // by stage and microbatch, of all replicas

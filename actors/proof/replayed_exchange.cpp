@@ -12,49 +12,51 @@ replayed_exchange::replayed_exchange(const run_plan& plan,
   const auto& work = *plan.work;
   const int count = static_cast<int>(histories.size());
   for (int i = 0; i < count; ++i) {
-    auto& one = shares_.emplace_back();
-    one.which = {i, count};
-    one.history = std::move(histories[static_cast<std::size_t>(i)]);
+    auto& new_share = shares_.emplace_back();
+    new_share.which = {i, count};
+    new_share.history = std::move(histories[static_cast<std::size_t>(i)]);
     const int states = plan.updates_are_by(update_by::itself) ? plan.data : 1;
     for (int s = 0; s < states; ++s)
-      one.optimizers.emplace_back(work.optimizer, layers, work.batch * plan.dims.steps,
-                                  account_, bucket_shares(layers.size(), one.which));
+      new_share.optimizers.emplace_back(work.optimizer, layers,
+                                        work.batch * plan.dims.steps, account_,
+                                        bucket_shares(layers.size(), new_share.which));
   }
 }
 
 void replayed_exchange::push(int data, std::int64_t samples, double factor,
                              buckets gradients) {
-  of(data) = {samples, factor, std::move(gradients), parameters_,
-              std::vector(shares_.size(), 0)};
+  update_of(data) = {samples, factor, std::move(gradients), parameters_,
+                     std::vector(shares_.size(), 0)};
 }
 
 /// Makes the next access in a share's history. Returns false if the history is done, or
 /// the data replica's push is missing.
 bool replayed_exchange::step(std::size_t which) {
-  auto& here = shares_[which];
-  if (here.next == here.history.size())
+  auto& current_share = shares_[which];
+  if (current_share.next == current_share.history.size())
     return false;
-  const auto& [data, updates] = here.history[here.next];
-  auto& what = of(data);
-  if (!what || what->done[which] != (updates ? 0 : 1))
+  const auto& [data, updates] = current_share.history[current_share.next];
+  auto& update = update_of(data);
+  if (!update || update->done[which] != (updates ? 0 : 1))
     return false;
   if (updates) {
-    auto& states = here.optimizers;
+    auto& states = current_share.optimizers;
     auto& state = states[states.size() == 1 ? 0 : static_cast<std::size_t>(data)];
-    stream on;
-    state.update_shared(here.samples, what->samples, what->factor,
-                        readable(what->gradients), writable(parameters_), on);
-    here.samples += what->samples;
+    stream host_stream;
+    state.update_shared(current_share.samples, update->samples, update->factor,
+                        readable(update->gradients), writable(parameters_),
+                        host_stream);
+    current_share.samples += update->samples;
   } else {
     for (std::size_t b = 0; b < parameters_.size(); ++b) {
       const auto size = static_cast<std::int64_t>(parameters_[b].size());
-      std::copy(parameters_[b].begin() + here.which.begin(size),
-                parameters_[b].begin() + here.which.end(size),
-                what->version[b].begin() + here.which.begin(size));
+      std::copy(parameters_[b].begin() + current_share.which.begin(size),
+                parameters_[b].begin() + current_share.which.end(size),
+                update->version[b].begin() + current_share.which.begin(size));
     }
   }
-  ++what->done[which];
-  ++here.next;
+  ++update->done[which];
+  ++current_share.next;
   return true;
 }
 
@@ -62,15 +64,15 @@ std::optional<replayed_exchange::buckets> replayed_exchange::pull(int data) {
   for (std::size_t s = 0; s < shares_.size(); ++s)
     while (step(s))
       continue;
-  auto& what = of(data);
-  if (std::ranges::any_of(what->done, [](int done) { return done < 2; }))
+  auto& update = update_of(data);
+  if (std::ranges::any_of(update->done, [](int done) { return done < 2; }))
     return {};
-  auto result = std::move(what->version);
-  what.reset();
+  auto result = std::move(update->version);
+  update.reset();
   return result;
 }
 
-bool replayed_exchange::over() const {
+bool replayed_exchange::finished() const {
   return std::ranges::all_of(shares_,
                              [](const share& s) { return s.next == s.history.size(); });
 }

@@ -25,7 +25,7 @@ public:
   /// Adds a data replica's update: the gradients, the number of samples in the sum, and
   /// the factor of clipping. \pre not under_way(data)
   void push(int data, std::int64_t samples, double factor, buckets gradients);
-  bool under_way(int data) const { return of(data).has_value(); }
+  bool under_way(int data) const { return update_of(data).has_value(); }
 
   /// Returns once the version that a data replica reads after its push. Absent if the
   /// history has accesses of other data replicas before, whose pushes are missing.
@@ -33,7 +33,7 @@ public:
   std::optional<buckets> pull(int data);
 
   /// Whether all accesses of all histories are done.
-  bool over() const;
+  bool finished() const;
 
   const buckets& parameters() const { return parameters_; }
 
@@ -54,10 +54,10 @@ private:
     std::vector<optimizer> optimizers; // a single one, or one for each data replica
   };
 
-  std::optional<pushed>& of(int data) {
+  std::optional<pushed>& update_of(int data) {
     return pushed_[static_cast<std::size_t>(data)];
   }
-  const std::optional<pushed>& of(int data) const {
+  const std::optional<pushed>& update_of(int data) const {
     return pushed_[static_cast<std::size_t>(data)];
   }
   bool step(std::size_t which);

@@ -33,10 +33,10 @@ struct replayed_stage {
 
   /// The stage's layers for sequences of `length` tokens; 0: the network's own length.
   const slice<float>& layers(std::int64_t length = 0) const {
-    return slices.at(length);
+    return slices.at_length(length);
   }
 
-  bool over() const { return next == todo.size(); }
+  bool finished() const { return next == todo.size(); }
   const measured_action& now() const { return todo[next]; }
 
   /// The parameters that the current action reads.
@@ -54,7 +54,7 @@ struct replayed_stage {
   /// Returns the reason why the replay of this stage is incomplete, when no stage can
   /// continue: a missing input, or gradients without an update. Empty if the replay is
   /// complete.
-  std::string trouble() const;
+  std::string error() const;
 };
 
 } // namespace troupe

@@ -18,7 +18,7 @@ namespace {
 void check(const replayed_stage& stage) {
   const auto& update = stage.now();
   const int newest = stage.versions.rbegin()->first;
-  const auto name = to_string(update.what, true);
+  const auto name = to_string(update.action, true);
   if (update.version != newest + 1)
     throw std::logic_error(name + " makes version " + std::to_string(update.version)
                            + " of version " + std::to_string(newest));
@@ -30,11 +30,11 @@ void check(const replayed_stage& stage) {
 
 replayed_updates::replayed_updates(const run_plan& plan,
                                    std::vector<replayed_stage>& stages,
-                                   const shared_history& accesses, stream& on,
-                                   update_witness* witness)
+                                   const shared_history& accesses,
+                                   stream& compute_stream, update_witness* witness)
   : plan_(plan),
     stages_(stages),
-    on_(on),
+    stream_(compute_stream),
     witness_(witness),
     account_(memory_of(plan.processor_of(0))) {
   const auto& work = *plan.work;
@@ -52,7 +52,7 @@ replayed_updates::replayed_updates(const run_plan& plan,
     buckets_.push_back(gradient_buckets_of(plan, static_cast<int>(s)));
     optimizers_.emplace_back(work.optimizer, layers, work.batch * plan.dims.steps,
                              account_);
-    if (plan.updates_are_by(update_by::all))
+    if (plan.updates_are_by(update_by::all_replicas))
       continue;
     std::vector<std::vector<shared_access>> histories;
     for (std::size_t i = 0; i < shares; ++i)
@@ -62,42 +62,42 @@ replayed_updates::replayed_updates(const run_plan& plan,
   }
 }
 
-replayed_stage& replayed_updates::at(int pipeline, int stage) const {
+replayed_stage& replayed_updates::stage_at(int pipeline, int stage) const {
   return stages_[static_cast<std::size_t>(pipeline * plan_.dims.stages + stage)];
 }
 
 /// Returns the stages that take part in this update, if all have reached the update;
 /// else an empty list.
 std::vector<replayed_stage*>
-replayed_updates::meeting(const replayed_stage& stage) const {
-  const auto& by = plan_.work->optimizer;
-  const bool all = by.clip > 0 && by.scope == clip_scope::network;
+replayed_updates::participants_of(const replayed_stage& stage) const {
+  const auto& options = plan_.work->optimizer;
+  const bool clips_network = options.clip > 0 && options.scope == clip_scope::network;
   std::vector<replayed_stage*> result;
-  for (auto& other : stages_)
-    if ((all || other.where.stage == stage.where.stage
-         || are_tied(other.where.stage, stage.where.stage))
-        && (are_common() || other.where.data == stage.where.data))
-      result.push_back(&other);
+  for (auto& candidate : stages_)
+    if ((clips_network || candidate.where.stage == stage.where.stage
+         || are_tied(candidate.where.stage, stage.where.stage))
+        && (are_common() || candidate.where.data == stage.where.data))
+      result.push_back(&candidate);
   const bool have_come = std::ranges::all_of(result, [&](const replayed_stage* s) {
-    return !s->over() && s->now().what.what == op::update
+    return !s->finished() && s->now().action.op == op::update
            && s->now().version == stage.now().version;
   });
   return have_come ? result : std::vector<replayed_stage*>{};
 }
 
-bool replayed_updates::are_tied(int stage, int other) const {
+bool replayed_updates::are_tied(int stage, int other_stage) const {
   const auto has_copy = [this](int s) {
     return std::ranges::find(tied_, s, &copy_of_tied::stage) != tied_.end();
   };
-  return has_copy(stage) && has_copy(other);
+  return has_copy(stage) && has_copy(other_stage);
 }
 
 /// Adds the gradient sums of the head and of the embedding, and stores the result in
 /// both.
 void replayed_updates::add_tied() {
   const auto &head = tied_.front(), &embedding = tied_.back();
-  auto &of_head = at(0, head.stage).sum[head.bucket],
-       &of_embedding = at(0, embedding.stage).sum[embedding.bucket];
+  auto &of_head = stage_at(0, head.stage).sum[head.bucket],
+       &of_embedding = stage_at(0, embedding.stage).sum[embedding.bucket];
   const auto values = plan_.work->whole.tied()->values;
   for (std::int64_t i = 0; i < values; ++i) {
     auto &a = of_head[static_cast<std::size_t>(head.offset + i)],
@@ -111,7 +111,7 @@ void replayed_updates::add_tied() {
 void replayed_updates::add_squares(const replayed_stage& stage, double& to) const {
   const auto s = static_cast<std::size_t>(stage.where.stage);
   if (plan_.work->optimizer.clip > 0)
-    for (const double part : buckets_[s].squares(readable(stage.sum), on_))
+    for (const double part : buckets_[s].squares(readable(stage.sum), stream_))
       to += part;
 }
 
@@ -124,13 +124,13 @@ bool replayed_updates::make(replayed_stage& stage) {
   if (!are_common())
     return make_alone(stage);
   const int makes = stage.now().version;
-  const auto all = meeting(stage);
-  if (all.empty())
+  const auto participants = participants_of(stage);
+  if (participants.empty())
     return false;
   std::map<int, std::int64_t> samples; // by stage, summed over replicas
-  for (const auto* one : all) {
-    check(*one);
-    samples[one->where.stage] += one->samples;
+  for (const auto* participant : participants) {
+    check(*participant);
+    samples[participant->where.stage] += participant->samples;
   }
   for (const auto& [s, count] : samples)
     add_replicas(s);
@@ -138,33 +138,33 @@ bool replayed_updates::make(replayed_stage& stage) {
     add_tied();
   double squares = 0;
   for (const auto& [s, count] : samples) {
-    auto& sum = at(0, s).sum;
+    auto& sum = stage_at(0, s).sum;
     if (witness_ != nullptr)
       witness_->summed(s, makes, writable(sum));
-    add_squares(at(0, s), squares);
+    add_squares(stage_at(0, s), squares);
   }
   for (const auto& [s, count] : samples)
     make_version(s, makes, count, clip(squares, count));
-  for (auto* one : all)
-    one->end_update();
+  for (auto* participant : participants)
+    participant->end_update();
   return true;
 }
 
 void replayed_updates::make_version(int s, int version, std::int64_t samples,
                                     double factor) {
-  auto& first = at(0, s);
+  auto& first = stage_at(0, s);
   const auto& from = first.versions.at(version - 1);
   auto next = from;
   run_to_end(
     [&] {
       optimizers_[static_cast<std::size_t>(s)].update(
-        samples, factor, readable(first.sum), readable(from), writable(next), on_);
+        samples, factor, readable(first.sum), readable(from), writable(next), stream_);
     },
-    &on_);
+    &stream_);
   if (witness_ != nullptr)
-    witness_->made(s, version, writable(next));
+    witness_->updated(s, version, writable(next));
   for (int r = 0; r < plan_.replicas(); ++r)
-    at(r, s).versions[version] = next;
+    stage_at(r, s).versions[version] = next;
 }
 
 /// Sums the gradients of all replicas into the stage of the first pipeline.
@@ -173,10 +173,10 @@ void replayed_updates::add_replicas(int s) {
     add_microbatches(s);
     return add_directions(s);
   }
-  for (std::size_t b = 0; b < at(0, s).sum.size(); ++b) {
+  for (std::size_t b = 0; b < stage_at(0, s).sum.size(); ++b) {
     std::vector<float*> arrays;
     for (int r = 0; r < plan_.replicas(); ++r)
-      arrays.push_back(at(r, s).sum[b].data());
+      arrays.push_back(stage_at(r, s).sum[b].data());
     buckets_[static_cast<std::size_t>(s)].sum(
       b, arrays, [this](const std::vector<float*>& values, std::int64_t n) {
         sum_replicas(plan_, values, n);
@@ -189,12 +189,12 @@ void replayed_updates::add_replicas(int s) {
 /// Gradients by microbatch are cleared in all replicas.
 void replayed_updates::add_microbatches(int s) {
   for (int r = 0; r < directions(); ++r) {
-    auto& stage = at(r, s);
+    auto& stage = stage_at(r, s);
     for (std::size_t b = 0; b < stage.sum.size(); ++b)
       for (std::size_t k = 0; k < stage.by_microbatch.size(); ++k) {
         std::vector<float*> arrays;
-        for (int other = r; other < plan_.replicas(); other += directions())
-          arrays.push_back(at(other, s).by_microbatch[k][b].data());
+        for (int replica = r; replica < plan_.replicas(); replica += directions())
+          arrays.push_back(stage_at(replica, s).by_microbatch[k][b].data());
         sum_data_replicas(plan_, arrays,
                           static_cast<std::int64_t>(stage.sum[b].size()));
         for (std::size_t i = 0; i < stage.sum[b].size(); ++i)
@@ -202,38 +202,38 @@ void replayed_updates::add_microbatches(int s) {
       }
   }
   for (int r = 0; r < plan_.replicas(); ++r)
-    at(r, s).by_microbatch.clear();
+    stage_at(r, s).by_microbatch.clear();
 }
 
 void replayed_updates::add_directions(int s) {
-  auto& to = at(0, s).sum;
+  auto& to = stage_at(0, s).sum;
   for (int r = 1; r < directions(); ++r)
     for (std::size_t b = 0; b < to.size(); ++b)
       for (std::size_t i = 0; i < to[b].size(); ++i)
-        to[b][i] += at(r, s).sum[b][i];
+        to[b][i] += stage_at(r, s).sum[b][i];
 }
 
 /// Pushes the updates of all stages in `participants` to the exchanges. \pre the stages
 /// are of one data replica, and all have reached the update
-void replayed_updates::push(const std::vector<replayed_stage*>& all) {
+void replayed_updates::push(const std::vector<replayed_stage*>& participants) {
   std::map<int, std::int64_t> samples; // by stage, summed over directions
-  for (const auto* stage : all) {
+  for (const auto* stage : participants) {
     check(*stage);
     samples[stage->where.stage] += stage->samples;
   }
-  const int d = all.front()->where.data, first = d * directions();
+  const int d = participants.front()->where.data, first = d * directions();
   double squares = 0;
   for (const auto& [s, count] : samples) {
-    auto& sum = at(first, s).sum;
+    auto& sum = stage_at(first, s).sum;
     for (int r = 1; r < directions(); ++r)
       for (std::size_t b = 0; b < sum.size(); ++b)
         for (std::size_t i = 0; i < sum[b].size(); ++i)
-          sum[b][i] += at(first + r, s).sum[b][i];
-    add_squares(at(first, s), squares);
+          sum[b][i] += stage_at(first + r, s).sum[b][i];
+    add_squares(stage_at(first, s), squares);
   }
   for (const auto& [s, count] : samples)
     exchanges_[static_cast<std::size_t>(s)].push(d, count, clip(squares, count),
-                                                 at(first, s).sum);
+                                                 stage_at(first, s).sum);
 }
 
 /// Makes an update with the gradients of one data replica. Returns false if the history
@@ -242,32 +242,32 @@ bool replayed_updates::make_alone(replayed_stage& stage) {
   const int d = stage.where.data, makes = stage.now().version;
   auto& exchange = exchanges_[static_cast<std::size_t>(stage.where.stage)];
   if (!exchange.under_way(d)) {
-    const auto all = meeting(stage);
-    if (all.empty())
+    const auto participants = participants_of(stage);
+    if (participants.empty())
       return false;
-    push(all);
+    push(participants);
   }
   const auto version = exchange.pull(d);
   if (!version)
     return false;
   for (int r = 0; r < directions(); ++r) {
-    auto& one = at(d * directions() + r, stage.where.stage);
-    one.versions[makes] = *version;
-    one.end_update();
+    auto& updated_stage = stage_at(d * directions() + r, stage.where.stage);
+    updated_stage.versions[makes] = *version;
+    updated_stage.end_update();
   }
   return true;
 }
 
-std::string replayed_updates::trouble() const {
+std::string replayed_updates::error() const {
   for (std::size_t s = 0; s < exchanges_.size(); ++s)
-    if (!exchanges_[s].over())
+    if (!exchanges_[s].finished())
       return "the history of a share of stage " + std::to_string(s)
              + " has updates that nobody made";
   return {};
 }
 
 const bucket_values& replayed_updates::last(int stage) const {
-  return are_common() ? at(0, stage).versions.rbegin()->second
+  return are_common() ? stage_at(0, stage).versions.rbegin()->second
                       : exchanges_[static_cast<std::size_t>(stage)].parameters();
 }
 

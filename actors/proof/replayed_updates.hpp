@@ -21,7 +21,8 @@ public:
   /// \param compute_stream stream for updates that all data replicas make together
   /// \param witness is called at each such update; may be null
   replayed_updates(const run_plan& plan, std::vector<replayed_stage>& stages,
-                   const shared_history& accesses, stream& on, update_witness* witness);
+                   const shared_history& accesses, stream& compute_stream,
+                   update_witness* witness);
 
   /// Makes the update that is the stage's current action, for all stages that share in
   /// the update. Returns false if one of these stages has not reached the update.
@@ -30,23 +31,23 @@ public:
 
   /// Returns a sentence on recorded accesses that no update of the replay has made;
   /// empty if none are left.
-  std::string trouble() const;
+  std::string error() const;
 
   /// The final parameters of a stage.
   const bucket_values& last(int stage) const;
 
 private:
-  replayed_stage& at(int pipeline, int stage) const;
+  replayed_stage& stage_at(int pipeline, int stage) const;
   int directions() const { return plan_.directions(); }
   bool are_common() const { return exchanges_.empty(); }
 
-  std::vector<replayed_stage*> meeting(const replayed_stage& stage) const;
+  std::vector<replayed_stage*> participants_of(const replayed_stage& stage) const;
   bool make_alone(replayed_stage& stage);
-  void push(const std::vector<replayed_stage*>& all);
+  void push(const std::vector<replayed_stage*>& participants);
   void add_replicas(int stage);
   void add_microbatches(int stage);
   void add_directions(int stage);
-  bool are_tied(int stage, int other) const;
+  bool are_tied(int stage, int other_stage) const;
   void add_tied();
   void add_squares(const replayed_stage& stage, double& to) const;
   double clip(double squares, std::int64_t samples) const;
@@ -54,7 +55,7 @@ private:
 
   const run_plan& plan_;
   std::vector<replayed_stage>& stages_;
-  stream& on_;
+  stream& stream_;
   update_witness* witness_;
   memory_account account_;
   /// The position of a copy of a tied matrix.

@@ -34,24 +34,25 @@ void sum_data_replicas(const run_plan& plan, const std::vector<float*>& arrays,
 std::vector<gradient_bucket> summed_buckets(const run_plan& plan, std::size_t layer) {
   const bool shared = plan.shares_out(shared_out::optimizer_state);
   const int replicas = shared ? plan.data : plan.expert;
-  gradient_bucket own{plan.work->whole.layers[layer], {}};
+  gradient_bucket without_experts{plan.work->whole.layers[layer], {}};
   for (int d = 0; d < replicas; ++d)
-    own.measured.push_back(shared   ? std::optional{bucket_share{d, plan.data}}
-                           : d == 0 ? std::optional{bucket_share{}}
-                                    : std::nullopt);
-  std::vector<gradient_bucket> result{std::move(own)};
+    without_experts.measured.push_back(shared
+                                         ? std::optional{bucket_share{d, plan.data}}
+                                       : d == 0 ? std::optional{bucket_share{}}
+                                                : std::nullopt);
+  std::vector<gradient_bucket> result{std::move(without_experts)};
   const auto& experts = plan.work->whole.experts;
   for (std::size_t e = 0; e < experts.size(); ++e) {
     if (experts[e].of_layer != layer)
       continue;
-    result.front().what = plan.network_of({}).layers[layer];
-    auto& one = result.emplace_back(gradient_bucket{experts[e].what, {}});
+    result.front().layout = plan.network_of({}).layers[layer];
+    auto& expert_bucket = result.emplace_back(gradient_bucket{experts[e].expert, {}});
     for (int d = 0; d < replicas; ++d)
       if (plan.host_of(static_cast<int>(e), {d, 0, 0}).data == d)
-        one.measured.emplace_back(
+        expert_bucket.measured.emplace_back(
           bucket_share{d / plan.expert, replicas / plan.expert});
       else
-        one.measured.emplace_back();
+        expert_bucket.measured.emplace_back();
   }
   return result;
 }

@@ -9,7 +9,7 @@ namespace troupe {
 
 performer_actor::behavior_type
 performer_behavior(performer_actor::stateful_pointer<performer_state> self,
-                   props shared, performer me, std::string name,
+                   run_context shared, performer me, std::string name,
                    performer_devices devices, const core_maker& make) {
   report_failures(self);
   auto& state = self->state;
@@ -20,22 +20,26 @@ performer_behavior(performer_actor::stateful_pointer<performer_state> self,
   state.core = make(*state.port);
   state.port->keep(state.core);
   return {
-    hear(self, meter, [self](const mail::run& r) { self->state.core->go(r.what); }),
-    hear(self, meter, [self](const mail::ended& e) { hear_end(*self->state.core, e); }),
-    hear(self, meter,
-         [self](const mail::letter& l) {
-           const auto& port = *self->state.port;
-           const auto* const part = std::get_if<collective_message>(&l.what);
-           if (l.about == meeting_kind::sums && part != nullptr && !part->is_call())
-             port.shared().meter->summed(port.at_work());
-           self->state.core->take(l);
-         }),
-    hear(self, meter,
-         [self](const mail::explain&) {
-           auto& port = *self->state.port;
-           port.tell(port.everybody().coordinator, self->state.core->explain());
-         }),
-    hear(self, meter, [self](const mail::wiring& w) { self->state.port->wire(w); }),
+    on_message(self, meter,
+               [self](const mail::run& r) { self->state.core->run(r.action); }),
+    on_message(self, meter,
+               [self](const mail::ended& e) { handle_end(*self->state.core, e); }),
+    on_message(self, meter,
+               [self](const mail::meeting_message& l) {
+                 const auto& port = *self->state.port;
+                 const auto* const part = std::get_if<collective_message>(&l.body);
+                 if (l.meeting == meeting_kind::sums && part != nullptr
+                     && !part->is_call())
+                   port.shared().meter->summed(port.at_work());
+                 self->state.core->receive(l);
+               }),
+    on_message(self, meter,
+               [self](const mail::explain&) {
+                 auto& port = *self->state.port;
+                 port.send_to(port.handles().coordinator, self->state.core->explain());
+               }),
+    on_message(self, meter,
+               [self](const mail::wiring& w) { self->state.port->wire(w); }),
   };
 }
 

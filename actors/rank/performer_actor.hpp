@@ -29,7 +29,7 @@ using core_maker = std::function<std::shared_ptr<performer_core>(performer_port&
 /// \param name for reports and errors
 performer_actor::behavior_type
 performer_behavior(performer_actor::stateful_pointer<performer_state> self,
-                   props shared, performer me, std::string name,
+                   run_context shared, performer me, std::string name,
                    performer_devices devices, const core_maker& make);
 
 } // namespace troupe

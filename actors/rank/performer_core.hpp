@@ -2,7 +2,7 @@
 #pragma once
 
 #include "messaging/mail/control.hpp"
-#include "messaging/mail/letters.hpp"
+#include "messaging/mail/meeting_messages.hpp"
 #include "messaging/mail/turns.hpp"
 
 namespace troupe {
@@ -15,10 +15,10 @@ public:
   virtual ~performer_core() = default;
 
   /// Handles a message of another performer.
-  virtual void take(mail::letter what) = 0;
+  virtual void receive(mail::meeting_message message) = 0;
 
   /// The scheduler has granted an action, for the first time or again.
-  virtual void go(const action& a) = 0;
+  virtual void run(const action& a) = 0;
 
   /// The work that the core gave to a device has ended.
   virtual void ended(const mail::ended& e) = 0;

@@ -3,7 +3,7 @@
 
 #include "actors/meetings/meeting.hpp"
 #include "kernels/device.hpp"
-#include "messaging/mail/letters.hpp"
+#include "messaging/mail/meeting_messages.hpp"
 #include "messaging/record.hpp"
 
 #include <vector>
@@ -29,22 +29,22 @@ public:
   // To the scheduler of the action's rank.
   virtual void arrived(const action& a) = 0;
   virtual void paused(const measured_action& so_far) = 0;
-  virtual void done(const measured_action& all) = 0;
+  virtual void done(const measured_action& measured) = 0;
 
   /// To the device. When the work has ended, the performer receives `ended` with this
   /// action.
-  virtual void compute(work what, const action& a) = 0;
+  virtual void compute(work device_work, const action& a) = 0;
 
   /// To the device that runs the rank's sums, or to the GPU group's own. When the sum
   /// has ended, the performer receives `mail::sum_over`.
-  virtual void sum(asked_sum what) = 0;
+  virtual void sum(requested_sum request) = 0;
 
   /// To another performer.
-  virtual void send(mail::letter what) = 0;
+  virtual void send(mail::meeting_message message) = 0;
 
-  void send_all(letters all) {
-    for (auto& one : all)
-      send(std::move(one));
+  void send_all(meeting_messages messages) {
+    for (auto& message : messages)
+      send(std::move(message));
   }
 };
 

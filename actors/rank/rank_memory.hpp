@@ -24,20 +24,22 @@ inline constexpr int memory_uses = 6;
 /// each use.
 class rank_memory {
 public:
-  explicit rank_memory(memory_space& where = host_memory()) : all_(where) {}
+  explicit rank_memory(memory_space& where = host_memory()) : total_(where) {}
 
-  memory_account& of(memory_use use) { return of_[static_cast<std::size_t>(use)]; }
-  const memory_account& of(memory_use use) const {
-    return of_[static_cast<std::size_t>(use)];
+  memory_account& account(memory_use use) {
+    return accounts_[static_cast<std::size_t>(use)];
+  }
+  const memory_account& account(memory_use use) const {
+    return accounts_[static_cast<std::size_t>(use)];
   }
 
-  const memory_account& all() const { return all_; }
+  const memory_account& total() const { return total_; }
 
 private:
-  memory_account all_;
-  std::array<memory_account, memory_uses> of_{
-    memory_account{&all_}, memory_account{&all_}, memory_account{&all_},
-    memory_account{&all_}, memory_account{&all_}, memory_account{&all_}};
+  memory_account total_;
+  std::array<memory_account, memory_uses> accounts_{
+    memory_account{&total_}, memory_account{&total_}, memory_account{&total_},
+    memory_account{&total_}, memory_account{&total_}, memory_account{&total_}};
 };
 
 } // namespace troupe

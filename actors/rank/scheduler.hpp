@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "actors/mail/directory.hpp"
-#include "actors/mail/props.hpp"
+#include "actors/mail/actor_handles.hpp"
+#include "actors/mail/run_context.hpp"
 #include "actors/rank/scheduler_core.hpp"
 #include "messaging/held_activations.hpp"
 
@@ -18,10 +18,10 @@ namespace troupe {
 
 struct scheduler_state {
   std::string name = "scheduler";
-  props shared;
+  run_context shared;
   std::optional<int> rank; ///< Absent: the device is a parameter server's.
   std::optional<scheduler_core> core;
-  std::shared_ptr<const directory> everybody;
+  std::shared_ptr<const actor_handles> handles;
   rank_sums sums;
   held_activations held;
   /// Kept here, and not yet sent to the recorder.
@@ -29,17 +29,17 @@ struct scheduler_state {
   std::int64_t noted = 0; ///< Number of actions kept or sent.
   /// `done` messages that came before the action's turn.
   std::vector<mail::done> early;
-  bool asked_to_decide = false;
-  bool said_finished = false;
-  int round = 0;                      ///< Of the last `hold`.
-  std::optional<int> said_checkpoint; ///< Batches, as last reported.
+  bool decision_pending = false;
+  bool reported_finished = false;
+  int round = 0;                          ///< Of the last `hold`.
+  std::optional<int> reported_checkpoint; ///< Batches, as last reported.
 };
 
 /// The scheduler of one device: receives `arrived` and `done`, and grants actions in
 /// the order of the rank's program or local rule. The scheduler of a parameter server's
 /// own device has no rank, and measures nothing.
 scheduler_actor::behavior_type
-scheduler(scheduler_actor::stateful_pointer<scheduler_state> self, props shared,
+scheduler(scheduler_actor::stateful_pointer<scheduler_state> self, run_context shared,
           std::optional<int> rank, int depth);
 
 } // namespace troupe

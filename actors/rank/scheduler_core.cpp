@@ -17,7 +17,7 @@ scheduler_core::scheduler_core(std::shared_ptr<const run_plan> plan,
   passes_meet_ = std::ranges::any_of(
     hosted_, [this](const position& p) { return plan_->passes_meet(p.stage); });
   if (const int every = plan_->pause_every(); every > 0) {
-    next_checkpoint_ = every - plan_->dims.before % every;
+    next_checkpoint_ = every - plan_->dims.batches_before % every;
     order_->pause_after(next_checkpoint_);
   }
   const auto& front = hosted_.front();
@@ -29,31 +29,31 @@ scheduler_core::scheduler_core(std::shared_ptr<const run_plan> plan,
     if (where.direction == 0)
       evaluated_stage_ = where.stage;
   copies_ = plan_->snapshots_of({0, 0, evaluated_stage_, front.tensor});
-  backwards_ = plan_->dims.before % plan_->evaluate_every * share;
+  backwards_ = plan_->dims.batches_before % plan_->evaluate_every * share;
 }
 
-void scheduler_core::hear(const mail::arrived& a) {
-  if (a.who.what == role::expert || a.who.what == role::parameter_server)
-    guests_.push_back({a.what, a.who});
+void scheduler_core::handle(const mail::arrived& a) {
+  if (a.sender.kind == role::expert || a.sender.kind == role::parameter_server)
+    unordered_.push_back({a.action, a.sender});
   else
-    waiting_.add(a.what);
+    waiting_.add(a.action);
 }
 
 bool scheduler_core::is_in_turn(const mail::done& d) const {
-  const auto place = std::ranges::find(in_turn_, d.what.what);
-  return place == in_turn_.begin() || place == in_turn_.end();
+  const auto match = std::ranges::find(in_turn_, d.measured.action);
+  return match == in_turn_.begin() || match == in_turn_.end();
 }
 
-void scheduler_core::hear(const mail::done& d) {
+void scheduler_core::handle(const mail::done& d) {
   --running_;
-  if (!in_turn_.empty() && in_turn_.front() == d.what.what)
+  if (!in_turn_.empty() && in_turn_.front() == d.measured.action)
     in_turn_.erase(in_turn_.begin());
-  if (d.who.what == role::expert || d.who.what == role::parameter_server)
+  if (d.sender.kind == role::expert || d.sender.kind == role::parameter_server)
     return;
-  order_->ended(d.what.what);
+  order_->ended(d.measured.action);
 }
 
-void scheduler_core::hear(const mail::proceed& p) {
+void scheduler_core::handle(const mail::resume& p) {
   held_ = false;
   evaluated_ = p.evaluated;
 }
@@ -64,7 +64,7 @@ std::optional<int> scheduler_core::at_checkpoint() {
   return next_checkpoint_;
 }
 
-void scheduler_core::hear(const mail::go_on&) {
+void scheduler_core::handle(const mail::resume_from_checkpoint&) {
   next_checkpoint_ += plan_->pause_every();
   order_->pause_after(next_checkpoint_);
 }
@@ -74,27 +74,27 @@ bool scheduler_core::ahead_of_evaluations() const {
          && backwards_ / backwards_to_evaluation_ - evaluated_ >= copies_;
 }
 
-void scheduler_core::hear(const mail::paused& p) {
+void scheduler_core::handle(const mail::paused& p) {
   --running_;
-  if (p.what.what.what == op::update)
-    paused_updates_.push_back({p.what.what, p.who});
+  if (p.measured.action.op == op::update)
+    paused_updates_.push_back({p.measured.action, p.sender});
   else
-    paused_ = p.what.what;
+    paused_ = p.measured.action;
 }
 
 // An update reads results of earlier passes, and a paused update goes before the
 // program. A pass that meets other ranks may pause. Each such action is granted alone.
 // A local rule's choices are also granted alone: each depends on arrivals and ends.
-bool scheduler_core::has_room() const {
+bool scheduler_core::has_capacity() const {
   return running_ == 0
          || (running_ < depth_ && running_ == std::ssize(in_turn_) && !has_choice());
 }
 
 /// An action of the order is granted for the first time.
 void scheduler_core::begin(const action& a) {
-  if (a.what == op::forward && a.stage == plan_->dims.stages - 1)
+  if (a.op == op::forward && a.stage == plan_->dims.stages - 1)
     waiting_.add({op::backward, a.direction, a.stage, a.microbatch}); // with the loss
-  if (a.direction == 0 && a.stage == evaluated_stage_ && adds_gradient(a.what))
+  if (a.direction == 0 && a.stage == evaluated_stage_ && adds_gradient(a.op))
     ++backwards_;
 }
 
@@ -103,7 +103,7 @@ void scheduler_core::begin(const action& a) {
 std::optional<action> scheduler_core::next_by_order() {
   const bool only_updates =
     paused_ || (plan_->sch.local_rule() && !paused_updates_.empty());
-  if (paused_ && waiting_.take(*paused_))
+  if (paused_ && waiting_.remove(*paused_))
     return std::exchange(paused_, {});
   if (!only_updates) {
     if (running_ > 0 && ahead_of_evaluations())
@@ -118,16 +118,16 @@ std::optional<action> scheduler_core::next_by_order() {
   }
   const auto update = waiting_.lowest(op::update);
   if (update)
-    waiting_.take(*update);
+    waiting_.remove(*update);
   return update;
 }
 
 std::optional<scheduler_core::granted> scheduler_core::grant() {
-  if (held_ || !has_room())
+  if (held_ || !has_capacity())
     return {};
-  if (!guests_.empty()) {
-    const auto next = guests_.front();
-    guests_.erase(guests_.begin());
+  if (!unordered_.empty()) {
+    const auto next = unordered_.front();
+    unordered_.erase(unordered_.begin());
     ++running_;
     return next;
   }
@@ -138,11 +138,12 @@ std::optional<scheduler_core::granted> scheduler_core::grant() {
   granted result{*next, performer_of(*next)};
   if (next->pair == in_pair::first)
     result.pair = order_->awaited();
-  if (depth_ > 1 && next->what != op::update && !passes_meet_) {
+  if (depth_ > 1 && next->op != op::update && !passes_meet_) {
     result.turn = turns_++;
     in_turn_.push_back(*next);
   }
-  std::erase_if(paused_updates_, [&](const granted& u) { return u.what == *next; });
+  std::erase_if(paused_updates_,
+                [&](const granted& u) { return u.granted_action == *next; });
   return result;
 }
 
@@ -153,8 +154,8 @@ position scheduler_core::position_of(const action& a) const {
 /// The performer that runs an action: its stage, or for a paused update the optimizer
 /// shard.
 performer scheduler_core::performer_of(const action& a) const {
-  const auto paused = std::ranges::find(paused_updates_, a, &granted::what);
-  return paused != paused_updates_.end() ? paused->who
+  const auto paused = std::ranges::find(paused_updates_, a, &granted::granted_action);
+  return paused != paused_updates_.end() ? paused->receiver
                                          : performer{role::stage, position_of(a)};
 }
 
@@ -172,24 +173,25 @@ mail::waiting_for scheduler_core::explain() {
   const auto next = order_->awaited();
   if (!next) {
     const auto backward = waiting_.lowest(op::backward),
-               here = backward ? backward : waiting_.lowest(op::forward);
-    const bool refused = here && std::holds_alternative<own_rule>(plan_->sch.order);
+               ready_action = backward ? backward : waiting_.lowest(op::forward);
+    const bool refused =
+      ready_action && std::holds_alternative<user_rule>(plan_->sch.order);
     return {name,
             refused ? "anything else to arrive: its rule did not choose "
-                        + to_string(*here, true)
+                        + to_string(*ready_action, true)
                     : "anything to arrive",
             plan_->name_of(hosted_.front())};
   }
   const bool last = next->stage == plan_->dims.stages - 1, first = next->stage == 0;
   auto maker = position_of(*next);
-  if (next->what == op::forward && !first)
+  if (next->op == op::forward && !first)
     --maker.stage;
-  if (next->what != op::forward && next->what != op::update && !last)
+  if (next->op != op::forward && next->op != op::update && !last)
     ++maker.stage;
-  const auto what = "the input of " + to_string(*next, true);
-  if (next->what == op::forward && first)
-    return {name, what, plan_->source_of(maker)};
-  return {name, what, "scheduler of rank " + std::to_string(plan_->rank_of(maker))};
+  const auto input = "the input of " + to_string(*next, true);
+  if (next->op == op::forward && first)
+    return {name, input, plan_->source_of(maker)};
+  return {name, input, "scheduler of rank " + std::to_string(plan_->rank_of(maker))};
 }
 
 } // namespace troupe

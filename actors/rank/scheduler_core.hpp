@@ -25,20 +25,20 @@ public:
   scheduler_core(std::shared_ptr<const run_plan> plan, std::optional<int> rank,
                  int depth);
 
-  void hear(const mail::arrived& a);
+  void handle(const mail::arrived& a);
 
   /// \pre is_in_turn(d)
-  void hear(const mail::done& d);
+  void handle(const mail::done& d);
 
   /// Whether all passes granted before this one have ended here. Two stages may report
   /// ends in any order; the record keeps the device's order.
   bool is_in_turn(const mail::done& d) const;
-  void hear(const mail::paused& p);
+  void handle(const mail::paused& p);
 
   /// An action, the performer that runs it, and the turn in which the device starts it.
   struct granted {
-    action what;
-    performer who;
+    action granted_action;
+    performer receiver;
     std::int64_t turn = no_turn;
     /// The second action of a pair, if `granted_action` is the first.
     std::optional<action> pair = {};
@@ -58,15 +58,15 @@ public:
 
   /// Starts no more updates (a local rule: admits no more microbatches). Returns the
   /// number that has started, as `order::freeze`.
-  mail::begun freeze() { return {*rank_, order_->freeze()}; }
-  void hear(const mail::stop_after& s) { order_->stop_after(s.count); }
+  mail::started freeze() { return {*rank_, order_->freeze()}; }
+  void handle(const mail::stop_after& s) { order_->stop_after(s.count); }
 
-  void hear(const mail::proceed& p);
+  void handle(const mail::resume& p);
 
   /// The batches of the run that this rank has finished, if the rank waits for a
   /// checkpoint; else absent.
   std::optional<int> at_checkpoint();
-  void hear(const mail::go_on&);
+  void handle(const mail::resume_from_checkpoint&);
 
   /// Whether the rank is held and nothing runs.
   bool at_rest() const { return held_ && running_ == 0; }
@@ -79,7 +79,7 @@ public:
   mail::waiting_for explain();
 
 private:
-  bool has_room() const;
+  bool has_capacity() const;
   bool ahead_of_evaluations() const;
   std::optional<action> next_by_order();
   void begin(const action& a);
@@ -99,7 +99,7 @@ private:
   std::unique_ptr<order> order_;
   waiting waiting_;
   /// Actions of experts and servers: granted first, in order of arrival.
-  std::vector<granted> guests_;
+  std::vector<granted> unordered_;
   std::vector<action> in_turn_; ///< Running actions with turns, in that order.
   std::vector<granted> paused_updates_;
   /// A paused action of a stage, other than an update. No other pass of this rank

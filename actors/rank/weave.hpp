@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "kernels/launched_end.hpp"
-#include "messaging/mail/letters.hpp"
+#include "kernels/gpu_completion.hpp"
+#include "messaging/mail/meeting_messages.hpp"
 #include "messaging/record.hpp"
 #include "models/slice.hpp"
 #include "schedules/action.hpp"
@@ -15,14 +15,14 @@
 namespace troupe {
 
 /// One meeting: the kind, and the index among meetings of that kind.
-struct appointment {
-  meeting_kind with;
-  int occasion;
+struct meeting_step {
+  meeting_kind kind;
+  int index;
 
-  bool operator==(const appointment&) const = default;
+  bool operator==(const meeting_step&) const = default;
 };
 
-using appointments = std::vector<appointment>;
+using meeting_steps = std::vector<meeting_step>;
 
 /// Work of an action between two meetings.
 struct piece {
@@ -32,20 +32,20 @@ struct piece {
   bool costs = true;         ///< False: takes no time in virtual time.
   /// The scheduler may run one other action of this rank before this piece.
   bool yields = false;
-  appointments needs = {};      ///< Must be over before the piece starts.
-  appointments begins = {};     ///< Begin when the piece starts.
-  appointments ends_in = {};    ///< Begin when the piece has ended.
+  meeting_steps needs = {};     ///< Must be over before the piece starts.
+  meeting_steps begins = {};    ///< Begin when the piece starts.
+  meeting_steps ends_in = {};   ///< Begin when the piece has ended.
   std::vector<int> completes{}; ///< Gradient buckets complete after this piece.
   std::uint8_t end = nothing;   ///< Flags for the record (`part_end`).
 };
 
 /// An action as pieces, which run one after another.
 struct woven_action {
-  appointments begins; ///< Begin with the action, before the first piece.
+  meeting_steps begins; ///< Begin with the action, before the first piece.
   std::vector<piece> pieces;
   /// Works that GPUs may still run, as `work::inputs`, for the first work. An action
   /// that meets other ranks between pieces has none.
-  std::vector<std::shared_ptr<launched_end>> inputs = {};
+  std::vector<std::shared_ptr<gpu_completion>> inputs = {};
 };
 
 /// The layer meetings of a pass.
@@ -68,11 +68,11 @@ struct weaving {
 ///   gather   2    1            0
 ///   compute       ===          ===          ===
 ///   sum                2            1            0
-woven_action weave(pass_pieces<float> pass, weaving with);
+woven_action weave(pass_pieces<float> pass, weaving options);
 
 /// Text of an action, one line for each piece: the meetings that the piece needs,
 /// begins and ends in. For tests, and for readers who inspect which meetings overlap
 /// with computation.
-std::string to_string(const woven_action& what);
+std::string to_string(const woven_action& woven);
 
 } // namespace troupe

@@ -36,8 +36,8 @@ class silence {
 public:
   /// \param last_message time of the last message from the other process \param awake
   /// time counted since the last look. All in nanoseconds
-  nanoseconds look(nanoseconds now, nanoseconds heard, nanoseconds awake) {
-    return so_far_ = std::min(now - heard, so_far_ + awake);
+  nanoseconds look(nanoseconds now, nanoseconds last_message, nanoseconds awake) {
+    return so_far_ = std::min(now - last_message, so_far_ + awake);
   }
 
 private:

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "actors/mail/directory.hpp"
-#include "actors/mail/props.hpp"
-#include "actors/run/notice_board.hpp"
+#include "actors/mail/actor_handles.hpp"
+#include "actors/mail/run_context.hpp"
+#include "actors/run/run_status.hpp"
 
 #include <caf/stateful_actor.hpp>
 #include <caf/typed_event_based_actor.hpp>
@@ -22,16 +22,16 @@ using answers = std::map<std::size_t, Message>;
 
 struct coordinator_state {
   std::string name = "coordinator";
-  props shared;
-  std::shared_ptr<notice_board> board;
-  std::shared_ptr<const directory> everybody;
+  run_context shared;
+  std::shared_ptr<run_status> status;
+  std::shared_ptr<const actor_handles> handles;
   // Answers, by sender: a repeated answer counts once.
   std::set<int> finished;      // ranks
   std::set<int> held;          // ranks, in this round
   int round = 0;               // number of holds so far
   std::set<int> at_checkpoint; // ranks that wait at the next checkpoint
   int last_checkpoint = 0;     // batches that all ranks had done then
-  std::map<int, int> begun;    // updates started, by rank
+  std::map<int, int> started;  // updates started, by rank
   std::map<int, answers<mail::snapshot>> snapshots; // by batches
   int last_snapshot = 0; // batches of the newest complete snapshot
   bool collects = false; // whether answers were requested
@@ -40,15 +40,15 @@ struct coordinator_state {
   int saves = 0;                // batches whose copies are expected
   std::set<std::size_t> copied; // stages
   answers<mail::saved> saved;
-  int recalls = 0;                // batches whose kept copies were requested
-  std::set<std::size_t> recalled; // stages that have not answered
+  int fetched_batches = 0;          // batches whose kept copies were requested
+  std::set<std::size_t> unanswered; // stages that have not answered
 };
 
 /// Supervises a run: monitors every actor, counts the ranks that have finished, and
 /// forwards requests of the waiting thread to all schedulers or stages. Posts failures
 /// and complete answers to the `run_status` of that thread.
 coordinator_actor::behavior_type
-coordinator(coordinator_actor::stateful_pointer<coordinator_state> self, props shared,
-            std::shared_ptr<notice_board> board);
+coordinator(coordinator_actor::stateful_pointer<coordinator_state> self,
+            run_context shared, std::shared_ptr<run_status> status);
 
 } // namespace troupe

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "actors/mail/directory.hpp"
+#include "actors/mail/actor_handles.hpp"
 
 namespace troupe {
 
@@ -13,7 +13,7 @@ public:
 
   virtual scheduler_actor scheduler(int rank) = 0;
   virtual stage_actor stage(position where) = 0;
-  virtual performer_actor performer(const troupe::performer& who) = 0;
+  virtual performer_actor performer(const troupe::performer& target) = 0;
   virtual data_source_actor data_source(position first) = 0;
   virtual recorder_actor recorder() = 0;
   virtual coordinator_actor coordinator() = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "actors/run/ensemble.hpp"
+#include "actors/run/local_run.hpp"
 #include "actors/run/stall.hpp"
 #include "messaging/mail/nodes.hpp"
 
@@ -16,14 +16,14 @@ namespace troupe {
 class distant_run : public distant_watch {
 public:
   /// Returns a maker of handles for all actors that are elsewhere.
-  virtual ensemble::distant_maker maker() = 0;
+  virtual local_run::distant_maker maker() = 0;
 
   /// Groups of GPUs that exchange arrays themselves.
   virtual known_groups groups() const = 0;
 
   /// Accepts messages, waits until every process is ready, and starts the run. A
   /// process that is lost from now on is a failure in the status of `local_part`.
-  virtual void begin(ensemble& here) = 0;
+  virtual void begin(local_run& local_part) = 0;
 
   // Stop the run's clock in every process, and start the clock again.
   virtual void pause() = 0;

@@ -46,22 +46,22 @@ constexpr group_files versions[]{
    "total_active_file"},
 };
 
-std::vector<std::string> split(const std::string& text, char by) {
+std::vector<std::string> split(const std::string& text, char separator) {
   std::vector<std::string> result;
   std::istringstream stream{text};
-  for (std::string part; std::getline(stream, part, by);)
+  for (std::string part; std::getline(stream, part, separator);)
     result.push_back(part);
   return result;
 }
 
-bool names(const std::string& list, const std::string& one) {
-  return std::ranges::count(split(list, ','), one) > 0;
+bool names(const std::string& list, const std::string& name) {
+  return std::ranges::count(split(list, ','), name) > 0;
 }
 
 /// The path where a version's memory controller is mounted, and the group that is seen
 /// there.
 struct mounted {
-  std::string group, at;
+  std::string group, mount_point;
 };
 
 std::optional<mounted> mount_of(const path& root, const group_files& version) {
@@ -102,7 +102,7 @@ void look_at_groups(const path& root, const group_files& version, free_memory& l
   auto group = group_of(root, version);
   if (mount->group != "/" && group.starts_with(mount->group))
     group = group.substr(mount->group.size());
-  const auto top = root / path{mount->at}.relative_path();
+  const auto top = root / path{mount->mount_point}.relative_path();
   auto folder = top / path{group}.relative_path();
   if (!std::filesystem::exists(folder)) // the group has another name outside
     folder = top;
@@ -149,10 +149,11 @@ free_memory memory_by_files(const path& root) {
 
 free_memory memory_of_process() {
   auto least = memory_by_files("/");
-  std::int64_t all = 0, resident = 0, shared = 0, text = 0, unused = 0, data = 0;
-  std::ifstream{"/proc/self/statm"} >> all >> resident >> shared >> text >> unused
-    >> data;
-  look_at_limit(RLIMIT_AS, all, "its address space", least);
+  std::int64_t address_space = 0, resident = 0, shared = 0, text = 0, unused = 0,
+               data = 0;
+  std::ifstream{"/proc/self/statm"} >> address_space >> resident >> shared >> text
+    >> unused >> data;
+  look_at_limit(RLIMIT_AS, address_space, "its address space", least);
   look_at_limit(RLIMIT_DATA, data, "its data segment", least);
   return least;
 }

@@ -16,39 +16,40 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr auto patience = 120s; // until all members have met
+constexpr auto join_timeout = 120s; // until all members have met
 // for exchanges that are over and not yet reported
-constexpr auto patience_at_end = 50ms;
+constexpr auto end_timeout = 50ms;
 
 // An edge has fewer blocks: a stage computes while the stage waits for a tensor.
-constexpr int blocks_of_group = 16, blocks_of_edge = 4;
+constexpr int blocks_of_group = 16, blocks_of_channel = 4;
 
-bool is_here(const run_plan& plan, position where, const std::vector<int>& here) {
-  return std::ranges::find(here, plan.rank_of(where)) != here.end();
+bool is_here(const run_plan& plan, position where,
+             const std::vector<int>& local_ranks) {
+  return std::ranges::find(local_ranks, plan.rank_of(where)) != local_ranks.end();
 }
 
 /// "the gradients of stage 1"
 std::string text_of(const exchanging_group& group) {
   const auto& first = group.members.front();
-  const auto of = " of stage " + std::to_string(first.stage);
-  if (group.is_edge())
+  const auto suffix = " of stage " + std::to_string(first.stage);
+  if (group.is_channel())
     return "what stage " + std::to_string(first.stage) + " gives stage "
            + std::to_string(group.members.back().stage);
-  switch (*group.about) {
+  switch (*group.kind) {
   case meeting_kind::shards:
-    return "the shards" + of;
+    return "the shards" + suffix;
   case meeting_kind::layers:
-    return "the layers" + of;
+    return "the layers" + suffix;
   case meeting_kind::gathers:
-    return "the parameters" + of;
+    return "the parameters" + suffix;
   default:
-    return "the gradients" + of;
+    return "the gradients" + suffix;
   }
 }
 
 /// "exchanging the gradients of stage 1 with those of other ranks"
-std::string deed_of(const exchanging_group& group) {
-  return group.is_edge()
+std::string activity_of(const exchanging_group& group) {
+  return group.is_channel()
            ? "moving " + text_of(group)
            : "exchanging " + text_of(group) + " with those of other ranks";
 }
@@ -57,8 +58,8 @@ std::string deed_of(const exchanging_group& group) {
 
 known_groups groups_here(const run_plan& plan) {
   known_groups result;
-  for (const int group : groups_on_gpus(plan, gpus_here(plan))) {
-    if (result.absence = absence_of_communicators(); !result.absence.empty())
+  for (const int group : groups_on_gpus(plan, local_gpus(plan))) {
+    if (result.exclusion = absence_of_communicators(); !result.exclusion.empty())
       break;
     result.ids[group] = new_group();
   }
@@ -70,37 +71,37 @@ known_groups groups_here(const run_plan& plan) {
 /// freed after all are through. Allocating or freeing may wait for the GPU.
 class gpu_groups::trial {
 public:
-  trial(const processor& by, int member, int members)
-    : member_(member), members_(members), given_(by, members), taken_(by, members) {
-    for (int other = 0; other < members; ++other)
-      given_.data[other] = value(member, other);
+  trial(const processor& gpu, int member, int members)
+    : member_(member), members_(members), sent_(gpu, members), received_(gpu, members) {
+    for (int peer = 0; peer < members; ++peer)
+      sent_.data[peer] = value(member, peer);
   }
 
-  void run(communicator& by, const stream& on) {
-    std::vector<transfer> all;
-    for (int other = 0; other < members_; ++other)
-      if (other != member_) {
-        all.push_back({transfer::way::send, other, given_.data + other, 1});
-        all.push_back({transfer::way::receive, other, taken_.data + other, 1});
+  void run(communicator& group_communicator, const stream& exchange_stream) {
+    std::vector<transfer> transfers;
+    for (int peer = 0; peer < members_; ++peer)
+      if (peer != member_) {
+        transfers.push_back({transfer::way::send, peer, sent_.data + peer, 1});
+        transfers.push_back({transfer::way::receive, peer, received_.data + peer, 1});
       }
-    by.exchange(all);
-    on.wait();
-    by.check();
-    for (int other = 0; other < members_; ++other)
-      if (other != member_ && taken_.data[other] != value(other, member_))
+    group_communicator.exchange(transfers);
+    exchange_stream.wait();
+    group_communicator.check();
+    for (int peer = 0; peer < members_; ++peer)
+      if (peer != member_ && received_.data[peer] != value(peer, member_))
         throw std::runtime_error{"GPUs of a group move wrong values"};
   }
 
 private:
   /// Memory that a GPU and this machine reach.
   struct shared_values {
-    shared_values(const processor& by, int count)
-      : where(memory_of(by)),
+    shared_values(const processor& gpu, int count)
+      : where(memory_of(gpu)),
         bytes(count * std::int64_t{sizeof(float)}),
-        data(static_cast<float*>(where.take(bytes))) {
+        data(static_cast<float*>(where.allocate(bytes))) {
       // nop
     }
-    ~shared_values() { where.give_back(data, bytes); }
+    ~shared_values() { where.deallocate(data, bytes); }
     shared_values(const shared_values&) = delete;
     shared_values& operator=(const shared_values&) = delete;
 
@@ -114,21 +115,23 @@ private:
   }
 
   int member_, members_;
-  shared_values given_, taken_;
+  shared_values sent_, received_;
 };
 
-struct gpu_groups::end {
-  exchanging_group of;
-  membership as;
+struct gpu_groups::local_member {
+  exchanging_group exchange;
+  group_member as;
   std::string name;
   occupation& seen;
-  stream on;
+  stream exchange_stream;
   std::unique_ptr<trial> first; // until all are through
-  std::unique_ptr<communicator> by = nullptr;
+  std::unique_ptr<communicator> group_communicator = nullptr;
   std::unique_ptr<cpu_device> launches = nullptr;
   gpu_group group = {};
 
-  position where() const { return of.members[static_cast<std::size_t>(as.member)]; }
+  position where() const {
+    return exchange.members[static_cast<std::size_t>(as.member)];
+  }
 };
 
 /// Members that look for the others of each group, each on a thread. None exchanges
@@ -146,18 +149,18 @@ struct gpu_groups::joining {
     ended = true;
   }
 
-  void join(end& one) {
+  void join(local_member& member) {
     try {
-      auto by = join_group(one.on, one.as, ended);
+      auto joined = join_group(member.exchange_stream, member.as, ended);
       {
         const std::lock_guard guard{lock};
-        one.by = std::move(by);
+        member.group_communicator = std::move(joined);
         if (ended) // earlier communicators have been aborted already
-          one.by->abort();
+          member.group_communicator->abort();
       }
       for (--joins; joins > 0 && !ended;)
         std::this_thread::sleep_for(1ms);
-      one.first->run(*one.by, one.on);
+      member.first->run(*member.group_communicator, member.exchange_stream);
     } catch (...) {
       fail(std::current_exception());
     }
@@ -166,131 +169,135 @@ struct gpu_groups::joining {
 };
 
 gpu_groups::gpu_groups(const run_plan& plan, const known_groups& known,
-                       const std::vector<int>& here,
+                       const std::vector<int>& local_ranks,
                        const std::shared_ptr<compute_threads>& threads,
-                       run_watch& watch, const std::function<bool()>& ended) {
+                       run_monitor& watch, const std::function<bool()>& ended) {
   const auto groups = exchanging_groups(plan);
   for (const auto& [number, id] : known.ids) {
     const auto& group = groups.at(static_cast<std::size_t>(number));
     for (int m = 0; m < static_cast<int>(group.members.size()); ++m) {
       const auto& where = group.members[static_cast<std::size_t>(m)];
-      if (!is_here(plan, where, here))
+      if (!is_here(plan, where, local_ranks))
         continue;
-      const auto at = plan.processor_of(plan.rank_of(where));
+      const auto gpu = plan.processor_of(plan.rank_of(where));
       const auto members = static_cast<int>(group.members.size());
-      ends_.emplace_back(new end{
-        .of = group,
-        .as = {id, m, members, group.is_edge() ? blocks_of_edge : blocks_of_group},
+      members_.emplace_back(new local_member{
+        .exchange = group,
+        .as = {id, m, members,
+               group.is_channel() ? blocks_of_channel : blocks_of_group},
         .name = text_of(group),
-        .seen = watch.group_of(where, deed_of(group)),
-        .on = stream_on(at, 1, precision::fp32),
-        .first = std::make_unique<trial>(at, m, members)});
+        .seen = watch.group_of(where, activity_of(group)),
+        .exchange_stream = stream_on(gpu, 1, precision::fp32),
+        .first = std::make_unique<trial>(gpu, m, members)});
     }
   }
   join_all(ended);
-  for (auto& one : ends_) {
-    one->launches =
-      std::make_unique<cpu_device>(one->seen, threads, 1, &one->on,
-                                   [name = one->name](const work&) { return name; });
-    one->group = {one->by.get(), &one->on, one->launches.get()};
+  for (auto& member : members_) {
+    member->launches =
+      std::make_unique<cpu_device>(member->seen, threads, 1, &member->exchange_stream,
+                                   [name = member->name](const work&) { return name; });
+    member->group = {member->group_communicator.get(), &member->exchange_stream,
+                     member->launches.get()};
   }
 }
 
 /// Runs `operation` for all members at once: a member that is ended waits for others
 /// that are.
 template <class What>
-void gpu_groups::at_once(const What& what) {
+void gpu_groups::at_once(const What& operation) {
   std::vector<std::thread> threads;
-  for (auto& one : ends_)
+  for (auto& member : members_)
     try {
-      threads.push_back(start_thread(1, [&what, &one] { what(*one); }));
+      threads.push_back(start_thread(1, [&operation, &member] { operation(*member); }));
     } catch (const no_thread&) {
-      what(*one);
+      operation(*member);
     }
   for (auto& thread : threads)
     thread.join();
 }
 
 gpu_groups::~gpu_groups() {
-  for (auto& one : ends_)
-    one->launches.reset();
-  at_once([](end& one) { one.by.reset(); });
+  for (auto& member : members_)
+    member->launches.reset();
+  at_once([](local_member& member) { member.group_communicator.reset(); });
 }
 
 void gpu_groups::join_all(const std::function<bool()>& ended) {
-  joining all;
+  joining attempt;
   std::vector<std::thread> threads;
-  all.missing = all.joins = static_cast<int>(ends_.size());
+  attempt.missing = attempt.joins = static_cast<int>(members_.size());
   try {
-    for (auto& one : ends_)
-      threads.push_back(
-        start_thread(static_cast<int>(ends_.size()), [&] { all.join(*one); }));
+    for (auto& member : members_)
+      threads.push_back(start_thread(static_cast<int>(members_.size()),
+                                     [&] { attempt.join(*member); }));
   } catch (const no_thread&) {
-    all.fail(std::current_exception());
+    attempt.fail(std::current_exception());
   }
-  const auto late = std::chrono::steady_clock::now() + patience;
+  const auto late = std::chrono::steady_clock::now() + join_timeout;
   bool is_told_to_end = false;
-  while (all.missing > 0 && !all.ended) {
+  while (attempt.missing > 0 && !attempt.ended) {
     if (ended && ended())
-      all.ended = is_told_to_end = true;
+      attempt.ended = is_told_to_end = true;
     if (std::chrono::steady_clock::now() > late)
-      all.fail(std::make_exception_ptr(std::runtime_error{
-        "the GPUs that exchange " + ends_.front()->name
+      attempt.fail(std::make_exception_ptr(std::runtime_error{
+        "the GPUs that exchange " + members_.front()->name
         + " have not all met within two minutes; NCCL_DEBUG=INFO lets NCCL say why"}));
     std::this_thread::sleep_for(1ms);
   }
-  if (all.ended) {
-    const std::lock_guard guard{all.lock};
-    at_once([](const end& one) {
-      if (one.by)
-        one.by->abort();
+  if (attempt.ended) {
+    const std::lock_guard guard{attempt.lock};
+    at_once([](const local_member& member) {
+      if (member.group_communicator)
+        member.group_communicator->abort();
     });
   }
   for (auto& thread : threads)
     thread.join();
-  for (auto& one : ends_)
-    one->first.reset();
+  for (auto& member : members_)
+    member->first.reset();
   if (is_told_to_end)
     throw ended_while_joining{};
-  if (all.failure)
-    std::rethrow_exception(all.failure);
+  if (attempt.failure)
+    std::rethrow_exception(attempt.failure);
 }
 
 template <class Is>
 gpu_group* gpu_groups::find_if(position where, const Is& is) {
-  const auto found = std::ranges::find_if(
-    ends_, [&](const auto& one) { return one->where() == where && is(one->of); });
-  return found != ends_.end() ? &(*found)->group : nullptr;
+  const auto match = std::ranges::find_if(members_, [&](const auto& member) {
+    return member->where() == where && is(member->exchange);
+  });
+  return match != members_.end() ? &(*match)->group : nullptr;
 }
 
-gpu_group* gpu_groups::find(position where, meeting_kind about, int stride) {
-  return find_if(where, [&](const exchanging_group& of) {
-    return of.about == about && of.stride == stride;
+gpu_group* gpu_groups::find(position where, meeting_kind kind, int stride) {
+  return find_if(where, [&](const exchanging_group& group) {
+    return group.kind == kind && group.stride == stride;
   });
 }
 
-gpu_group* gpu_groups::find_edge(position from, position to, position end) {
-  return find_if(end, [&](const exchanging_group& of) {
-    return of.is_edge() && of.members.front() == from && of.members.back() == to;
+gpu_group* gpu_groups::find_channel(position from, position to, position end) {
+  return find_if(end, [&](const exchanging_group& group) {
+    return group.is_channel() && group.members.front() == from
+           && group.members.back() == to;
   });
 }
 
 void gpu_groups::stop() {
-  for (auto& one : ends_)
-    one->launches->stop();
-  const auto late = std::chrono::steady_clock::now() + patience_at_end;
+  for (auto& member : members_)
+    member->launches->stop();
+  const auto late = std::chrono::steady_clock::now() + end_timeout;
   while (!idle() && std::chrono::steady_clock::now() < late)
     std::this_thread::sleep_for(1ms);
   if (!idle())
-    at_once([](const end& one) {
-      if (!one.launches->idle())
-        one.by->abort();
+    at_once([](const local_member& member) {
+      if (!member.launches->idle())
+        member.group_communicator->abort();
     });
 }
 
 bool gpu_groups::idle() const {
-  return std::ranges::all_of(ends_,
-                             [](const auto& one) { return one->launches->idle(); });
+  return std::ranges::all_of(
+    members_, [](const auto& member) { return member->launches->idle(); });
 }
 
 } // namespace troupe

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "actors/plan/gpu_groups.hpp"
-#include "actors/run/run_watch.hpp"
+#include "actors/run/run_monitor.hpp"
 #include "kernels/cpu_device.hpp"
 #include "kernels/join_group.hpp"
 #include "messaging/group_calls.hpp"
@@ -30,7 +30,7 @@ struct known_groups {
   std::map<int, group_id> ids;
   /// The reason, in words, if no group exists although ranks are on GPUs of their own;
   /// else empty.
-  std::string absence;
+  std::string exclusion;
 };
 
 /// The groups of a run that is wholly in this process. \throws std::runtime_error
@@ -47,8 +47,8 @@ public:
   /// \throws std::runtime_error with the name of a group whose GPUs did not meet;
   /// ended_while_joining; std::bad_alloc, no_thread
   gpu_groups(const run_plan& plan, const known_groups& groups,
-             const std::vector<int>& here,
-             const std::shared_ptr<compute_threads>& threads, run_watch& watch,
+             const std::vector<int>& local_ranks,
+             const std::shared_ptr<compute_threads>& threads, run_monitor& watch,
              const std::function<bool()>& ended = {});
 
   /// Waits for exchanges under way.
@@ -57,11 +57,11 @@ public:
   gpu_groups& operator=(const gpu_groups&) = delete;
 
   /// A member of a group, as `group_finder` returns; null: the stage has none.
-  gpu_group* find(position where, meeting_kind about, int stride);
+  gpu_group* find(position where, meeting_kind kind, int stride);
 
   /// The member of stage `end` of the channel between two stages. Null: messages carry
   /// those tensors.
-  gpu_group* find_edge(position from, position to, position end);
+  gpu_group* find_channel(position from, position to, position end);
 
   /// Discards exchanges that have not begun. Exchanges under way may end; after 50 ms
   /// this function aborts the rest, as peers may be gone.
@@ -70,20 +70,20 @@ public:
   bool idle() const;
 
   /// Whether no rank here is in a group.
-  bool none() const { return ends_.empty(); }
+  bool none() const { return members_.empty(); }
 
 private:
   class trial;
-  struct end;
+  struct local_member;
   struct joining;
 
   void join_all(const std::function<bool()>& ended);
   template <class What>
-  void at_once(const What& what);
+  void at_once(const What& operation);
   template <class Is>
   gpu_group* find_if(position where, const Is& is);
 
-  std::vector<std::unique_ptr<end>> ends_;
+  std::vector<std::unique_ptr<local_member>> members_;
 };
 
 } // namespace troupe

@@ -12,17 +12,17 @@ namespace troupe {
 namespace {
 
 enum kind {
-  activation,   // of a stage, from the one before
-  gradient,     // of a stage, from the one behind
-  shards_met,   // tensor shards have come to a collective
-  gathered,     // a layer's parameters
-  summed_layer, // a layer's gradients of a microbatch
-  come,         // both directions, to an update
-  summed,       // the gradients of an update
-  tied,         // both ends' gradients of a tied matrix
-  measured,     // every stage's part of a norm
-  made,         // a version, share by share
-  whole,        // a version, for the other direction
+  activation,    // of a stage, from the one before
+  gradient,      // of a stage, from the one behind
+  shards_met,    // tensor shards have come to a collective
+  gathered,      // a layer's parameters
+  summed_layer,  // a layer's gradients of a microbatch
+  come,          // both directions, to an update
+  summed,        // the gradients of an update
+  tied,          // both ends' gradients of a tied matrix
+  measured,      // every stage's part of a norm
+  version_share, // a version, share by share
+  whole,         // a version, for the other direction
 };
 
 /// Adds the activations and gradients between stages of a pipeline. The first part of
@@ -31,29 +31,28 @@ enum kind {
 void add_messages(int stages, recomputation recomputes, std::int64_t pipeline,
                   const action& a, bool first, bool last, time_layout::part& to) {
   const bool late = recomputes == recomputation::late;
-  const auto message = [&](kind what, int stage) {
-    return milestone{what, pipeline * stages + stage, a.microbatch};
+  const auto message = [&](kind event, int stage) {
+    return dependency{event, pipeline * stages + stage, a.microbatch};
   };
-  if (a.what == op::forward) {
+  if (a.op == op::forward) {
     if (first && a.stage > 0)
-      to.after.push_back(message(activation, a.stage));
+      to.inputs.push_back(message(activation, a.stage));
     if (last && a.stage + 1 < stages)
-      to.then.push_back(message(activation, a.stage + 1));
+      to.outputs.push_back(message(activation, a.stage + 1));
   }
-  if ((late ? a.what == op::recompute : goes_back(a.what)) && first
-      && a.stage + 1 < stages)
-    to.after.push_back(message(gradient, a.stage));
-  if (goes_back(a.what)) {
+  if ((late ? a.op == op::recompute : goes_back(a.op)) && first && a.stage + 1 < stages)
+    to.inputs.push_back(message(gradient, a.stage));
+  if (goes_back(a.op)) {
     if (last && a.stage > 0)
-      to.then.push_back(message(gradient, a.stage - 1));
+      to.outputs.push_back(message(gradient, a.stage - 1));
   }
 }
 
 } // namespace
 
-modelled_times::modelled_times(const run_plan& plan, moved tell)
+modelled_times::modelled_times(const run_plan& plan, moved report)
   : plan_(plan),
-    tell_(std::move(tell)),
+    report_(std::move(report)),
     todo_(static_cast<std::size_t>(plan.ranks())),
     layout_(todo_.size(), [this](std::size_t rank, nanoseconds start, nanoseconds end) {
       auto s = std::move(todo_[rank].front());
@@ -62,13 +61,13 @@ modelled_times::modelled_times(const run_plan& plan, moved tell)
         return;
       s->start = start;
       s->end = end;
-      tell_(static_cast<int>(rank), *s);
+      report_(static_cast<int>(rank), *s);
     }) {
   // nop
 }
 
 bool modelled_times::can_model(const run_plan& plan) {
-  return plan.expert == 1 && plan.updates_are_by(update_by::all);
+  return plan.expert == 1 && plan.updates_are_by(update_by::all_replicas);
 }
 
 int modelled_times::directions() const {
@@ -77,22 +76,22 @@ int modelled_times::directions() const {
 
 /// A stage's number among all stages. A milestone of a group has the number of the
 /// group's first stage.
-std::int64_t modelled_times::place(position where) const {
+std::int64_t modelled_times::stage_index(position where) const {
   const std::int64_t pipeline =
     std::int64_t{plan_.replica_at(where)} * plan_.tensor + where.tensor;
   return pipeline * plan_.dims.stages + where.stage;
 }
 
-modelled_times::stage_state& modelled_times::of(position where) {
-  const auto [found, is_new] = stages_.try_emplace(place(where));
-  auto& stage = found->second;
+modelled_times::stage_state& modelled_times::state_of(position where) {
+  const auto [entry, is_new] = stages_.try_emplace(stage_index(where));
+  auto& stage = entry->second;
   if (!is_new)
     return stage;
   stage.layers = static_cast<int>(plan_.buckets_of(where).size());
   stage.is_tied = tie_meeting::is_at(plan_, where);
   if (plan_.work && plan_.work->optimizer.clip > 0) {
     const auto group = plan_.norm_group(where);
-    stage.norm_of = place(group.front());
+    stage.norm_of = stage_index(group.front());
     if (group.size() > 1 || plan_.work->optimizer.scope == clip_scope::network)
       stage.in_norm = static_cast<int>(group.size());
   }
@@ -100,11 +99,11 @@ modelled_times::stage_state& modelled_times::of(position where) {
 }
 
 void modelled_times::add(int rank, const measured_action& s) {
-  const position where{plan_.data_of(rank), s.what.direction, s.what.stage,
+  const position where{plan_.data_of(rank), s.action.direction, s.action.stage,
                        plan_.shard_of(rank)};
   if (s.expert >= 0) // waits for no other rank
     place_part(rank, s, {s.end - s.start, {}, {}});
-  else if (s.what.what == op::update)
+  else if (s.action.op == op::update)
     add_update(rank, where, s);
   else
     add_pass(rank, where, s);
@@ -122,76 +121,77 @@ void modelled_times::place_moment(int rank, part p) {
   layout_.add(static_cast<std::size_t>(rank), std::move(p));
 }
 
-milestone modelled_times::shard_meeting(position where, int number) const {
+dependency modelled_times::shard_meeting(position where, int number) const {
   where.tensor = 0;
-  return {shards_met, place(where), number, plan_.tensor, plan_.tensor};
+  return {shards_met, stage_index(where), number, plan_.tensor, plan_.tensor};
 }
 
 /// A meeting of data replicas for a layer, numbered as each replica counts.
-milestone modelled_times::layer_meeting(int kind, position where, int number) const {
+dependency modelled_times::layer_meeting(int kind, position where, int number) const {
   where.data = 0;
-  return {kind, place(where), number, plan_.data, plan_.data};
+  return {kind, stage_index(where), number, plan_.data, plan_.data};
 }
 
 // The start of a part may both wait for milestones and give one: a layer's gathering
 // begins while the layer before is computed on. Then a moment before the part, of no
 // length, does the waiting and the giving.
 void modelled_times::add_pass(int rank, position where, const measured_action& s) {
-  auto& stage = of(where);
-  const auto& a = s.what;
-  const bool gathers = plan_.shares_out(shared_out::parameters)
-                       && a.what != op::weight_gradient,
-             sums = plan_.shares_out(shared_out::gradients) && adds_gradient(a.what);
+  auto& stage = state_of(where);
+  const auto& a = s.action;
+  const bool gathers =
+               plan_.shares_out(shared_out::parameters) && a.op != op::weight_gradient,
+             sums = plan_.shares_out(shared_out::gradients) && adds_gradient(a.op);
   const auto pipeline =
-    place({where.data, where.direction, 0, where.tensor}) / plan_.dims.stages;
+    stage_index({where.data, where.direction, 0, where.tensor}) / plan_.dims.stages;
   part now{s.end - s.start, {}, {}};
-  if (!std::exchange(stage.begun, true)) {
+  if (!std::exchange(stage.started, true)) {
     add_messages(plan_.dims.stages, plan_.sch.recomputes, pipeline, a, true, false,
                  now);
     if (gathers) {
-      now.then = {layer_meeting(gathered, where, stage.gathers)};
+      now.outputs = {layer_meeting(gathered, where, stage.gathers)};
       place_moment(rank,
-                   {0, std::exchange(now.after, {}), std::exchange(now.then, {})});
+                   {0, std::exchange(now.inputs, {}), std::exchange(now.outputs, {})});
     }
   }
   if (s.part && s.ends_in == nothing)
     return; // the action has begun, and waits
   if (std::exchange(stage.meets_shards, false))
-    now.after.push_back(shard_meeting(where, stage.shard_meetings - 1));
+    now.inputs.push_back(shard_meeting(where, stage.shard_meetings - 1));
   if (sums && stage.layer == stage.layers) { // the rest waits for all sums
     for (int l = std::max(stage.layers - 2, 0); l < stage.layers; ++l)
-      now.after.push_back(layer_meeting(summed_layer, where, stage.sums + l));
+      now.inputs.push_back(layer_meeting(summed_layer, where, stage.sums + l));
   } else if ((gathers || sums) && !std::exchange(stage.on_layer, true)) {
     if (gathers)
-      now.after.push_back(layer_meeting(gathered, where, stage.gathers + stage.layer));
+      now.inputs.push_back(layer_meeting(gathered, where, stage.gathers + stage.layer));
     if (sums && stage.layer >= 2) // which had the same place
-      now.after.push_back(
+      now.inputs.push_back(
         layer_meeting(summed_layer, where, stage.sums + stage.layer - 2));
     if (gathers && stage.layer + 1 < stage.layers) {
-      now.then = {layer_meeting(gathered, where, stage.gathers + stage.layer + 1)};
+      now.outputs = {layer_meeting(gathered, where, stage.gathers + stage.layer + 1)};
       place_moment(rank,
-                   {0, std::exchange(now.after, {}), std::exchange(now.then, {})});
+                   {0, std::exchange(now.inputs, {}), std::exchange(now.outputs, {})});
     }
   }
   if ((s.ends_in & shards_meet) != 0) {
-    now.then.push_back(shard_meeting(where, stage.shard_meetings++));
+    now.outputs.push_back(shard_meeting(where, stage.shard_meetings++));
     stage.meets_shards = true;
   }
   if ((s.ends_in & layer_ends) != 0) {
     if (sums)
-      now.then.push_back(layer_meeting(summed_layer, where, stage.sums + stage.layer));
+      now.outputs.push_back(
+        layer_meeting(summed_layer, where, stage.sums + stage.layer));
     ++stage.layer;
     stage.on_layer = false;
   }
   if (!s.part) {
     add_messages(plan_.dims.stages, plan_.sch.recomputes, pipeline, a, false, true,
                  now);
-    if (plan_.exchanges_at_update() && adds_gradient(a.what))
-      now.then.push_back(sum_of(where, update_of(a)));
+    if (plan_.exchanges_at_update() && adds_gradient(a.op))
+      now.outputs.push_back(sum_of(where, update_of(a)));
     stage.gathers += gathers ? stage.layers : 0;
     stage.sums += sums ? stage.layers : 0;
     stage.layer = 0;
-    stage.begun = stage.on_layer = false;
+    stage.started = stage.on_layer = false;
   }
   place_part(rank, s, std::move(now));
 }
@@ -207,40 +207,41 @@ int modelled_times::update_of(const action& a) const {
 }
 
 /// All gradients of an update have been summed, of all data replicas.
-milestone modelled_times::sum_of(position where, int update) const {
+dependency modelled_times::sum_of(position where, int update) const {
   where.data = where.direction = 0;
-  return {summed, place(where), update, plan_.data * size_of(update), plan_.data};
+  return {summed, stage_index(where), update, plan_.data * size_of(update), plan_.data};
 }
 
 /// All directions have come to an update.
-milestone modelled_times::coming_of(position where, int update) const {
+dependency modelled_times::coming_of(position where, int update) const {
   where.direction = 0;
-  return {come, place(where), update, directions(), 1};
+  return {come, stage_index(where), update, directions(), 1};
 }
 
 /// A shard has given its gradients of a tied matrix to the other end.
-milestone modelled_times::given_by(position where, int update) const {
+dependency modelled_times::given_by(position where, int update) const {
   const auto takers = tie_meeting::others_of(plan_, where).size();
-  return {tied, place(where), update, 1, static_cast<int>(takers)};
+  return {tied, stage_index(where), update, 1, static_cast<int>(takers)};
 }
 
 /// That milestone, if any shard takes it: a share may have nothing of the matrix.
-std::vector<milestone> modelled_times::given_of(position where, int update) const {
-  const auto given = given_by(where, update);
-  return given.takers > 0 ? std::vector{given} : std::vector<milestone>{};
+std::vector<dependency> modelled_times::given_of(position where, int update) const {
+  const auto tied_gradients = given_by(where, update);
+  return tied_gradients.consumers > 0 ? std::vector{tied_gradients}
+                                      : std::vector<dependency>{};
 }
 
 /// The milestones that the other end of a tied matrix gives.
-std::vector<milestone> modelled_times::sent_to(position where, int update) const {
-  std::vector<milestone> result;
-  for (const auto& other : tie_meeting::others_of(plan_, where))
-    result.push_back(given_by(other, update));
+std::vector<dependency> modelled_times::sent_to(position where, int update) const {
+  std::vector<dependency> result;
+  for (const auto& peer : tie_meeting::others_of(plan_, where))
+    result.push_back(given_by(peer, update));
   return result;
 }
 
 /// The milestones that an update's first arithmetic waits for.
-std::vector<milestone> modelled_times::gradients_of(position where, int update) const {
-  std::vector<milestone> result;
+std::vector<dependency> modelled_times::gradients_of(position where, int update) const {
+  std::vector<dependency> result;
   if (directions() > 1)
     result.push_back(coming_of(where, update));
   if (plan_.exchanges_at_update())
@@ -251,45 +252,46 @@ std::vector<milestone> modelled_times::gradients_of(position where, int update) 
 // The first direction makes the version; the other direction waits for the version, and
 // copies it.
 void modelled_times::add_update(int rank, position where, const measured_action& s) {
-  auto& stage = of(where);
-  const int update = update_of(s.what);
-  if (!std::exchange(stage.begun_update, true) && directions() > 1)
+  auto& stage = state_of(where);
+  const int update = update_of(s.action);
+  if (!std::exchange(stage.started_update, true) && directions() > 1)
     place_moment(rank, {0, {}, {coming_of(where, update)}});
   if (s.part && s.ends_in == nothing)
     return; // the update has come, and waits
   auto first = where;
   first.direction = 0;
-  const milestone for_others{whole, place(first), update, 1, directions() - 1};
+  const dependency for_others{whole, stage_index(first), update, 1, directions() - 1};
   first.data = 0;
-  const milestone version{made, place(first), update, plan_.data, plan_.data},
+  const dependency version{version_share, stage_index(first), update, plan_.data,
+                           plan_.data},
     norm{measured, stage.norm_of, update, stage.in_norm, stage.in_norm};
   part now{s.end - s.start, {}, {}};
   auto first_direction = where;
   first_direction.direction = 0;
   const auto before_norm =
     stage.is_tied ? sent_to(first_direction, update) : gradients_of(where, update);
-  std::vector<milestone> when_whole;
+  std::vector<dependency> when_whole;
   if (!s.part && where.direction == 0 && directions() > 1)
     when_whole.push_back(for_others);
   if (!s.part)
-    stage.begun_update = false;
+    stage.started_update = false;
   if (where.direction > 0)
-    now.after = {for_others};
+    now.inputs = {for_others};
   else if (s.ends_in == tie_given)
     now = {now.length, gradients_of(where, update), given_of(first_direction, update)};
   else if (s.ends_in == norm_measured)
     now = {now.length, before_norm, {norm}};
   else if (s.ends_in != version_made && plan_.gathers_at_update())
-    now.after = {version};
+    now.inputs = {version};
   else if (stage.in_norm > 0)
-    now.after = {norm};
+    now.inputs = {norm};
   else
-    now.after = before_norm;
+    now.inputs = before_norm;
   if (s.ends_in != version_made) {
-    now.then.insert(now.then.end(), when_whole.begin(), when_whole.end());
+    now.outputs.insert(now.outputs.end(), when_whole.begin(), when_whole.end());
     return place_part(rank, s, std::move(now));
   }
-  now.then = {version};
+  now.outputs = {version};
   place_part(rank, s, std::move(now));
   if (!s.part) // the shares of other replicas were there already
     place_moment(rank, {0, {version}, std::move(when_whole)});

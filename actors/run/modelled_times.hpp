@@ -27,7 +27,7 @@ public:
   using moved = std::function<void(int rank, const measured_action&)>;
 
   /// \param plan outlives this object \pre can_model(plan)
-  modelled_times(const run_plan& plan, moved tell);
+  modelled_times(const run_plan& plan, moved report);
 
   /// Whether the events that the parts of a run wait for are known. Events are unknown
   /// where experts are spread over ranks, as an expert may pass rows on at once. Events
@@ -52,36 +52,36 @@ private:
     std::int64_t norm_of = 0;
     int in_norm = 0;       // number of those stages; 0: no update waits for a norm
     bool is_tied = false;  // the stage has an end of a tied matrix
-    bool begun = false;    // an action other than an update has begun
+    bool started = false;  // an action other than an update has begun
     int layer = 0;         // layers of that action that are done
     bool on_layer = false; // another layer of that action has begun
     bool meets_shards = false;
     int shard_meetings = 0;
     int gathers = 0; // layers, in earlier actions
     int sums = 0;    // likewise
-    bool begun_update = false;
+    bool started_update = false;
   };
 
-  stage_state& of(position where);
-  std::int64_t place(position where) const;
+  stage_state& state_of(position where);
+  std::int64_t stage_index(position where) const;
   int directions() const;
   int size_of(int update) const;
   int update_of(const action& a) const;
-  milestone shard_meeting(position where, int number) const;
-  milestone layer_meeting(int kind, position where, int number) const;
-  milestone sum_of(position where, int update) const;
-  milestone coming_of(position where, int update) const;
-  milestone given_by(position where, int update) const;
-  std::vector<milestone> given_of(position where, int update) const;
-  std::vector<milestone> sent_to(position where, int update) const;
-  std::vector<milestone> gradients_of(position where, int update) const;
+  dependency shard_meeting(position where, int number) const;
+  dependency layer_meeting(int kind, position where, int number) const;
+  dependency sum_of(position where, int update) const;
+  dependency coming_of(position where, int update) const;
+  dependency given_by(position where, int update) const;
+  std::vector<dependency> given_of(position where, int update) const;
+  std::vector<dependency> sent_to(position where, int update) const;
+  std::vector<dependency> gradients_of(position where, int update) const;
   void add_update(int rank, position where, const measured_action& s);
   void add_pass(int rank, position where, const measured_action& s);
   void place_part(int rank, const measured_action& s, part p);
   void place_moment(int rank, part p);
 
   const run_plan& plan_;
-  moved tell_;
+  moved report_;
   std::vector<std::deque<std::optional<measured_action>>>
     todo_; // parts of each rank; absent: not reported
   time_layout layout_;

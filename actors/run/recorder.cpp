@@ -26,25 +26,26 @@ loss_log::loss_log(const run_plan& plan)
 
 /// The index of a microbatch's loss: entry by entry, and in an entry replica by
 /// replica.
-std::int64_t loss_log::place_of(int microbatch) const {
+std::int64_t loss_log::loss_index_of(int microbatch) const {
   const int share = plan_.dims.microbatches, of_all = share * plan_.data;
   const int data = microbatch % of_all / share;
-  const int own = microbatch / of_all * share + microbatch % share;
-  const int size = entry_size(plan_), first = own / size * size;
-  const std::int64_t here = std::min(size, plan_.dims.total() - first);
-  return std::int64_t{first} * plan_.data + data * here + (own - first);
+  const int replica_microbatch = microbatch / of_all * share + microbatch % share;
+  const int size = entry_size(plan_), first = replica_microbatch / size * size;
+  const std::int64_t entry_microbatches = std::min(size, plan_.dims.total() - first);
+  return std::int64_t{first} * plan_.data + data * entry_microbatches
+         + (replica_microbatch - first);
 }
 
-bool loss_log::ends_entry(std::int64_t place) const {
-  return place % (std::int64_t{entry_size(plan_)} * plan_.data) == 0
-         || place == std::int64_t{plan_.dims.total()} * plan_.data;
+bool loss_log::ends_entry(std::int64_t loss_index) const {
+  return loss_index % (std::int64_t{entry_size(plan_)} * plan_.data) == 0
+         || loss_index == std::int64_t{plan_.dims.total()} * plan_.data;
 }
 
 progress loss_log::add(const mail::microbatch_loss& loss) {
   so_far_.losses.clear();
-  const auto place = place_of(loss.microbatch);
-  if (place >= next_) // else the loss is a repetition
-    early_.emplace(place, loss);
+  const auto loss_index = loss_index_of(loss.microbatch);
+  if (loss_index >= next_) // else the loss is a repetition
+    early_.emplace(loss_index, loss);
   while (!early_.empty() && early_.begin()->first == next_) {
     const auto m = early_.extract(early_.begin()).mapped();
     ++next_;
@@ -65,11 +66,11 @@ void loss_log::end_entry() {
   so_far_.loss = ended.sum.loss / static_cast<double>(ended.samples * rows);
   so_far_.losses.push_back({so_far_.samples, *so_far_.loss});
   entries_.add({*so_far_.loss, ended.samples}, [](entry& a, const entry& b) {
-    const auto all = a.samples + b.samples;
+    const auto total_samples = a.samples + b.samples;
     a.loss = (a.loss * static_cast<double>(a.samples)
               + b.loss * static_cast<double>(b.samples))
-             / static_cast<double>(all);
-    a.samples = all;
+             / static_cast<double>(total_samples);
+    a.samples = total_samples;
   });
 }
 
@@ -89,17 +90,17 @@ std::vector<std::int64_t> loss_log::samples() const {
 }
 
 std::int64_t loss_log::missing(bool to_end) const {
-  const auto all =
+  const auto expected =
     to_end ? std::int64_t{plan_.dims.total()} * plan_.data
     : early_.empty() || plan_.stops_with(plan_.ranks() - 1) != 0
       ? next_ + std::ssize(early_) // replicas end after different updates
       : early_.rbegin()->first + 1;
-  return all - next_ - std::ssize(early_);
+  return expected - next_ - std::ssize(early_);
 }
 
 void loss_log::ended(int microbatch, nanoseconds when) {
-  if (const auto place = place_of(microbatch); place >= next_end_)
-    early_ends_.emplace(place, when);
+  if (const auto loss_index = loss_index_of(microbatch); loss_index >= next_end_)
+    early_ends_.emplace(loss_index, when);
   match_ends();
 }
 
@@ -149,11 +150,11 @@ void run_log::keep(int rank, const measured_action& s) {
 
 /// With modelled times: records the time at which a loss would have been known.
 void run_log::note_loss(int rank, const measured_action& s) {
-  const bool gives_loss = plan_.work && s.what.what == op::forward && !s.part
+  const bool gives_loss = plan_.work && s.action.op == op::forward && !s.part
                           && s.expert < 0 && plan_.shard_of(rank) == 0
-                          && s.what.stage == plan_.dims.stages - 1;
+                          && s.action.stage == plan_.dims.stages - 1;
   if (gives_loss)
-    losses.ended(plan_.microbatch_of_all(plan_.data_of(rank), s.what.microbatch),
+    losses.ended(plan_.microbatch_of_all(plan_.data_of(rank), s.action.microbatch),
                  s.end);
 }
 
@@ -180,37 +181,38 @@ std::optional<measures> run_log::modelled(bool finished) const {
 }
 
 recorder_actor::behavior_type
-recorder(recorder_actor::stateful_pointer<recorder_state> self, props shared,
-         std::shared_ptr<run_log> log, std::shared_ptr<notice_board> board) {
+recorder(recorder_actor::stateful_pointer<recorder_state> self, run_context shared,
+         std::shared_ptr<run_log> log, std::shared_ptr<run_status> status) {
   report_failures(self);
   auto& state = self->state;
   state.shared = std::move(shared);
   state.log = std::move(log);
-  state.board = std::move(board);
+  state.status = std::move(status);
   auto& meter = *state.shared.meter;
   return {
-    hear(self, meter,
-         [self](const mail::samples& s) {
-           self->state.log->add(s.rank, s.what);
-           self->state.board->post_actions(self->state.log->take_fresh());
-         }),
-    hear(self, meter,
-         [self](const mail::sums& s) {
-           self->state.log->sums[static_cast<std::size_t>(s.rank)] = s.what;
-         }),
-    hear(self, meter,
-         [self](const mail::microbatch_loss& loss) {
-           self->state.board->post_progress(self->state.log->add(loss));
-         }),
-    hear(
+    on_message(self, meter,
+               [self](const mail::samples& s) {
+                 self->state.log->add(s.rank, s.actions);
+                 self->state.status->post_actions(self->state.log->take_fresh());
+               }),
+    on_message(self, meter,
+               [self](const mail::sums& s) {
+                 self->state.log->sums[static_cast<std::size_t>(s.rank)] = s.totals;
+               }),
+    on_message(self, meter,
+               [self](const mail::microbatch_loss& loss) {
+                 self->state.status->post_progress(self->state.log->add(loss));
+               }),
+    on_message(
       self, meter,
       [self](const mail::version_made& v) { self->state.log->versions.push_back(v); }),
-    hear(self, meter,
-         [self](const mail::expert_load& load) {
-           const auto& plan = *self->state.shared.plan;
-           self->state.log->loads.add(load.microbatch / plan.batches().microbatches,
-                                      load.of_layer, load.rows, load.dropped);
-         }),
+    on_message(self, meter,
+               [self](const mail::expert_load& load) {
+                 const auto& plan = *self->state.shared.plan;
+                 self->state.log->loads.add(load.microbatch
+                                              / plan.batches().microbatches,
+                                            load.of_layer, load.rows, load.dropped);
+               }),
   };
 }
 

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "actors/mail/handles.hpp"
-#include "actors/mail/props.hpp"
+#include "actors/mail/run_context.hpp"
 #include "actors/run/modelled_times.hpp"
-#include "actors/run/notice_board.hpp"
+#include "actors/run/run_status.hpp"
 #include "messaging/bounded_list.hpp"
 
 #include <caf/stateful_actor.hpp>
@@ -56,8 +56,8 @@ private:
     std::int64_t samples; // of this entry
   };
 
-  std::int64_t place_of(int microbatch) const;
-  bool ends_entry(std::int64_t place) const;
+  std::int64_t loss_index_of(int microbatch) const;
+  bool ends_entry(std::int64_t loss_index) const;
   void end_entry();
   void match_ends();
 
@@ -114,14 +114,14 @@ private:
 
 struct recorder_state {
   std::string name = "recorder";
-  props shared;
+  run_context shared;
   std::shared_ptr<run_log> log;
-  std::shared_ptr<notice_board> board;
+  std::shared_ptr<run_status> status;
 };
 
 /// Records the actions, losses, versions and expert loads that other actors report.
 recorder_actor::behavior_type
-recorder(recorder_actor::stateful_pointer<recorder_state> self, props shared,
-         std::shared_ptr<run_log> log, std::shared_ptr<notice_board> board);
+recorder(recorder_actor::stateful_pointer<recorder_state> self, run_context shared,
+         std::shared_ptr<run_log> log, std::shared_ptr<run_status> status);
 
 } // namespace troupe

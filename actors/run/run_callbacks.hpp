@@ -20,7 +20,7 @@ class actor_system;
 
 namespace troupe {
 
-struct own_relays;
+struct user_relays;
 struct training_copies;
 
 /// Changes the order of events in virtual time: as real devices and threads might, but
@@ -47,7 +47,7 @@ struct run_callbacks {
 
   /// Receives copies of the state that a run needs to resume, for each checkpoint and
   /// at the end, while ranks compute. Not empty if the plan has checkpoints.
-  std::function<void(training_copies all)> save = {};
+  std::function<void(training_copies copies)> save = {};
 
   /// Waits until all such copies have been released: then there is memory for the next
   /// copies, and the run may end. Empty if `save` keeps none.
@@ -62,13 +62,13 @@ struct run_callbacks {
 
   /// Called for every message in virtual time, on the receiver's thread: with the
   /// receiver's name, and the message's text.
-  std::function<void(const char* receiver, const std::string& what)> listener = {};
+  std::function<void(const char* receiver, const std::string& text)> listener = {};
 
   /// Other devices and another order of events in virtual time, for tests.
   virtual_disorder disorder = {};
 
   /// User actors between stages; null where a run is on several machines.
-  std::shared_ptr<const own_relays> relays = {};
+  std::shared_ptr<const user_relays> relays = {};
 
   /// The system of the run's actors in real time; null: the run makes a system. A given
   /// system outlives the run, and the system's scheduler threads run the actors.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/run/run_result.hpp"
 
-#include "actors/run/equipment.hpp"
 #include "actors/run/recorder.hpp"
+#include "actors/run/run_resources.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -12,32 +12,32 @@ namespace troupe {
 namespace {
 
 /// The tensor memory that the ranks here took, in bytes.
-std::vector<mail::node_report::rank_bytes> memory_of(const equipment& equipped) {
+std::vector<mail::node_report::rank_bytes> memory_of(const run_resources& resources) {
   std::vector<mail::node_report::rank_bytes> result;
-  for (std::size_t r = 0; r < equipped.ranks().size(); ++r) {
-    const auto& rank = equipped.ranks()[r];
+  for (std::size_t r = 0; r < resources.ranks().size(); ++r) {
+    const auto& rank = resources.ranks()[r];
     if (!rank)
       continue;
     const auto& memory = rank->memory;
-    auto& one = result.emplace_back(mail::node_report::rank_bytes{
-      static_cast<int>(r), memory.all().peak(), {}, memory.all().reserved()});
+    auto& entry = result.emplace_back(mail::node_report::rank_bytes{
+      static_cast<int>(r), memory.total().peak(), {}, memory.total().reserved()});
     for (int use = 0; use < memory_uses; ++use)
-      one.parts.push_back(memory.of(static_cast<memory_use>(use)).peak());
+      entry.parts.push_back(memory.account(static_cast<memory_use>(use)).peak());
   }
   return result;
 }
 
-void add_memory(const std::vector<mail::node_report::rank_bytes>& of,
+void add_memory(const std::vector<mail::node_report::rank_bytes>& reported,
                 run_result& result) {
-  for (const auto& one : of) {
-    const auto rank = static_cast<std::size_t>(one.rank);
-    if (one.rank < 0 || rank >= result.peak_bytes.size()
-        || one.parts.size() != memory_uses)
+  for (const auto& entry : reported) {
+    const auto rank = static_cast<std::size_t>(entry.rank);
+    if (entry.rank < 0 || rank >= result.peak_bytes.size()
+        || entry.parts.size() != memory_uses)
       continue; // of no rank of this run
-    result.peak_bytes[rank] = one.peak;
-    result.reserved_bytes[rank] = one.reserved;
+    result.peak_bytes[rank] = entry.peak;
+    result.reserved_bytes[rank] = entry.reserved;
     for (std::size_t use = 0; use < memory_uses; ++use)
-      result.peak_parts[rank][use] = one.parts[use];
+      result.peak_parts[rank][use] = entry.parts[use];
   }
 }
 
@@ -58,9 +58,9 @@ void add(const run_plan& plan, const mail::node_report& from, run_result& to) {
 
 } // namespace
 
-run_result measured(const run_plan& plan, run_log& log, const equipment& equipped,
-                    const mail_meter& meter, bool to_end,
-                    const std::vector<mail::node_report>& elsewhere) {
+run_result measured(const run_plan& plan, run_log& log, const run_resources& resources,
+                    const message_meter& meter, bool to_end,
+                    const std::vector<mail::node_report>& remote_reports) {
   run_result result;
   result.sums = measures_of(log.sums, plan.dims.stages);
   if (const auto modelled = log.modelled(to_end)) {
@@ -77,10 +77,10 @@ run_result measured(const run_plan& plan, run_log& log, const equipment& equippe
   result.loss_every = log.losses.every();
   result.missing_losses = plan.work ? log.losses.missing(to_end) : 0;
   result.samples = result.loss_samples.empty() ? 0 : result.loss_samples.back();
-  if (!plan.updates_are_by(update_by::all)) {
-    result.exchange = measures_of(equipped.shared(), plan.dims.stages);
+  if (!plan.updates_are_by(update_by::all_replicas)) {
+    result.exchange = measures_of(resources.shared(), plan.dims.stages);
     if (plan.keep_record)
-      result.accesses = history_of(equipped.shared());
+      result.accesses = history_of(resources.shared());
   }
   if (plan.work) {
     const auto ranks = static_cast<std::size_t>(plan.ranks());
@@ -88,17 +88,18 @@ run_result measured(const run_plan& plan, run_log& log, const equipment& equippe
     result.peak_parts.resize(ranks);
     result.reserved_bytes.resize(ranks);
   }
-  add(plan, report_of(equipped, meter), result);
-  for (const auto& part : elsewhere)
+  add(plan, report_of(resources, meter), result);
+  for (const auto& part : remote_reports)
     add(plan, part, result);
   return result;
 }
 
-mail::node_report report_of(const equipment& equipped, const mail_meter& meter) {
-  mail::node_report result{.ranks = memory_of(equipped),
+mail::node_report report_of(const run_resources& resources,
+                            const message_meter& meter) {
+  mail::node_report result{.ranks = memory_of(resources),
                            .envelopes = meter.total(),
                            .most_envelopes = meter.most_at_once(),
-                           .late_allocations = equipped.late_allocations(),
+                           .late_allocations = resources.late_allocations(),
                            .sums = meter.sums(),
                            .sums_at_work = meter.sums_at_work()};
   for (int kind = 0; kind < traffic_kinds; ++kind)

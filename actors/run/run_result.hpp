@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "actors/mail/mail.hpp"
+#include "actors/mail/send.hpp"
 #include "actors/rank/rank_memory.hpp"
 #include "actors/run/progress.hpp"
 #include "actors/updates/shared_parameters.hpp"
@@ -16,8 +16,8 @@
 
 namespace troupe {
 
-class equipment;
-struct saved_training;
+class run_resources;
+struct training_state;
 struct run_log;
 
 /// The network after an update, and the gradients of that update: buckets of all
@@ -29,13 +29,13 @@ struct kept_version {
 
 /// The measurements, parameters and outcome that a run returns.
 struct run_result {
-  ending how = ending::finished;
+  ending outcome = ending::finished;
   std::string failure; ///< Name of the actor that failed, and the reason.
 
   /// The state of a run that has lost processes, after the last step that the remaining
   /// processes have kept. Null if some state is lost, or the plan keeps no steps.
-  std::shared_ptr<const saved_training> survives;
-  std::string lost_for; ///< The reason for that null, if the plan keeps steps.
+  std::shared_ptr<const training_state> recovered;
+  std::string recovery_error; ///< The reason for that null, if the plan keeps steps.
 
   /// Nanoseconds by which times of different ranks may differ, in a run on several
   /// machines.
@@ -84,7 +84,7 @@ struct run_result {
   /// reason if there were none although ranks had GPUs of their own; empty: no such
   /// reason.
   int gpu_groups = 0;
-  std::string ungrouped;
+  std::string ungrouped_reason;
 
   /// Messages in which data replicas summed gradients, and the number of these that a
   /// rank handled while the rank's device computed.
@@ -96,11 +96,11 @@ struct run_result {
 /// \param to_end whether the run has reached the end of the plan
 /// \param remote_reports measurements of other processes
 /// \throws std::logic_error if times are to be modelled, and some action is unknown
-run_result measured(const run_plan& plan, run_log& log, const equipment& equipped,
-                    const mail_meter& meter, bool to_end,
-                    const std::vector<mail::node_report>& elsewhere = {});
+run_result measured(const run_plan& plan, run_log& log, const run_resources& resources,
+                    const message_meter& meter, bool to_end,
+                    const std::vector<mail::node_report>& remote_reports = {});
 
 /// The measurements of a process whose ranks are led by another process.
-mail::node_report report_of(const equipment& equipped, const mail_meter& meter);
+mail::node_report report_of(const run_resources& resources, const message_meter& meter);
 
 } // namespace troupe

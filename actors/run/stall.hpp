@@ -2,7 +2,7 @@
 #pragma once
 
 #include "actors/mail/handles.hpp"
-#include "actors/run/notice_board.hpp"
+#include "actors/run/run_status.hpp"
 #include "kernels/occupation.hpp"
 
 #include <chrono>
@@ -23,10 +23,10 @@ std::string describe_stall(const std::vector<mail::waiting_for>& answers);
 
 /// A device or reader of a run whose tasks are watched.
 struct watched {
-  std::string who;
+  std::string name;
   const occupation* seen;
   std::function<std::string(const task&)> doing; ///< "running F3 of stage 2"
-  int patience = 1; ///< Stall timeouts that any such task may take.
+  int allowed_timeouts = 1; ///< Stall timeouts that any such task may take.
 };
 
 /// Distinguishes a run that has stalled from one that is slow. A run stalls when no
@@ -36,7 +36,7 @@ struct watched {
 /// its operations would take a very slow machine.
 class stall_rule {
 public:
-  stall_rule(std::vector<watched> all, std::chrono::milliseconds timeout);
+  stall_rule(std::vector<watched> watched_tasks, std::chrono::milliseconds timeout);
 
   enum class verdict : std::uint8_t {
     fine,
@@ -55,9 +55,9 @@ public:
   std::chrono::milliseconds timeout() const { return timeout_; }
 
 private:
-  nanoseconds allowance(const watched& whose, const task& what) const;
+  nanoseconds time_budget(const watched& whose, const task& current_task) const;
 
-  std::vector<watched> all_;
+  std::vector<watched> watched_tasks_;
   std::chrono::milliseconds timeout_;
   std::int64_t ended_ = 0;
   nanoseconds last_news_ = 0; // of time waited
@@ -66,24 +66,24 @@ private:
 /// Ends a run in real time that has stalled, with a report of the thing that each actor
 /// waits for. The watchdog has a thread of its own: the actors' threads may all be at
 /// work that never ends.
-class watcher {
+class stall_watchdog {
 public:
   /// The functions by which the watchdog controls a run, all called on the watchdog's
   /// thread.
   struct controls {
     std::function<stall_rule::verdict()> look;
     std::function<std::string()> at_work;
-    std::function<void()> ask;      ///< Makes actors post explanations.
+    std::function<void()> request_explanations; ///< Makes actors post explanations.
     std::function<void()> help;     ///< Starts one more thread for actors' answers.
     std::vector<std::string> asked; ///< Names of the actors that should answer.
     std::string silence; ///< The likely reason for no answer: ": a .."; empty: unknown.
   };
 
   /// \throws no_thread
-  watcher(std::chrono::milliseconds timeout, notice_board& board, controls run);
-  ~watcher();
-  watcher(const watcher&) = delete;
-  watcher& operator=(const watcher&) = delete;
+  stall_watchdog(std::chrono::milliseconds timeout, run_status& status, controls run);
+  ~stall_watchdog();
+  stall_watchdog(const stall_watchdog&) = delete;
+  stall_watchdog& operator=(const stall_watchdog&) = delete;
 
 private:
   void watch();
@@ -92,7 +92,7 @@ private:
   std::string describe(const std::vector<mail::waiting_for>& answers) const;
 
   std::chrono::milliseconds timeout_;
-  notice_board& board_;
+  run_status& status_;
   controls run_;
   std::mutex lock_;
   std::condition_variable wake_;

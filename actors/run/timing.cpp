@@ -13,8 +13,8 @@ bool has_thread_a_rank(const run_plan& plan) {
   return std::min(plan.threads, cores) >= plan.devices();
 }
 
-bool needs_modelled_times(const run_plan& plan, bool elsewhere) {
-  return plan.clock == clock_kind::real && (elsewhere || !has_thread_a_rank(plan))
+bool needs_modelled_times(const run_plan& plan, bool is_remote) {
+  return plan.clock == clock_kind::real && (is_remote || !has_thread_a_rank(plan))
          && modelled_times::can_model(plan);
 }
 

@@ -13,6 +13,6 @@ bool has_thread_a_rank(const run_plan& plan);
 /// a real run without a core for each rank, where the events that actions wait for are
 /// known. The cores of a run in other processes are unknown, so such a run counts as
 /// one without.
-bool needs_modelled_times(const run_plan& plan, bool elsewhere = false);
+bool needs_modelled_times(const run_plan& plan, bool is_remote = false);
 
 } // namespace troupe

@@ -17,28 +17,29 @@ optimizer_core::optimizer_core(std::shared_ptr<const run_plan> plan, position wh
     port_(&port),
     memory_(std::move(memory)),
     steps_(steps_of(*plan_, where)),
-    directions_(*plan_, where, [this](int bucket, const std::vector<buffer>& all) {
-      return add_bucket(bucket, all);
+    directions_(*plan_, where, [this](int bucket, const std::vector<buffer>& buffers) {
+      return add_bucket(bucket, buffers);
     }) {
   if (steps_.sums)
     sum_.emplace(*plan_, where, exchange_step::sum, memory_.sums);
   if (steps_.gathers)
     gather_.emplace(*plan_, where, exchange_step::gather, memory_.gathers);
-  if (steps_.own)
-    own_.emplace(*plan_, where);
+  if (steps_.has_user_exchange)
+    user_exchange_.emplace(*plan_, where);
   if (steps_.tied)
     tie_.emplace(*plan_, where, memory_.ties);
   if (steps_.norm)
     norm_.emplace(*plan_, where);
   if (steps_.servers)
     servers_.emplace(*plan_, where);
-  const auto ask = [&port](asked_sum s) { port.sum(std::move(s)); };
+  const auto request_sum = [&port](requested_sum s) { port.sum(std::move(s)); };
   if (plan_->sums_take_time())
-    list().yield_sums(ask);
+    list().yield_sums(request_sum);
   if (memory_.groups)
-    list().exchange_by(memory_.groups, ask);
+    list().exchange_by(memory_.groups, request_sum);
   for (int d = 0; d < directions_.count(); ++d)
-    talks_.emplace_back(*port_, list(), [this, d] { return directions_.of(d).what; });
+    direction_runs_.emplace_back(
+      *port_, list(), [this, d] { return directions_.request_of(d).measured; });
   if (!plan_->work)
     return;
   const auto shares = plan_->shares_of(where);
@@ -58,8 +59,8 @@ meeting_list optimizer_core::list() {
     result[meeting_kind::sums] = &*sum_;
   if (gather_)
     result[meeting_kind::gathers] = &*gather_;
-  if (own_)
-    result[meeting_kind::own] = &*own_;
+  if (user_exchange_)
+    result[meeting_kind::user] = &*user_exchange_;
   if (tie_)
     result[meeting_kind::tie] = &*tie_;
   if (norm_)
@@ -69,22 +70,22 @@ meeting_list optimizer_core::list() {
   return result;
 }
 
-void optimizer_core::take(mail::letter what) {
-  const auto* request = std::get_if<mail::update_request>(&what.what);
+void optimizer_core::receive(mail::meeting_message message) {
+  const auto* request = std::get_if<mail::update_request>(&message.body);
   const auto granted =
-    request != nullptr ? std::optional{request->what.what} : std::nullopt;
-  port_->send_all(list().at(what.about).take(std::move(what)));
+    request != nullptr ? std::optional{request->measured.action} : std::nullopt;
+  port_->send_all(list().meeting_of(message.meeting).receive(std::move(message)));
   if (granted)
     begin(*granted);
-  for (auto& talk : talks_)
-    talk.look_again();
+  for (auto& direction_run : direction_runs_)
+    direction_run.poll();
 }
 
 /// Called when all directions have completed a bucket: starts the sum between data
 /// replicas, of gradients that are added in the order of directions. Without such a
 /// sum, directions are added when the update is made.
-letters optimizer_core::add_bucket(int bucket,
-                                   const std::vector<buffer>& of_directions) {
+meeting_messages optimizer_core::add_bucket(int bucket,
+                                            const std::vector<buffer>& of_directions) {
   if (!sum_)
     return {};
   const auto& sum = of_directions.front();
@@ -99,26 +100,27 @@ void optimizer_core::begin(const action& a) {
   const int direction = a.direction;
   if (gather_ && direction == 0)
     for (int b = 0; b < gather_->buckets(); ++b)
-      gather_->expect(b, memory_.state
-                           ? directions_.of(0).to[static_cast<std::size_t>(b)].data()
-                           : nullptr);
+      gather_->expect(
+        b, memory_.state
+             ? directions_.request_of(0).to[static_cast<std::size_t>(b)].data()
+             : nullptr);
   const bool computes = plan_->work || memory_.parameters;
-  if (own_ && direction == 0)
-    own_->expect(directions_.of(0).gradients);
+  if (user_exchange_ && direction == 0)
+    user_exchange_->expect(directions_.request_of(0).gradients);
   if (tie_ && direction == 0)
-    tie_->expect(directions_.of(0).gradients);
-  auto& talk = talks_[direction_of(a)];
-  talk.begin(a, {computes ? operations_ : 0},
-             update_pieces(steps_, direction, work_of(direction)));
-  talk.go_on();
+    tie_->expect(directions_.request_of(0).gradients);
+  auto& direction_run = direction_runs_[direction_of(a)];
+  direction_run.begin(a, {computes ? operations_ : 0},
+                      update_pieces(steps_, direction, work_of(direction)));
+  direction_run.resume();
 }
 
 update_work optimizer_core::work_of(int direction) {
   update_work result;
   result.add = [this] { add_directions(); };
-  result.give_tied = [this] {
+  result.copy_tied = [this] {
     add_directions();
-    tie_->copy(on(0));
+    tie_->copy(stream_of(0));
   };
   result.measure = [this] { measure(); };
   if (direction > 0 && plan_->work)
@@ -129,8 +131,9 @@ update_work optimizer_core::work_of(int direction) {
 }
 
 /// Saves the previous version before anything is written to the next version's memory.
-void optimizer_core::put_aside(int direction) {
-  if (const auto work = std::exchange(directions_.of(direction).put_aside, {}))
+void optimizer_core::save_previous(int direction) {
+  if (const auto work =
+        std::exchange(directions_.request_of(direction).save_previous, {}))
     work();
 }
 
@@ -139,13 +142,13 @@ void optimizer_core::put_aside(int direction) {
 void optimizer_core::add_directions() {
   if (std::exchange(added_, true))
     return;
-  auto& sum = directions_.of(0);
+  auto& sum = directions_.request_of(0);
   for (int d = 1; d < directions_.count(); ++d) {
-    const auto& other = directions_.of(d);
-    sum.samples += other.samples;
+    const auto& direction_part = directions_.request_of(d);
+    sum.samples += direction_part.samples;
     for (std::size_t b = 0; b < gradients_.size() && !sum_; ++b)
-      arrays<float>::add(other.gradients[b].data(), gradients_[b],
-                         sum.gradients[b].data(), on(0));
+      arrays<float>::add(direction_part.gradients[b].data(), gradients_[b],
+                         sum.gradients[b].data(), stream_of(0));
   }
 }
 
@@ -153,14 +156,14 @@ void optimizer_core::add_directions() {
 void optimizer_core::add_all() {
   add_directions();
   if (tie_)
-    tie_->add(on(0));
+    tie_->add(stream_of(0));
 }
 
 std::vector<double> optimizer_core::squares(bool shards_only) const {
   if (clipped_.empty())
     return {};
-  return squares_of(clipped_, readable(directions_.of(0).gradients), on(0), shards_only,
-                    plan_->extent_of(shared_out::gradients));
+  return squares_of(clipped_, readable(directions_.request_of(0).gradients),
+                    stream_of(0), shards_only, plan_->extent_of(shared_out::gradients));
 }
 
 /// Of parameters that several tensor shards or data replicas update as a whole, only
@@ -171,53 +174,55 @@ void optimizer_core::measure() {
                        || (where_.data % plan_->expert > 0
                            && !plan_->shares_out(shared_out::optimizer_state));
   if (norm_)
-    norm_->expect({where_, directions_.of(0).samples, squares(is_copy)});
+    norm_->expect({where_, directions_.request_of(0).samples, squares(is_copy)});
   if (servers_)
     servers_->expect([this] {
-      const auto& sum = directions_.of(0);
+      const auto& sum = directions_.request_of(0);
       return mail::push{where_.data, sum.samples, norm_ ? norm_->factor() : 1,
                         sum.gradients, sum.to};
     });
-  put_aside(0); // servers write the version next
+  save_previous(0); // servers write the version next
 }
 
 /// The factor that clips the stage's gradients by the stage's own norm.
-double optimizer_core::clip_factor_of_own() const {
+double optimizer_core::stage_clip_factor() const {
   const auto parts = squares(false);
   const double norm = std::sqrt(std::accumulate(parts.begin(), parts.end(), 0.0));
   return clip_factor(plan_->work->optimizer.clip,
-                     norm / static_cast<double>(directions_.of(0).samples));
+                     norm / static_cast<double>(directions_.request_of(0).samples));
 }
 
 void optimizer_core::apply() {
   add_all();
-  put_aside(0);
-  auto& sum = directions_.of(0);
+  save_previous(0);
+  auto& sum = directions_.request_of(0);
   const double factor = norm_              ? norm_->factor()
                         : clipped_.empty() ? 1
-                                           : clip_factor_of_own();
+                                           : stage_clip_factor();
   if (memory_.parameters) {
     if (memory_.state)
-      on(0).wait(); // inputs of the update and of the saved copy are read here
+      stream_of(0).wait(); // inputs of the update and of the saved copy are read here
     memory_.parameters->update(where_.data, sum.samples, factor, sum.gradients,
-                               memory_.state.get(), memory_.state ? &on(0) : nullptr);
+                               memory_.state.get(),
+                               memory_.state ? &stream_of(0) : nullptr);
     return memory_.parameters->read(where_.data, sum.to);
   }
   memory_.state->update(sum.samples, factor, readable(sum.gradients),
-                        readable(sum.from), writable(sum.to), on(0));
+                        readable(sum.from), writable(sum.to), stream_of(0));
 }
 
 void optimizer_core::copy(int direction) {
-  put_aside(direction);
-  const auto &made = directions_.of(0), &part = directions_.of(direction);
+  save_previous(direction);
+  const auto &first = directions_.request_of(0),
+             &part = directions_.request_of(direction);
   for (std::size_t b = 0; b < parameters_.size(); ++b)
-    arrays<float>::copy(made.to[b].data(), parameters_[b], part.to[b].data(),
-                        on(direction));
+    arrays<float>::copy(first.to[b].data(), parameters_[b], part.to[b].data(),
+                        stream_of(direction));
 }
 
 void optimizer_core::ended(const mail::ended& e) {
-  const auto d = direction_of(e.what);
-  if (!talks_[d].ended(e.start, e.end))
+  const auto d = direction_of(e.action);
+  if (!direction_runs_[d].ended(e.start, e.end))
     return;
   if (d == 0)
     port_->send_all(directions_.begin(direction_meeting::version));
@@ -229,26 +234,26 @@ void optimizer_core::ended(const mail::ended& e) {
       sum_->next_update();
     if (gather_)
       gather_->next_update();
-    if (own_)
-      own_->next_update();
+    if (user_exchange_)
+      user_exchange_->next_update();
     if (tie_)
       tie_->next_update();
     if (norm_)
       norm_->next_update();
   }
   auto stage = where_;
-  stage.direction = e.what.direction;
+  stage.direction = e.action.direction;
   port_->send(
     {{role::stage, stage}, meeting_kind::directions, mail::updated{e.start, e.end}});
 }
 
 mail::waiting_for optimizer_core::explain() const {
   const auto name = plan_->optimizer_of(where_);
-  for (const auto& talk : talks_)
-    if (const auto waits = talk.explain(name))
+  for (const auto& direction_run : direction_runs_)
+    if (const auto waits = direction_run.explain(name))
       return *waits;
   const auto missing = directions_.waits_for();
-  return {name, missing ? missing->what : "", ""};
+  return {name, missing ? missing->input : "", ""};
 }
 
 } // namespace troupe

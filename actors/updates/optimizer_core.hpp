@@ -4,10 +4,10 @@
 #include "actors/meetings/bucket_meeting.hpp"
 #include "actors/meetings/direction_meeting.hpp"
 #include "actors/meetings/norm_meeting.hpp"
-#include "actors/meetings/own_meeting.hpp"
 #include "actors/meetings/server_meeting.hpp"
 #include "actors/meetings/tie_meeting.hpp"
-#include "actors/rank/conversation.hpp"
+#include "actors/meetings/user_meeting.hpp"
+#include "actors/rank/action_run.hpp"
 #include "actors/rank/performer_core.hpp"
 #include "actors/updates/shared_parameters.hpp"
 #include "actors/updates/update_pieces.hpp"
@@ -53,10 +53,10 @@ public:
 
   /// Handles a message of a meeting. A message with a direction's part of an update
   /// starts that update, as the direction's scheduler has granted the action.
-  void take(mail::letter what) override;
+  void receive(mail::meeting_message message) override;
 
   /// Resumes the update of a direction: the scheduler has granted the action again.
-  void go(const action& a) override { talks_[direction_of(a)].go_on(); }
+  void run(const action& a) override { direction_runs_[direction_of(a)].resume(); }
 
   /// Handles the end of a piece's work.
   void ended(const mail::ended& e) override;
@@ -68,20 +68,20 @@ private:
     return static_cast<std::size_t>(a.direction);
   }
   meeting_list list();
-  letters add_bucket(int bucket, const std::vector<buffer>& of_directions);
+  meeting_messages add_bucket(int bucket, const std::vector<buffer>& of_directions);
   void begin(const action& a);
   update_work work_of(int direction);
-  void put_aside(int direction);
+  void save_previous(int direction);
   void add_directions();
   void add_all();
   void measure();
   void apply();
   void copy(int direction);
-  stream& on(int direction) const {
+  stream& stream_of(int direction) const {
     return *memory_.streams[static_cast<std::size_t>(direction)];
   }
   std::vector<double> squares(bool shards_only) const;
-  double clip_factor_of_own() const;
+  double stage_clip_factor() const;
 
   std::shared_ptr<const run_plan> plan_;
   position where_;
@@ -93,13 +93,13 @@ private:
   double operations_ = 0;
   direction_meeting directions_;
   std::optional<bucket_meeting> sum_, gather_; // among data replicas
-  std::optional<own_meeting> own_;
+  std::optional<user_meeting> user_exchange_;
   std::optional<tie_meeting> tie_;
   std::optional<norm_meeting> norm_;
   std::optional<server_meeting> servers_;
-  std::vector<conversation> talks_; // one per direction
-  bool added_ = false;              // directions are added
-  int ended_ = 0;                   // finished directions of the current update
+  std::vector<action_run> direction_runs_; // one per direction
+  bool added_ = false;                     // directions are added
+  int ended_ = 0;                          // finished directions of the current update
 };
 
 } // namespace troupe

@@ -20,8 +20,8 @@ server_core::server_core(std::shared_ptr<const run_plan> plan, position where,
   // nop
 }
 
-void server_core::take(mail::letter what) {
-  pushes_.push_back(std::get<mail::push>(std::move(what.what)));
+void server_core::receive(mail::meeting_message message) {
+  pushes_.push_back(std::get<mail::push>(std::move(message.body)));
   arrive_if_free();
 }
 
@@ -30,7 +30,7 @@ void server_core::arrive_if_free() {
     port_->arrived({op::update, where_.direction, where_.stage, 0});
 }
 
-void server_core::go(const action& a) {
+void server_core::run(const action& a) {
   port_->compute({.kind = static_cast<int>(op::update),
                   .stage = where_.stage,
                   .operations = update_operations(values_),
@@ -39,7 +39,7 @@ void server_core::go(const action& a) {
                                                    // one
                       memory_.parameters->update(p.data, p.samples, p.factor,
                                                  p.gradients, memory_.state.get(),
-                                                 &on_);
+                                                 &stream_);
                     }},
                  a);
 }
@@ -61,7 +61,7 @@ void server_core::ended(const mail::ended& e) {
   // first.
   for (const int data : answered)
     answer(data);
-  port_->done({.what = e.what, .start = e.start, .end = e.end});
+  port_->done({.action = e.action, .start = e.start, .end = e.end});
   arrive_if_free();
 }
 
@@ -92,9 +92,10 @@ mail::waiting_for server_core::explain() const {
   const auto name = plan_->server_of(where_);
   if (pulls_.empty())
     return {name, "", ""};
-  auto other = where_;
-  other.data = slowest();
-  return {name, "a push, to answer those who are ahead", plan_->optimizer_of(other)};
+  auto slowest_replica = where_;
+  slowest_replica.data = slowest();
+  return {name, "a push, to answer those who are ahead",
+          plan_->optimizer_of(slowest_replica)};
 }
 
 } // namespace troupe

@@ -39,9 +39,9 @@ public:
               performer_port& port, server_memory memory);
 
   /// Queues the push of a data replica.
-  void take(mail::letter what) override;
+  void receive(mail::meeting_message message) override;
 
-  void go(const action& a) override;
+  void run(const action& a) override;
   void ended(const mail::ended& e) override;
 
   mail::waiting_for explain() const override;
@@ -57,7 +57,7 @@ private:
   performer_port* port_;
   std::optional<int> staleness_;
   server_memory memory_;
-  stream on_;
+  stream stream_;
   std::int64_t values_;
   std::deque<mail::push> pushes_; // the first may be running
   bool busy_ = false;

@@ -16,7 +16,7 @@ shared_parameters::shared_parameters(const run_plan& plan, position where,
                        || plan.updates_are_by(update_by::servers))) {
   if (account == nullptr)
     return;
-  samples_ = plan.batches().before;
+  samples_ = plan.batches().preceding_samples;
   sizes_ = plan.buckets_of(where);
   shares_ = plan.state_shares_of(where);
   first_layer_ = static_cast<std::size_t>(
@@ -43,12 +43,12 @@ void shared_parameters::note(int data, bool update) {
 
 void shared_parameters::update(int data, std::int64_t samples, double factor,
                                const std::vector<buffer>& gradients, optimizer* state,
-                               stream* on) {
+                               stream* compute_stream) {
   note(data, true);
-  const auto before = updates_.fetch_add(1, std::memory_order_relaxed);
+  const auto previous_updates = updates_.fetch_add(1, std::memory_order_relaxed);
   const auto first = samples_.fetch_add(samples, std::memory_order_relaxed);
   const auto d = static_cast<std::size_t>(data);
-  const auto stale = before - read_at_[d];
+  const auto stale = previous_updates - read_at_[d];
   auto& so_far = staleness_[d];
   so_far.most = std::max(so_far.most, stale);
   so_far.sum += stale;
@@ -58,7 +58,8 @@ void shared_parameters::update(int data, std::int64_t samples, double factor,
   std::vector<float*> parameters;
   for (const auto& bucket : buckets_)
     parameters.push_back(bucket.data());
-  state->update_shared(first, samples, factor, readable(gradients), parameters, *on);
+  state->update_shared(first, samples, factor, readable(gradients), parameters,
+                       *compute_stream);
 }
 
 void shared_parameters::read(int data, const std::vector<buffer>& to) {
@@ -79,23 +80,24 @@ void shared_parameters::put_into(std::vector<std::vector<float>>& network) const
                         network[first_layer_ + b].data() + shares_[b].begin(sizes_[b]));
 }
 
-shared_history history_of(const all_shared_parameters& all) {
+shared_history history_of(const all_shared_parameters& run_parameters) {
   shared_history result;
-  for (const auto& one : all)
-    result.push_back(one ? one->history() : std::vector<shared_access>{});
+  for (const auto& stage_parameters : run_parameters)
+    result.push_back(stage_parameters ? stage_parameters->history()
+                                      : std::vector<shared_access>{});
   return result;
 }
 
-exchange_measures measures_of(const all_shared_parameters& all, int stages) {
+exchange_measures measures_of(const all_shared_parameters& run_parameters, int stages) {
   const auto count = static_cast<std::size_t>(stages);
   std::vector<exchange_staleness> sums(count);
-  for (std::size_t i = 0; i < all.size(); ++i)
-    for (const auto& of :
-         all[i] ? all[i]->staleness() : std::vector<exchange_staleness>{}) {
+  for (std::size_t i = 0; i < run_parameters.size(); ++i)
+    for (const auto& measured : run_parameters[i] ? run_parameters[i]->staleness()
+                                                  : std::vector<exchange_staleness>{}) {
       auto& sum = sums[i % count];
-      sum.most = std::max(sum.most, of.most);
-      sum.sum += of.sum;
-      sum.updates += of.updates;
+      sum.most = std::max(sum.most, measured.most);
+      sum.sum += measured.sum;
+      sum.updates += measured.updates;
     }
   exchange_measures result;
   for (const auto& sum : sums) {

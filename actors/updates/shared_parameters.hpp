@@ -50,7 +50,8 @@ public:
   /// Applies a data replica's gradients, with `factor` from clipping.
   /// \param state,compute_stream null in a simulation
   void update(int data, std::int64_t samples, double factor,
-              const std::vector<buffer>& gradients, optimizer* state, stream* on);
+              const std::vector<buffer>& gradients, optimizer* state,
+              stream* compute_stream);
 
   /// Copies the current values to the right offsets in a data replica's next version.
   /// Called once that replica's update has been applied, so all forwards of that
@@ -88,7 +89,7 @@ using all_shared_parameters = std::vector<std::shared_ptr<shared_parameters>>;
 
 /// The accesses to each entry of `all_shared_parameters`, by the same index.
 using shared_history = std::vector<std::vector<shared_access>>;
-shared_history history_of(const all_shared_parameters& all);
+shared_history history_of(const all_shared_parameters& run_parameters);
 
 /// Staleness of a run, one value per stage, over all servers, data replicas and
 /// updates.
@@ -96,6 +97,6 @@ struct exchange_measures {
   std::vector<std::int64_t> max;
   std::vector<double> mean;
 };
-exchange_measures measures_of(const all_shared_parameters& all, int stages);
+exchange_measures measures_of(const all_shared_parameters& run_parameters, int stages);
 
 } // namespace troupe

@@ -4,9 +4,9 @@
 #include "actors/meetings/bucket_meeting.hpp"
 #include "actors/meetings/direction_meeting.hpp"
 #include "actors/meetings/norm_meeting.hpp"
-#include "actors/meetings/own_meeting.hpp"
 #include "actors/meetings/server_meeting.hpp"
 #include "actors/meetings/tie_meeting.hpp"
+#include "actors/meetings/user_meeting.hpp"
 
 #include <utility>
 
@@ -14,18 +14,18 @@ namespace troupe {
 
 namespace {
 
-constexpr appointment gradients{meeting_kind::directions,
-                                direction_meeting::all_gradients},
-  sums{meeting_kind::sums, bucket_meeting::all},
-  own{meeting_kind::own, own_meeting::exchanged},
+constexpr meeting_step gradients{meeting_kind::directions,
+                                 direction_meeting::all_gradients},
+  sums{meeting_kind::sums, bucket_meeting::all_buckets},
+  user_gradients{meeting_kind::user, user_meeting::exchanged},
   norm{meeting_kind::norm, norm_meeting::factor_known},
   tie{meeting_kind::tie, tie_meeting::gradients_added},
   answers{meeting_kind::servers, server_meeting::answered},
-  gathers{meeting_kind::gathers, bucket_meeting::all};
+  gathers{meeting_kind::gathers, bucket_meeting::all_buckets};
 
 /// A piece that only waits and does no work.
-piece wait_for(appointment what) {
-  return {.share = 0, .costs = false, .needs = {what}};
+piece wait_for(meeting_step step) {
+  return {.share = 0, .costs = false, .needs = {step}};
 }
 
 } // namespace
@@ -34,7 +34,8 @@ update_steps steps_of(const run_plan& plan, position where) {
   update_steps result{.tied = tie_meeting::is_at(plan, where),
                       .servers = plan.updates_are_by(update_by::servers),
                       .sums = plan.sums_at_update(),
-                      .own = plan.exchanges_at_update() && plan.own_exchange,
+                      .has_user_exchange =
+                        plan.exchanges_at_update() && plan.user_exchange,
                       .gathers = plan.gathers_at_update(),
                       .directions = plan.directions()};
   if (plan.work && plan.work->optimizer.clip > 0)
@@ -56,38 +57,39 @@ woven_action update_pieces(const update_steps& steps, int direction, update_work
     copy.needs = {{meeting_kind::directions, direction_meeting::version_at(direction)}};
     return result;
   }
-  appointments all{gradients};
+  meeting_steps needed{gradients};
   if (steps.sums)
-    all.push_back(sums);
+    needed.push_back(sums);
   const bool yields = steps.directions > 1 && !steps.measures;
   // Once all directions are added, the sum is sent to others.
-  const auto give_for = [&](appointment what, std::function<void()> run) -> piece& {
-    auto& give = add({.share = 0, .run = std::move(run), .costs = false, .needs = all});
-    give.yields = yields;
-    give.ends_in = all = {what};
-    return give;
+  const auto add_send = [&](meeting_step step, std::function<void()> run) -> piece& {
+    auto& sending =
+      add({.share = 0, .run = std::move(run), .costs = false, .needs = needed});
+    sending.yields = yields;
+    sending.ends_in = needed = {step};
+    return sending;
   };
-  if (steps.own)
-    give_for(own, std::move(work.add));
+  if (steps.has_user_exchange)
+    add_send(user_gradients, std::move(work.add));
   if (steps.tied)
-    give_for(tie, std::move(work.give_tied)).end = tie_given;
+    add_send(tie, std::move(work.copy_tied)).end = tie_given;
   if (steps.measures) {
-    auto& measure =
-      add({.share = 0, .run = std::move(work.measure), .costs = false, .needs = all});
+    auto& measure = add(
+      {.share = 0, .run = std::move(work.measure), .costs = false, .needs = needed});
     measure.ends_in = {steps.norm ? norm : answers};
     measure.end = norm_measured;
-    all = measure.ends_in;
+    needed = measure.ends_in;
   }
   if (steps.norm && steps.servers) {
     add(wait_for(norm)).ends_in = {answers};
-    all = {answers};
+    needed = {answers};
   }
   if (steps.servers) {
     add(wait_for(answers));
     return result;
   }
-  auto& apply = add({.run = std::move(work.apply), .needs = all});
-  apply.yields = yields && !steps.tied && !steps.own;
+  auto& apply = add({.run = std::move(work.apply), .needs = needed});
+  apply.yields = yields && !steps.tied && !steps.has_user_exchange;
   if (steps.gathers) {
     apply.ends_in = {gathers};
     apply.end = version_made;

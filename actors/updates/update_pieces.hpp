@@ -16,8 +16,8 @@ struct update_steps {
   bool norm = false;     ///< Other shards have parts of the norm.
   bool servers = false;  ///< Parameter servers apply the update.
   bool sums = false;     ///< Data replicas sum gradients.
-  bool own = false;     ///< Data replicas exchange gradients by a meeting that the user
-                        ///< provides.
+  bool has_user_exchange = false; ///< Data replicas exchange gradients by a meeting
+                                  ///< that the user provides.
   bool gathers = false; ///< Data replicas gather shares of the new version.
   int directions = 1;
 };
@@ -29,7 +29,7 @@ update_steps steps_of(const run_plan& plan, position where);
 /// The arithmetic of an update's pieces; empty functions where nothing is computed.
 struct update_work {
   std::function<void()> add;       ///< Adds the gradients of the directions.
-  std::function<void()> give_tied; ///< Like `add`; then copies the gradients that other
+  std::function<void()> copy_tied; ///< Like `add`; then copies the gradients that other
                                    ///< ends of a tied matrix receive.
   std::function<void()> measure;
   std::function<void()> apply; ///< Makes the version, in direction 0; other directions

@@ -10,12 +10,12 @@ namespace troupe {
 namespace {
 
 struct price {
-  double action, envelope; ///< Seconds of each, all threads together.
+  double action, message; ///< Seconds of each, all threads together.
 };
 
 /// The time of a run without arithmetic, for each action and for each message.
 price price_of(const schedule& sch, const shape& dims, clock_kind clock, int threads) {
-  std::vector<double> actions, envelopes;
+  std::vector<double> actions, messages;
   for (int turn = 0; turn < 5; ++turn) {
     run_plan plan{
       .sch = sch,
@@ -25,14 +25,14 @@ price price_of(const schedule& sch, const shape& dims, clock_kind clock, int thr
       .cost = costs_from(parse_costs("F=1,B=2", {.stages = dims.stages})->actions),
       .threads = threads};
     run_result result;
-    const double taken = seconds_of([&] { result = perform(plan); });
-    if (result.how == ending::failed)
+    const double elapsed = seconds_of([&] { result = perform(plan); });
+    if (result.outcome == ending::failed)
       throw std::runtime_error(sch.name + ": " + result.failure);
     const auto count = 2.0 * dims.stages * static_cast<double>(dims.total());
-    actions.push_back(taken / count);
-    envelopes.push_back(taken / static_cast<double>(result.envelopes));
+    actions.push_back(elapsed / count);
+    messages.push_back(elapsed / static_cast<double>(result.envelopes));
   }
-  return {median(std::move(actions)), median(std::move(envelopes))};
+  return {median(std::move(actions)), median(std::move(messages))};
 }
 
 /// A layer that computes nothing for a given time.
@@ -83,18 +83,18 @@ double start_seconds(std::chrono::milliseconds idle, int repeats) {
                 .threads = 2,
                 .keep_record = true};
   const auto result = perform(plan);
-  if (result.how == ending::failed)
+  if (result.outcome == ending::failed)
     throw std::runtime_error(result.failure);
-  std::vector<double> taken;
+  std::vector<double> delays;
   std::vector<nanoseconds> ended;
   for (const auto& s : result.actions[0])
-    if (s.what.what == op::forward)
+    if (s.action.op == op::forward)
       ended.push_back(s.end);
   std::size_t i = 0;
   for (const auto& s : result.actions[1])
-    if (s.what.what == op::forward)
-      taken.push_back(static_cast<double>(s.start - ended[i++]) / 1e9);
-  return median(std::move(taken));
+    if (s.action.op == op::forward)
+      delays.push_back(static_cast<double>(s.start - ended[i++]) / 1e9);
+  return median(std::move(delays));
 }
 
 } // namespace
@@ -103,19 +103,19 @@ void measure_actors(const benchmark& b) {
   using namespace std::chrono_literals;
   constexpr double micro = 1e6;
   const int threads = b.plan.threads;
-  const auto tell = [&](const std::string& name, double value,
-                        const std::string& unit) {
+  const auto report_value = [&](const std::string& name, double value,
+                                const std::string& unit) {
     b.report({"actors", name, value, unit, {}, ""});
   };
   const auto alone = price_of(one_f_one_b(), {1, 64, 200}, clock_kind::real, 1);
-  tell("an action without arithmetic, one rank", alone.action * micro, "us");
+  report_value("an action without arithmetic, one rank", alone.action * micro, "us");
   const auto four = price_of(one_f_one_b(), {4, 64, 100}, clock_kind::real, threads);
-  tell("an action without arithmetic, four ranks", four.action * micro, "us");
-  tell("a message between actors of four ranks", four.envelope * micro, "us");
+  report_value("an action without arithmetic, four ranks", four.action * micro, "us");
+  report_value("a message between actors of four ranks", four.message * micro, "us");
   const auto simulated =
     price_of(one_f_one_b(), {64, 256, 1}, clock_kind::virtual_time, 1);
-  tell("actions in virtual time", 1 / simulated.action, "/s");
-  tell("messages in virtual time", 1 / simulated.envelope, "/s");
+  report_value("actions in virtual time", 1 / simulated.action, "/s");
+  report_value("messages in virtual time", 1 / simulated.message, "/s");
   if (threads < 2)
     return;
   const auto wake = measure_wake_times();
@@ -123,8 +123,8 @@ void measure_actors(const benchmark& b) {
     b.report(
       {"actors", name, seconds * micro, "us", seconds / woken, "waking a thread"});
   };
-  tell("waking a thread", wake.soon * micro, "us");
-  tell("waking a thread after a second", wake.after_a_second * micro, "us");
+  report_value("waking a thread", wake.soon * micro, "us");
+  report_value("waking a thread after a second", wake.after_a_second * micro, "us");
   start("a ready action starts on an idle core", start_seconds(1ms, 300), wake.soon);
   start("the same after a second", start_seconds(1000ms, 5), wake.after_a_second);
 }

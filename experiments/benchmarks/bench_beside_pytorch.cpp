@@ -35,7 +35,7 @@ struct pytorch_row {
 };
 
 pytorch_row row_called(const std::string& name) {
-  const std::vector<pytorch_row> all{
+  const std::vector<pytorch_row> rows{
     {"plain", "plain loop", "1f1b"},
     {"compiled", "plain loop, compiled", "1f1b"},
     {"graphs", "plain loop, compiled, CUDA graphs", "1f1b"},
@@ -43,7 +43,7 @@ pytorch_row row_called(const std::string& name) {
     {"1f1b", "1F1B", "1f1b", ranks_of_several},
     {"interleaved", "interleaved 1F1B", "interleaved", ranks_of_several},
     {"zb-v", "zero-bubble V", "zb-v", ranks_of_several}};
-  return *std::ranges::find(all, name, &pytorch_row::name);
+  return *std::ranges::find(rows, name, &pytorch_row::name);
 }
 
 std::string title_of(const pytorch_row& row) {
@@ -72,8 +72,8 @@ tl::expected<run_plan, std::string> plan_of_row(const benchmark& b,
     return problem{std::to_string(stages) + " stages need as many blocks: say --layers "
                    + std::to_string(stages)};
   plan = plan_of_steps(std::move(plan), sch, stages, steps);
-  if (auto wrong = refusal(plan); !wrong.empty())
-    return problem{std::move(wrong)};
+  if (auto error = validation_error(plan); !error.empty())
+    return problem{std::move(error)};
   return plan;
 }
 
@@ -103,7 +103,7 @@ std::string text_of(double x) {
 std::vector<std::string> options_of_row(const benchmark& b, const pytorch_row& row,
                                         const run_plan& plan) {
   const auto& m = b.model;
-  const auto& by = plan.work->optimizer;
+  const auto& optimizer = plan.work->optimizer;
   const auto where = plan.processor_of(0);
   std::vector<std::string> result{
     "--row",       row.name,
@@ -112,8 +112,8 @@ std::vector<std::string> options_of_row(const benchmark& b, const pytorch_row& r
     "--threads",   std::to_string(plan.threads),
     "--device",    where.is_gpu() ? "cuda:" + std::to_string(where.gpu) : "cpu",
     "--precision", b.asked.run.products == precision::bf16 ? "bf16" : "fp32",
-    "--optimizer", by.kind == optimizer_kind::sgd ? "sgd" : "adamw",
-    "--betas",     text_of(by.beta1) + "," + text_of(by.beta2)};
+    "--optimizer", optimizer.kind == optimizer_kind::sgd ? "sgd" : "adamw",
+    "--betas",     text_of(optimizer.beta1) + "," + text_of(optimizer.beta2)};
   const auto add = [&](const char* option, const std::string& value) {
     result.insert(result.end(), {option, value});
   };
@@ -124,10 +124,10 @@ std::vector<std::string> options_of_row(const benchmark& b, const pytorch_row& r
   add("--vocab", std::to_string(m.words));
   add("--batch", std::to_string(plan.work->batch));
   add("--microbatches", std::to_string(plan.dims.microbatches * plan.data));
-  add("--lr", text_of(by.rate));
-  add("--momentum", text_of(by.momentum));
-  add("--eps", text_of(by.epsilon));
-  add("--weight-decay", text_of(by.weight_decay));
+  add("--lr", text_of(optimizer.rate));
+  add("--momentum", text_of(optimizer.momentum));
+  add("--eps", text_of(optimizer.epsilon));
+  add("--weight-decay", text_of(optimizer.weight_decay));
   if (m.tied)
     result.emplace_back("--tied");
   return result;
@@ -151,20 +151,20 @@ int steps_of_round(double seconds_of_a_step, int most) {
 tl::expected<measured_row, std::string> measured(const benchmark& b,
                                                  const pytorch_row& row,
                                                  const std::string& python, int steps,
-                                                 json& about) {
+                                                 json& info) {
   const auto plan = plan_of_row(b, row, steps);
   if (!plan)
     return problem{plan.error()};
   const auto theirs = pytorch_rounds::start(python, options_of_row(b, row, *plan));
   if (!theirs)
     return problem{theirs.error()};
-  about = json::parse((*theirs)->about());
-  if (const auto values = about.value("parameters", std::int64_t{0});
+  info = json::parse((*theirs)->info());
+  if (const auto values = info.value("parameters", std::int64_t{0});
       values != plan->work->whole.values())
     return problem{"not the same network: PyTorch's has " + std::to_string(values)
                    + " parameters, ours " + std::to_string(plan->work->whole.values())};
   const auto tokens = static_cast<double>(plan->work->batch * plan->work->whole.rows);
-  const int their_steps = steps_of_round(about.value("seconds", 0.0), steps - 1);
+  const int their_steps = steps_of_round(info.value("seconds", 0.0), steps - 1);
   measured_row result;
   for (int round = 0; round < rounds; ++round) {
     result.ours.push_back(tokens / mean_seconds_of_a_step(*plan));
@@ -186,26 +186,27 @@ std::vector<double> ratios_of(const measured_row& row) {
 }
 
 json row_json(const pytorch_row& row,
-              const tl::expected<measured_row, std::string>& of) {
+              const tl::expected<measured_row, std::string>& outcome) {
   json result{{"row", row.name}, {"title", title_of(row)}, {"ranks", row.ranks}};
-  const auto ratios = of ? ratios_of(*of) : std::vector<double>{};
-  result["ratio"] = of ? json(median(ratios)) : json(nullptr);
-  result["ratio_range"] = of ? json{ratios.front(), ratios.back()} : json(nullptr);
-  result["tokens_per_second"] = of ? json(of->ours) : json(nullptr);
-  result["tokens_per_second_of_pytorch"] = of ? json(of->theirs) : json(nullptr);
-  result["failure"] = of ? json(nullptr) : json(of.error());
+  const auto ratios = outcome ? ratios_of(*outcome) : std::vector<double>{};
+  result["ratio"] = outcome ? json(median(ratios)) : json(nullptr);
+  result["ratio_range"] = outcome ? json{ratios.front(), ratios.back()} : json(nullptr);
+  result["tokens_per_second"] = outcome ? json(outcome->ours) : json(nullptr);
+  result["tokens_per_second_of_pytorch"] =
+    outcome ? json(outcome->theirs) : json(nullptr);
+  result["failure"] = outcome ? json(nullptr) : json(outcome.error());
   return result;
 }
 
 void print(std::FILE* to, const pytorch_row& row,
-           const tl::expected<measured_row, std::string>& of) {
-  if (!of) {
+           const tl::expected<measured_row, std::string>& outcome) {
+  if (!outcome) {
     std::fprintf(to, "%-34s not measured: %s\n", title_of(row).c_str(),
-                 of.error().c_str());
+                 outcome.error().c_str());
   } else {
-    const auto ratios = ratios_of(*of);
+    const auto ratios = ratios_of(*outcome);
     std::fprintf(to, "%-34s %10.0f %10.0f %7.2f  (%.2f to %.2f)\n",
-                 title_of(row).c_str(), median(of->ours), median(of->theirs),
+                 title_of(row).c_str(), median(outcome->ours), median(outcome->theirs),
                  median(ratios), ratios.front(), ratios.back());
   }
   std::fflush(to);
@@ -222,8 +223,8 @@ std::string machine_of(const json& result) {
 }
 
 /// One sentence if PyTorch's programs do not train the same; empty if both do.
-std::string refusal_of_training(const benchmark& b) {
-  const auto& by = b.plan.work->optimizer;
+std::string training_error(const benchmark& b) {
+  const auto& optimizer = b.plan.work->optimizer;
   if (b.model.model != "gpt")
     return "trains gpt: say --model gpt";
   if (b.plan.uneven)
@@ -232,21 +233,21 @@ std::string refusal_of_training(const benchmark& b) {
   if (b.plan.work->batch % b.plan.dims.microbatches != 0)
     return "has equal microbatches: choose a --batch that is a multiple of "
            "--microbatches";
-  if (by.clip != 0)
+  if (optimizer.clip != 0)
     return "does not clip: leave --clip out";
-  if (by.schedule.cosine || by.schedule.warmup > 0)
+  if (optimizer.schedule.cosine || optimizer.schedule.warmup > 0)
     return "has one rate: leave --lr-schedule out";
-  if (by.decay_only_matrices)
+  if (optimizer.decay_only_matrices)
     return "decays all parameters: leave --decay out";
   return {};
 }
 
 } // namespace
 
-tl::expected<json, std::string> measure_beside_pytorch(const benchmark& b,
-                                                       std::FILE* to) {
-  if (const auto wrong = refusal_of_training(b); !wrong.empty())
-    return problem{"--beside pytorch " + wrong};
+tl::expected<json, std::string> measure_pytorch_comparison(const benchmark& b,
+                                                           std::FILE* to) {
+  if (const auto error = training_error(b); !error.empty())
+    return problem{"--beside pytorch " + error};
   const auto python = python_with_pytorch();
   const int steps =
     std::clamp(static_cast<int>(round_seconds
@@ -264,23 +265,23 @@ tl::expected<json, std::string> measure_beside_pytorch(const benchmark& b,
   if (to != nullptr)
     std::fprintf(to, "%-34s %10s %10s %7s\n", "tokens/s, medians of 5 rounds", "troupe",
                  "PyTorch", "ratio");
-  for (const auto& name : b.asked.beside.rows) {
+  for (const auto& name : b.asked.comparison.rows) {
     if (interruption())
       break;
     const auto row = row_called(name);
-    json about = nullptr;
-    const auto of =
-      python ? measured(b, row, *python, steps, about)
+    json info = nullptr;
+    const auto outcome =
+      python ? measured(b, row, *python, steps, info)
              : tl::expected<measured_row, std::string>{problem{python.error()}};
-    if (!about.is_null() && result["pytorch"].is_null())
+    if (!info.is_null() && result["pytorch"].is_null())
       for (const auto* const key : {"torch", "python", "blas", "attention"})
-        result["pytorch"][key] = about.value(key, "");
+        result["pytorch"][key] = info.value(key, "");
     if (to != nullptr)
-      print(to, row, of);
-    result["rows"].push_back(row_json(row, of));
-    if (of && !interruption())
-      b.report({"beside PyTorch", title_of(row), median(of->ours), "tokens/s",
-                median(ratios_of(*of)), "PyTorch"});
+      print(to, row, outcome);
+    result["rows"].push_back(row_json(row, outcome));
+    if (outcome && !interruption())
+      b.report({"beside PyTorch", title_of(row), median(outcome->ours), "tokens/s",
+                median(ratios_of(*outcome)), "PyTorch"});
   }
   if (to != nullptr)
     std::fprintf(to, "%s\n", machine_of(result).c_str());

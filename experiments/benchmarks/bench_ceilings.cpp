@@ -21,31 +21,31 @@ constexpr std::int64_t copied = 1 << 26; // bytes: more than caches hold
 
 /// A group of threads that compute a square product or a copy at once, each on a space
 /// of its own.
-struct crew {
-  explicit crew(int threads) : size(threads) {
+struct thread_group {
+  explicit thread_group(int threads) : size(threads) {
     for (int i = 0; i < threads; ++i)
-      spaces.emplace_back(std::max<std::size_t>(3 * edge * edge, copied / 2), 0.5F);
+      spaces.emplace_back(std::max<std::size_t>(3 * side * side, copied / 2), 0.5F);
   }
 
   /// Seconds that all threads take to call `work` on a space each, side by side.
   template <class Work>
   double seconds(const Work& work) {
     return seconds_of([&] {
-      std::vector<std::jthread> others;
+      std::vector<std::jthread> threads;
       for (int i = 1; i < size; ++i)
-        others.emplace_back(
+        threads.emplace_back(
           [&, i] { work(spaces[static_cast<std::size_t>(i)].data()); });
       work(spaces[0].data());
     });
   }
 
-  static constexpr std::int64_t edge = 1024;
+  static constexpr std::int64_t side = 1024;
   int size;
   std::vector<std::vector<float>> spaces;
 };
 
 void square_product(float* space) {
-  onednn_product(crew::edge, space);
+  onednn_product(thread_group::side, space);
 }
 
 void copy_half(float* space) {
@@ -60,55 +60,55 @@ double wake_seconds(std::chrono::milliseconds idle, int repeats) {
   std::condition_variable news;
   int asked = 0;
   clock::time_point woken;
-  bool awake = false, over = false;
-  std::vector<double> taken;
+  bool awake = false, is_done = false;
+  std::vector<double> delays;
   std::jthread sleeper{[&] {
     std::unique_lock held{lock};
-    for (int heard = 0; !over;) {
-      news.wait(held, [&] { return over || asked > heard; });
+    for (int seen = 0; !is_done;) {
+      news.wait(held, [&] { return is_done || asked > seen; });
       woken = clock::now();
-      heard = asked;
+      seen = asked;
       awake = true;
       news.notify_all();
     }
   }};
   for (int i = 0; i < repeats; ++i) {
     compute_for(idle);
-    clock::time_point told;
+    clock::time_point notified_at;
     {
       const std::lock_guard held{lock};
       ++asked;
       awake = false;
-      told = clock::now();
+      notified_at = clock::now();
     }
     news.notify_all();
     std::unique_lock held{lock};
     news.wait(held, [&] { return awake; });
-    taken.push_back(std::chrono::duration<double>(woken - told).count());
+    delays.push_back(std::chrono::duration<double>(woken - notified_at).count());
   }
   {
     const std::lock_guard held{lock};
-    over = true;
+    is_done = true;
   }
   news.notify_all();
-  return median(std::move(taken));
+  return median(std::move(delays));
 }
 
 /// Measures each path of bf16 products side by side with sgemm, on one core, including
 /// packing.
 void measure_bf16_paths(const benchmark& b) {
-  constexpr std::int64_t edge = 512;
-  constexpr double operations = 2.0 * edge * edge * edge;
-  std::vector<float> exact(3 * edge * edge, 0.5F);
-  const std::vector<bf16> left(edge * edge, bf16{bf16_of(0.5F)}), right = left;
-  std::vector<bf16> to(edge * edge);
+  constexpr std::int64_t side = 512;
+  constexpr double operations = 2.0 * side * side * side;
+  std::vector<float> exact(3 * side * side, 0.5F);
+  const std::vector<bf16> left(side * side, bf16{bf16_of(0.5F)}), right = left;
+  std::vector<bf16> to(side * side);
   for (const auto path : bf16_paths()) {
     const auto product = [&] {
-      bf16_gemm(path, dense(left.data(), edge, edge), dense(right.data(), edge, edge),
-                1, 0, dense(to.data(), edge, edge), {});
+      bf16_gemm(path, dense(left.data(), side, side), dense(right.data(), side, side),
+                1, 0, dense(to.data(), side, side), {});
     };
     const auto took = take_turns(
-      product, [&] { onednn_product(edge, exact.data()); }, 0.5);
+      product, [&] { onednn_product(side, exact.data()); }, 0.5);
     b.report({"ceilings", "bf16 512^3 by TROUPE_BF16=" + to_text(path),
               operations / took.first / 1e9, "GFLOP/s", took.second / took.first,
               "sgemm"});
@@ -117,11 +117,11 @@ void measure_bf16_paths(const benchmark& b) {
 
 } // namespace
 
-void onednn_product(std::int64_t edge, float* space) {
+void onednn_product(std::int64_t side, float* space) {
   omp_set_num_threads(1); // of this thread
   const auto status =
-    dnnl_sgemm('N', 'N', edge, edge, edge, 1, space, edge, space + edge * edge, edge, 0,
-               space + 2 * edge * edge, edge);
+    dnnl_sgemm('N', 'N', side, side, side, 1, space, side, space + side * side, side, 0,
+               space + 2 * side * side, side);
   if (status != dnnl_success)
     throw std::runtime_error("dnnl_sgemm failed with status " + std::to_string(status));
 }
@@ -147,14 +147,15 @@ wake_times measure_wake_times() {
 }
 
 void measure_ceilings(const benchmark& b) {
-  const auto operations = 2.0 * crew::edge * crew::edge * crew::edge;
+  const auto operations =
+    2.0 * thread_group::side * thread_group::side * thread_group::side;
   const int cores = b.plan.threads;
-  crew one{1}, all{cores};
-  const auto on_cores = [&](const char* what) {
-    return std::string{what} + " on " + std::to_string(cores) + " cores";
+  thread_group single_core{1}, all_cores{cores};
+  const auto on_cores = [&](const char* name) {
+    return std::string{name} + " on " + std::to_string(cores) + " cores";
   };
-  const auto product = take_turns([&] { one.seconds(square_product); },
-                                  [&] { all.seconds(square_product); }, 1.0);
+  const auto product = take_turns([&] { single_core.seconds(square_product); },
+                                  [&] { all_cores.seconds(square_product); }, 1.0);
   b.report({"ceilings",
             "sgemm 1024^3 on one core",
             operations / product.first / 1e9,
@@ -165,8 +166,8 @@ void measure_ceilings(const benchmark& b) {
             cores * operations / product.second / 1e9, "GFLOP/s",
             cores * product.first / product.second, "one core"});
   measure_bf16_paths(b);
-  const auto copy =
-    take_turns([&] { one.seconds(copy_half); }, [&] { all.seconds(copy_half); }, 1.0);
+  const auto copy = take_turns([&] { single_core.seconds(copy_half); },
+                               [&] { all_cores.seconds(copy_half); }, 1.0);
   b.report({"ceilings",
             "copy of memory on one core",
             2 * copied / copy.first / 1e9,

@@ -24,29 +24,30 @@ void measure_actions(const benchmark& b) {
   plan.threads = 1;
   plan.launches = std::make_shared<launch_times>();
   (void)performed(plan);
-  const auto& all = plan.launches->all;
+  const auto& launches_made = plan.launches->launches;
   std::vector<double> gaps, host;
-  for (auto i = std::max<std::size_t>(all.size() * 3 / 4, 1); i < all.size(); ++i) {
-    gaps.push_back(seconds_between(all[i - 1].end, all[i].begin));
-    host.push_back(all[i].host_seconds);
+  for (auto i = std::max<std::size_t>(launches_made.size() * 3 / 4, 1);
+       i < launches_made.size(); ++i) {
+    gaps.push_back(seconds_between(launches_made[i - 1].end, launches_made[i].begin));
+    host.push_back(launches_made[i].host_seconds);
   }
   double sum = 0;
   for (const double gap : gaps)
     sum += gap;
-  const auto tell = [&](const std::string& name, double seconds) {
+  const auto report_value = [&](const std::string& name, double seconds) {
     b.report({"actions", name, seconds * 1e6, "us", {}, ""});
   };
-  tell("mean gap between actions on the stream",
-       sum / static_cast<double>(gaps.size()));
-  tell("gap between actions on the stream", median(std::move(gaps)));
-  tell("host time of an action", median(std::move(host)));
+  report_value("mean gap between actions on the stream",
+               sum / static_cast<double>(gaps.size()));
+  report_value("gap between actions on the stream", median(std::move(gaps)));
+  report_value("host time of an action", median(std::move(host)));
 }
 
-std::int64_t differences(const buckets& one, const buckets& other) {
+std::int64_t differences(const buckets& first, const buckets& second) {
   std::int64_t result = 0;
-  for (std::size_t i = 0; i < one.size(); ++i)
-    for (std::size_t k = 0; k < one[i].size(); ++k)
-      result += one[i][k] == other[i][k] ? 0 : 1; // NaN differs from itself
+  for (std::size_t i = 0; i < first.size(); ++i)
+    for (std::size_t k = 0; k < first[i].size(); ++k)
+      result += first[i][k] == second[i][k] ? 0 : 1; // NaN differs from itself
   return result;
 }
 
@@ -81,7 +82,7 @@ trained step_on(const benchmark& b, const network<float>& whole,
                         .optimizer = b.plan.work->optimizer,
                         .weights = b.plan.work->weights,
                         .threads = b.plan.threads,
-                        .on = where,
+                        .compute_processor = where,
                         .progress = {}});
 }
 
@@ -91,14 +92,15 @@ void compare_with_cpu(const benchmark& b) {
   const auto whole = *make_network<float>(options);
   auto where = b.plan.processor_of(0);
   where.tf32 = false;
-  const auto here = step_on(b, whole, {}), there = step_on(b, whole, where);
-  const auto loss = here.loss.front();
-  const auto tell = [&](const std::string& name, double value) {
+  const auto on_cpu = step_on(b, whole, {}), on_gpu = step_on(b, whole, where);
+  const auto loss = on_cpu.loss.front();
+  const auto report_value = [&](const std::string& name, double value) {
     b.report({"checks", name, value, "relative", {}, ""});
   };
-  tell("loss in fp32 beside the CPU's",
-       std::abs(there.loss.front() - loss) / std::abs(loss));
-  tell("gradients in fp32 beside the CPU's", distance(there.gradients, here.gradients));
+  report_value("loss in fp32 beside the CPU's",
+               std::abs(on_gpu.loss.front() - loss) / std::abs(loss));
+  report_value("gradients in fp32 beside the CPU's",
+               distance(on_gpu.gradients, on_cpu.gradients));
 }
 
 void compare_two_runs(const benchmark& b) {

@@ -38,19 +38,20 @@ class bench {
 public:
   explicit bench(const benchmark& b)
     : b_(b),
-      operands_(random_values(3 * edge * edge)),
+      operands_(random_values(3 * side * side)),
       copied_(random_values(2 * copied)) {}
 
   /// \param product_precision precision of the products in `work`
   template <class Work>
-  void arithmetic(precision by, const std::string& name, double operations,
-                  const Work& work) {
-    if (by == precision::bf16 && chosen_bf16_path() != bf16_path::widen)
-      beside(name, operations, work, blocks_, bf16_product::operations, "bf16 blocks");
+  void arithmetic(precision product_precision, const std::string& name,
+                  double operations, const Work& work) {
+    if (product_precision == precision::bf16 && chosen_bf16_path() != bf16_path::widen)
+      compare_with_product(name, operations, work, blocks_, bf16_product::operations,
+                           "bf16 blocks");
     else
-      beside(
-        name, operations, work, [this] { onednn_product(edge, operands_.data()); },
-        2.0 * edge * edge * edge, "sgemm");
+      compare_with_product(
+        name, operations, work, [this] { onednn_product(side, operands_.data()); },
+        2.0 * side * side * side, "sgemm");
   }
 
   precision products() const { return b_.plan.work->whole.options.stored; }
@@ -69,15 +70,16 @@ public:
 
 private:
   template <class Work, class Product>
-  void beside(const std::string& name, double operations, const Work& work,
-              Product&& product, double of_product, const char* yardstick) {
+  void compare_with_product(const std::string& name, double operations,
+                            const Work& work, Product&& product, double of_product,
+                            const char* yardstick) {
     const auto took = take_turns(work, product);
     const double rate = operations / took.first / 1e9,
                  ceiling = of_product / took.second / 1e9;
     b_.report({"kernels", name, rate, "GFLOP/s", rate / ceiling, yardstick});
   }
 
-  static constexpr std::int64_t edge = 512;
+  static constexpr std::int64_t side = 512;
   static constexpr std::int64_t copied = 1 << 24; // values
 
   const benchmark& b_;
@@ -97,7 +99,7 @@ public:
     round_row(wide_.data(), rows * columns, half_.data());
   }
 
-  stored_matrix<float> all() {
+  stored_matrix<float> view() {
     if (stored_ == precision::bf16)
       return dense(half_.data(), rows_, columns_);
     return dense(wide_.data(), rows_, columns_);
@@ -118,7 +120,7 @@ void measure_linear(bench& run, const std::string& name, std::int64_t rows,
   stream alone{1, run.products()};
   const double operations = 2.0 * static_cast<double>(rows) * static_cast<double>(in)
                             * static_cast<double>(out);
-  const auto mx = x.all(), my = y.all();
+  const auto mx = x.view(), my = y.view();
   const auto mw = dense(w.data(), in, out);
   run.arithmetic(run.products(), name + ", forward", operations,
                  [&] { matmul<float>(mx, mw, 0, my, alone); });
@@ -130,22 +132,23 @@ void measure_linear(bench& run, const std::string& name, std::int64_t rows,
 
 void measure_attention(bench& run, const attention_shape& dims) {
   const auto rows = dims.sequences * dims.length;
-  const auto by = run.products();
-  stored_array qkv{by, rows, 3 * dims.width}, dqkv{by, rows, 3 * dims.width},
-    y{by, rows, dims.width}, dy{by, rows, dims.width};
+  const auto product_precision = run.products();
+  stored_array qkv{product_precision, rows, 3 * dims.width},
+    dqkv{product_precision, rows, 3 * dims.width},
+    y{product_precision, rows, dims.width}, dy{product_precision, rows, dims.width};
   auto log_sum = random_values(rows * dims.heads),
-       space = random_values(attention<float>::scratch(dims, 1, by));
-  stream alone{1, by};
+       space = random_values(attention<float>::scratch(dims, 1, product_precision));
+  stream alone{1, product_precision};
   // Causal attention has half of the scores: two products forward and five backward, of
   // T / 2 keys for each query.
   const double product = static_cast<double>(rows * dims.length * dims.width);
   run.arithmetic(run.products(), "attention, forward", 2 * product, [&] {
-    attention<float>::forward(dims, qkv.all(), y.all(), log_sum.data(), space.data(),
+    attention<float>::forward(dims, qkv.view(), y.view(), log_sum.data(), space.data(),
                               alone);
   });
   run.arithmetic(run.products(), "attention, gradient", 5 * product, [&] {
-    attention<float>::backward(dims, qkv.all(), y.all(), log_sum.data(), dy.all(),
-                               dqkv.all(), space.data(), alone);
+    attention<float>::backward(dims, qkv.view(), y.view(), log_sum.data(), dy.view(),
+                               dqkv.view(), space.data(), alone);
   });
 }
 
@@ -153,32 +156,32 @@ void measure_rowwise(bench& run, std::int64_t rows, std::int64_t width,
                      std::int64_t words) {
   constexpr double bytes = sizeof(float);
   const auto wide = 4 * width;
-  const double all = static_cast<double>(rows * width) * bytes;
+  const double array_bytes = static_cast<double>(rows * width) * bytes;
   auto x = random_values(rows * wide), y = x, dy = x, gain = random_values(wide),
        shift = gain, mean = random_values(rows), rstd = mean;
   stream alone;
   const auto mx = dense(x.data(), rows, width), my = dense(y.data(), rows, width),
              mdy = dense(dy.data(), rows, width);
-  const epilogue<float> end{.what = epilogue_kind::bias_gelu,
+  const epilogue<float> end{.kind = epilogue_kind::bias_gelu,
                             .bias = gain.data(),
                             .y = dense(y.data(), rows, wide)};
-  run.memory("bias, gelu and its slope", 12 * all,
+  run.memory("bias, gelu and its slope", 12 * array_bytes,
              [&] { end.finish(dense(x.data(), rows, wide), 0, 0); });
-  run.memory("layer norm, forward", 2 * all, [&] {
+  run.memory("layer norm, forward", 2 * array_bytes, [&] {
     layer_norm<float>::forward(mx, gain.data(), shift.data(), my, mean.data(),
                                rstd.data(), alone);
   });
-  run.memory("layer norm, input gradient", 4 * all, [&] {
+  run.memory("layer norm, input gradient", 4 * array_bytes, [&] {
     layer_norm<float>::input_gradient(mx, gain.data(), mean.data(), rstd.data(), mdy,
                                       mdy, my, alone);
   });
-  run.memory("layer norm, weight gradient", 2 * all, [&] {
+  run.memory("layer norm, weight gradient", 2 * array_bytes, [&] {
     layer_norm<float>::weight_gradient(mx, mean.data(), rstd.data(), mdy, 1,
                                        gain.data(), shift.data(), alone);
   });
-  run.memory("bias and residual", 3 * all,
+  run.memory("bias and residual", 3 * array_bytes,
              [&] { bias<float>::add_with_residual(my, gain.data(), mx, my, alone); });
-  run.memory("bias, gradient", all,
+  run.memory("bias, gradient", array_bytes,
              [&] { bias<float>::gradient(mdy, 1, gain.data(), alone); });
   auto logits = random_values(rows * words), losses = random_values(rows);
   const std::vector<std::int32_t> labels(static_cast<std::size_t>(rows), 0);
@@ -193,7 +196,7 @@ void measure_rowwise(bench& run, std::int64_t rows, std::int64_t width,
 void measure_embedding(bench& run, const embedding<float>::shape& dims) {
   const auto rows = dims.sequences * dims.length;
   auto words = random_values(dims.words * dims.width),
-       places = random_values(dims.length * dims.width),
+       positions = random_values(dims.length * dims.width),
        y = random_values(rows * dims.width);
   std::vector<std::int32_t> tokens;
   for (std::int64_t i = 0; i < rows; ++i)
@@ -204,11 +207,11 @@ void measure_embedding(bench& run, const embedding<float>::shape& dims) {
   run.memory("embedding, forward", bytes, [&] {
     embedding<float>::forward(
       dims, tokens.data(), dense(words.data(), dims.words, dims.width),
-      dense(places.data(), dims.length, dims.width), out, alone);
+      dense(positions.data(), dims.length, dims.width), out, alone);
   });
   run.memory("embedding, gradient", bytes, [&] {
-    embedding<float>::gradient(dims, tokens.data(), out, 1, words.data(), places.data(),
-                               alone);
+    embedding<float>::gradient(dims, tokens.data(), out, 1, words.data(),
+                               positions.data(), alone);
   });
 }
 

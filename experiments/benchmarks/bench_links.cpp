@@ -2,7 +2,7 @@
 #include "experiments/benchmarks/benchmarks.hpp"
 #include "messaging/links/certificates.hpp"
 #include "messaging/links/listening_sockets.hpp"
-#include "messaging/links/switchboard.hpp"
+#include "messaging/links/tensor_links.hpp"
 #include "messaging/links/tls.hpp"
 
 #include <poll.h>
@@ -34,8 +34,8 @@ pair_of_sockets connected_pair() {
 }
 
 void wait_for(int socket, short events) {
-  pollfd one{.fd = socket, .events = events, .revents = 0};
-  (void)poll(&one, 1, -1);
+  pollfd polled{.fd = socket, .events = events, .revents = 0};
+  (void)poll(&polled, 1, -1);
 }
 
 /// Both ends of a TLS connection, after the handshake.
@@ -43,21 +43,21 @@ std::pair<std::unique_ptr<byte_stream>, std::unique_ptr<byte_stream>>
 shaken(pair_of_sockets sockets, tls_identity& identity) {
   auto near = identity.to_server(std::move(sockets.near), "127.0.0.1");
   auto far = identity.to_client(std::move(sockets.far));
-  std::thread other{[&] {
-    while (far->shake_hands().how != stream_progress::state::moved)
+  std::thread far_thread{[&] {
+    while (far->shake_hands().outcome != stream_progress::state::moved)
       wait_for(far->socket(), POLLIN);
   }};
-  while (near->shake_hands().how != stream_progress::state::moved)
+  while (near->shake_hands().outcome != stream_progress::state::moved)
     wait_for(near->socket(), POLLIN);
-  other.join();
+  far_thread.join();
   return {std::move(near), std::move(far)};
 }
 
 /// An authority and a certificate for this machine, in files that the destructor
 /// removes.
-class own_identity {
+class temporary_identity {
 public:
-  own_identity()
+  temporary_identity()
     : folder_(std::filesystem::temp_directory_path()
               / ("troupe-bench-" + std::to_string(getpid()))) {
     std::filesystem::create_directory(folder_);
@@ -69,12 +69,12 @@ public:
                           write("authority.crt", authority.certificate)};
     identity_ = tls_identity::from(files).value();
   }
-  ~own_identity() {
+  ~temporary_identity() {
     std::error_code ignored;
     std::filesystem::remove_all(folder_, ignored);
   }
-  own_identity(const own_identity&) = delete;
-  own_identity& operator=(const own_identity&) = delete;
+  temporary_identity(const temporary_identity&) = delete;
+  temporary_identity& operator=(const temporary_identity&) = delete;
 
   tls_identity& get() { return *identity_; }
 
@@ -94,13 +94,13 @@ private:
 /// Reads all frames into one buffer, and answers each frame if `answers` is set.
 class reader : public frame_receiver {
 public:
-  reader() : place_(frame_bytes) {
+  reader() : buffer_(frame_bytes) {
     // nop
   }
 
-  tl::expected<places, std::string>
+  tl::expected<areas, std::string>
   place(int, frame_kind, std::span<const unsigned char>, std::uint64_t bytes) override {
-    return places{std::span{place_}.first(bytes)};
+    return areas{std::span{buffer_}.first(bytes)};
   }
   std::string deliver(int) override {
     if (answers != nullptr)
@@ -128,10 +128,10 @@ public:
     count_ -= count;
   }
 
-  switchboard* answers = nullptr;
+  tensor_links* answers = nullptr;
 
 private:
-  std::vector<std::byte> place_;
+  std::vector<std::byte> buffer_;
   std::mutex lock_;
   std::condition_variable news_;
   std::int64_t count_ = 0;
@@ -149,9 +149,9 @@ struct linked {
 
   void send_all() {
     for (int i = 0; i < frames; ++i) {
-      outgoing_frame one;
-      one.payload.push_back({*payload, payload});
-      near.send(1, std::move(one));
+      outgoing_frame outgoing;
+      outgoing.payload.push_back({*payload, payload});
+      near.send(1, std::move(outgoing));
     }
     at_far.wait_for_next(frames);
   }
@@ -164,31 +164,31 @@ struct linked {
   std::shared_ptr<std::vector<std::byte>> payload =
     std::make_shared<std::vector<std::byte>>(frame_bytes);
   reader at_near, at_far;
-  switchboard near{any_run, frame_bytes, at_near}, far{any_run, frame_bytes, at_far};
+  tensor_links near{any_run, frame_bytes, at_near}, far{any_run, frame_bytes, at_far};
 };
 
 /// Sends the same bytes over a plain socket by write and read, with one thread at each
 /// end.
-void send_raw(const pair_of_sockets& by, std::vector<std::byte>& from,
+void send_raw(const pair_of_sockets& sockets, std::vector<std::byte>& from,
               std::vector<std::byte>& to) {
-  const auto all = frame_bytes * frames;
-  std::thread other{[&] {
-    for (std::size_t sent = 0; sent < all;) {
-      const auto n = write(by.near.get(), from.data(), frame_bytes);
+  const auto total_bytes = frame_bytes * frames;
+  std::thread sender{[&] {
+    for (std::size_t sent = 0; sent < total_bytes;) {
+      const auto n = write(sockets.near.get(), from.data(), frame_bytes);
       if (n > 0)
         sent += static_cast<std::size_t>(n);
       else
-        wait_for(by.near.get(), POLLOUT);
+        wait_for(sockets.near.get(), POLLOUT);
     }
   }};
-  for (std::size_t came = 0; came < all;) {
-    const auto n = read(by.far.get(), to.data(), frame_bytes);
+  for (std::size_t came = 0; came < total_bytes;) {
+    const auto n = read(sockets.far.get(), to.data(), frame_bytes);
     if (n > 0)
       came += static_cast<std::size_t>(n);
     else
-      wait_for(by.far.get(), POLLIN);
+      wait_for(sockets.far.get(), POLLIN);
   }
-  other.join();
+  sender.join();
 }
 
 double gigabytes_a_second(double seconds) {
@@ -208,7 +208,7 @@ void measure_links(const benchmark& b) {
   auto sockets = connected_pair();
   linked plain{plain_stream(std::move(sockets.near)),
                plain_stream(std::move(sockets.far))};
-  own_identity identity;
+  temporary_identity identity;
   auto ends = shaken(connected_pair(), identity.get());
   linked tls{std::move(ends.first), std::move(ends.second)};
   const auto by_plain =

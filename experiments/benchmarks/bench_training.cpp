@@ -16,7 +16,7 @@ seconds_list batch_seconds(const run_plan& plan, const record& ran) {
   for (const auto& row : ran)
     for (const auto& s : row) {
       auto& end =
-        ends[static_cast<std::size_t>(s.what.microbatch / plan.dims.microbatches)];
+        ends[static_cast<std::size_t>(s.action.microbatch / plan.dims.microbatches)];
       end = std::max(end, s.end);
     }
   seconds_list result;
@@ -26,9 +26,9 @@ seconds_list batch_seconds(const run_plan& plan, const record& ran) {
 }
 
 double mean_seconds_of_a_step(const run_plan& plan) {
-  const auto all = batch_seconds(plan, performed(plan).actions);
-  return std::accumulate(all.begin(), all.end(), 0.0)
-         / static_cast<double>(std::max<std::size_t>(all.size(), 1));
+  const auto seconds = batch_seconds(plan, performed(plan).actions);
+  return std::accumulate(seconds.begin(), seconds.end(), 0.0)
+         / static_cast<double>(std::max<std::size_t>(seconds.size(), 1));
 }
 
 run_plan plan_of_steps(run_plan plan, const schedule& sch, int stages, int steps) {
@@ -65,7 +65,7 @@ seconds_list bare(const run_plan& plan, int threads, int steps) {
                  .optimizer = work.optimizer,
                  .weights = work.weights,
                  .threads = threads,
-                 .on = plan.processor_of(0),
+                 .compute_processor = plan.processor_of(0),
                  .progress = [&](double) { ends.push_back(clock::now()); }});
   seconds_list result;
   for (std::size_t i = 1; i < ends.size(); ++i)
@@ -75,7 +75,7 @@ seconds_list bare(const run_plan& plan, int threads, int steps) {
 
 double product_rate(const benchmark& b) {
   if (const auto where = b.plan.processor_of(0); where.is_gpu())
-    return gpu_product_rate(where, b.plan.work->whole.options.stored, b.gpu_edge);
+    return gpu_product_rate(where, b.plan.work->whole.options.stored, b.gpu_side);
   constexpr std::int64_t n = 1024;
   std::vector<float> space(3 * n * n, 0.5F);
   const auto took = take_turns([&] { onednn_product(n, space.data()); }, [] {}, 0.2);
@@ -99,7 +99,7 @@ run_plan plan_of_1f1b(run_plan plan, int stages, int steps) {
 
 run_result performed(const run_plan& plan) {
   auto result = perform(plan);
-  if (result.how == ending::failed)
+  if (result.outcome == ending::failed)
     throw std::runtime_error(plan.sch.name + ": " + result.failure);
   return result;
 }
@@ -128,15 +128,15 @@ void measure_training(const benchmark& b) {
             "values",
             {},
             ""});
-  const std::string one = on_gpu ? "one GPU" : "one core";
+  const std::string device = on_gpu ? "one GPU" : "one core";
   const double one_core = predictions / median(plain);
-  b.report({"training", "bare loop, " + one, one_core, unit, {}, ""});
+  b.report({"training", "bare loop, " + device, one_core, unit, {}, ""});
   if (b.model.model == "gpt") {
     const double rate = operations_a_token(b.plan.work->whole, b.model) * one_core;
     b.report({"training", "bare loop's model operations", rate / 1e9, "GFLOP/s",
               rate / median(rates), on_gpu ? "product" : "sgemm"});
   }
-  b.report({"training", "one stage's actors, " + one, predictions / median(actors),
+  b.report({"training", "one stage's actors, " + device, predictions / median(actors),
             unit, median(plain) / median(actors), "bare loop"});
   if (shares)
     b.report({"training", "1f1b, 4 stages that share the GPU",
@@ -154,10 +154,10 @@ void measure_training(const benchmark& b) {
     for (const auto& entry : catalog()) {
       const auto sch = *find_schedule(entry.name);
       if (stages > b.plan.work->whole.units()
-          || !refusal(sch, {stages, b.plan.dims.microbatches, steps}).empty())
+          || !validation_error(sch, {stages, b.plan.dims.microbatches, steps}).empty())
         continue;
       const auto plan = plan_of_steps(b.plan, sch, stages, steps);
-      if (refusal(plan).empty())
+      if (validation_error(plan).empty())
         beside_one_core(sch.name + ", " + std::to_string(stages) + " ranks",
                         through_actors(plan, threads));
     }

@@ -22,14 +22,14 @@ struct benchmark {
   const run_plan& plan; ///< Each measurement replaces the schedule.
   model_options model;
   std::function<void(const measurement&)> report;
-  std::int64_t gpu_edge = 4096; ///< Side of the square matrices that a GPU multiplies.
+  std::int64_t gpu_side = 4096; ///< Side of the square matrices that a GPU multiplies.
 
   std::int64_t rows() const; ///< Rows of a microbatch: tokens, or images.
 };
 
 /// Computes one square product with oneDNN on this thread, the yardstick of arithmetic.
 /// `space` holds three matrices of side x side values; the third receives the product.
-void onednn_product(std::int64_t edge, float* space);
+void onednn_product(std::int64_t side, float* space);
 
 /// Products of bf16 blocks, packed and in the cache, on this thread: the yardstick of
 /// products in bf16.
@@ -63,7 +63,8 @@ void measure_ceilings(const benchmark& b);
 void measure_gpu(const benchmark& b);
 
 /// The rate of square products on one processor, in operations a second.
-double gpu_product_rate(const processor& where, precision by, std::int64_t edge);
+double gpu_product_rate(const processor& where, precision product_precision,
+                        std::int64_t side);
 
 /// Measures the gaps between actions on the GPU of the first rank. Checks that two runs
 /// have the same bits, and how far the GPU's fp32 results are from the CPU's.
@@ -91,7 +92,7 @@ void measure_training(const benchmark& b);
 /// program trains the same.
 /// \param to a line for each row; null: none
 tl::expected<nlohmann::ordered_json, std::string>
-measure_beside_pytorch(const benchmark& b, std::FILE* to);
+measure_pytorch_comparison(const benchmark& b, std::FILE* to);
 
 /// Measures links between processes: the throughput, as a fraction of a plain socket's,
 /// and the time of a small frame.

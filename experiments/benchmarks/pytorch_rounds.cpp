@@ -32,12 +32,13 @@ constexpr auto time_to_end = 2s;
 /// The path of rounds_in_pytorch.py: beside this program in the build folder, or where
 /// the program is installed.
 std::filesystem::path program() {
-  const auto here = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  const auto executable_folder =
+    std::filesystem::read_symlink("/proc/self/exe").parent_path();
   for (const auto* const folder : {"pytorch", TROUPE_INSTALLED_PYTORCH})
-    if (auto file = here / folder / "rounds_in_pytorch.py";
+    if (auto file = executable_folder / folder / "rounds_in_pytorch.py";
         std::filesystem::exists(file))
       return file;
-  return here / "pytorch/rounds_in_pytorch.py";
+  return executable_folder / "pytorch/rounds_in_pytorch.py";
 }
 
 /// Descriptors of a process's standard streams; -1: none.
@@ -46,11 +47,11 @@ struct streams {
 };
 
 /// Starts a program of the search path. Returns the number of the new process, or -1.
-pid_t start_process(std::vector<std::string> words, const streams& of) {
+pid_t start_process(std::vector<std::string> words, const streams& descriptors) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   int number = 0;
-  for (const int stream : {of.in, of.out, of.error}) {
+  for (const int stream : {descriptors.in, descriptors.out, descriptors.error}) {
     if (stream >= 0)
       posix_spawn_file_actions_adddup2(&actions, stream, number);
     else
@@ -97,10 +98,10 @@ bool has_pytorch(const std::string& python) {
 tl::expected<std::string, std::string> python_with_pytorch() {
   const auto* const named = std::getenv("PYTHON");
   const bool is_named = named != nullptr && *named != '\0';
-  const std::vector<std::string> all =
+  const std::vector<std::string> candidates =
     is_named ? std::vector<std::string>{named}
              : std::vector<std::string>{"python3", "/usr/bin/python3"};
-  for (const auto& python : all)
+  for (const auto& python : candidates)
     if (has_pytorch(python))
       return python;
   return problem{is_named ? std::string{named}
@@ -129,10 +130,10 @@ pytorch_rounds::start(const std::string& python,
   std::unique_ptr<pytorch_rounds> result{
     new pytorch_rounds{process, std::move(requests), std::move(answers)}};
   answered = descriptor{};
-  auto about = result->answer();
-  if (!about)
-    return problem{about.error()};
-  result->about_ = std::move(*about);
+  auto info = result->answer();
+  if (!info)
+    return problem{info.error()};
+  result->info_ = std::move(*info);
   return result;
 }
 
@@ -192,9 +193,9 @@ tl::expected<std::string, std::string> pytorch_rounds::answer() {
     const auto said = nlohmann::json::parse(*next, nullptr, false);
     if (!said.is_object())
       return problem{"PyTorch's program says what is no JSON: " + *next};
-    if (const auto found = said.find("failed");
-        found != said.end() && found->is_string())
-      return problem{found->get<std::string>()};
+    if (const auto failure = said.find("failed");
+        failure != said.end() && failure->is_string())
+      return problem{failure->get<std::string>()};
     return std::move(*next);
   }
 }

@@ -34,7 +34,7 @@ public:
   pytorch_rounds& operator=(const pytorch_rounds&) = delete;
 
   /// A JSON object that the child sent about itself: "torch", "blas", "parameters".
-  const std::string& about() const { return about_; }
+  const std::string& info() const { return info_; }
 
   /// Trains a round of `steps` steps. Returns the mean seconds of one step. The error
   /// is one sentence: why there is no time.
@@ -52,7 +52,7 @@ private:
   pid_t process_;
   descriptor requests_, answers_;
   std::string received_; // bytes after the last complete line
-  std::string about_;
+  std::string info_;
 };
 
 } // namespace troupe

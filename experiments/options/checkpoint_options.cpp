@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/options/checkpoint_options.hpp"
 
-#include "actors/checkpoints/checkpoint_places.hpp"
+#include "actors/checkpoints/checkpoint_folders.hpp"
 #include "experiments/options/changeable_options.hpp"
 #include "experiments/options/option_list.hpp"
 #include "experiments/options/suggestion.hpp"
 
 namespace troupe {
 
-void add_checkpoints(option_list& to, checkpoint_options& place) {
+void add_checkpoints(option_list& to, checkpoint_options& typed) {
   to.begin_group("Checkpoints");
-  to.add_option("--checkpoint", place.folder,
+  to.add_option("--checkpoint", typed.folder,
                 "Folder for checkpoints, from which --resume continues the training. "
                 "The last one is written at the end, or after Ctrl-C.");
-  to.add_option("--checkpoint-every", place.every,
+  to.add_option("--checkpoint-every", typed.every,
                 "Steps from one checkpoint to the next; 0 saves none.");
-  to.add_option("--keep", place.keep, "Checkpoints that stay; older ones are removed.");
+  to.add_option("--keep", typed.keep, "Checkpoints that stay; older ones are removed.");
   to.add_option(
-    "--resume", place.resume,
+    "--resume", typed.resume,
     "Folder of checkpoints from whose newest the training continues, or one "
     "checkpoint, as c/batch-8. Value auto: the folder of --checkpoint; without a "
     "checkpoint there, a new start. The mesh may be another. --steps includes the "
     "steps before it. Options that are not given have the checkpoint's values.");
-  to.add_option("--change", place.change,
+  to.add_option("--change", typed.change,
                 "Names of options that may differ from the checkpoint's, as data,lr. "
                 "Allowed: "
                   + changeable_names() + ".");
@@ -35,7 +35,7 @@ void find_checkpoints(checkpoint_options& o) {
   o.resume = checkpoints_in(o.folder).empty() ? "" : o.folder;
 }
 
-std::string refusal(const checkpoint_options& o) {
+std::string validation_error(const checkpoint_options& o) {
   if (o.resumes_if_any && o.folder.empty())
     return "--resume auto goes on from the checkpoints of --checkpoint: say "
            "--checkpoint and --checkpoint-every too, or name a folder, as ./auto";

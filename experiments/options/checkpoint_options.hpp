@@ -23,7 +23,7 @@ struct checkpoint_options {
   std::string change;
 };
 
-void add_checkpoints(option_list& to, checkpoint_options& place);
+void add_checkpoints(option_list& to, checkpoint_options& typed);
 
 /// Replaces `auto` in `resume` by the checkpoint folder, or by an empty text if the
 /// folder has no checkpoints.
@@ -31,6 +31,6 @@ void find_checkpoints(checkpoint_options& o);
 
 /// One sentence with the mistake and the allowed values; empty if the options are
 /// valid.
-std::string refusal(const checkpoint_options& o);
+std::string validation_error(const checkpoint_options& o);
 
 } // namespace troupe

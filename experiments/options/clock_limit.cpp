@@ -5,10 +5,10 @@
 
 namespace troupe {
 
-std::string outlasts_clock(const cost_options& given, const run_plan& plan) {
+std::string outlasts_clock(const cost_options& costs, const run_plan& plan) {
   if (plan.dims.microbatches < 1)
     return {}; // another check refuses such a plan
-  const auto& sizes = given.sizes;
+  const auto& sizes = costs.sizes;
   double message = sizes.message, gradient = sizes.gradient, buckets = sizes.buckets;
   double sum = sizes.sum, sums = sizes.sums;
   if (plan.work) {
@@ -18,7 +18,7 @@ std::string outlasts_clock(const cost_options& given, const run_plan& plan) {
     sums = 2 * buckets;
     for (const auto& l : layers) {
       const auto samples = static_cast<double>(plan.batches().largest());
-      message = std::max(message, samples * static_cast<double>(l->output_room(1)) * 4);
+      message = std::max(message, samples * static_cast<double>(l->output_size(1)) * 4);
       gradient += static_cast<double>(l->bucket()) * 4;
     }
     sum = message;
@@ -26,16 +26,17 @@ std::string outlasts_clock(const cost_options& given, const run_plan& plan) {
   // A message may wait at each of five ports and links for the messages of all ranks
   // that share it.
   double slowdown = 1;
-  for (const double of_replica : given.slowdowns)
+  for (const double of_replica : costs.slowdowns)
     slowdown = std::max(slowdown, of_replica);
   const auto link = plan.machines.slowest();
   const double in_line = 5.0 * std::clamp(plan.machines.ranks_each, 1, plan.ranks());
-  const auto at = [](double bytes, double rate) {
+  const auto transfer_time = [](double bytes, double rate) {
     return rate > 0 ? bytes / rate * 1e9 : 0;
   };
   const auto travels = [&](double bytes) { // including the sum
-    return in_line * at(bytes, link.bytes_per_second)
-           + static_cast<double>(link.latency) + slowdown * at(bytes, given.sum_rate);
+    return in_line * transfer_time(bytes, link.bytes_per_second)
+           + static_cast<double>(link.latency)
+           + slowdown * transfer_time(bytes, costs.sum_rate);
   };
   double slowest = travels(message);
   if (plan.tensor > 1) // no sum has more rounds than four for each shard
@@ -45,7 +46,7 @@ std::string outlasts_clock(const cost_options& given, const run_plan& plan) {
   // each end receives the gradient of the other end
   if (plan.work && plan.work->whole.tied())
     slowest += 2 * travels(gradient);
-  for (const auto& values : given.actions.of)
+  for (const auto& values : costs.actions.by_op)
     for (const auto value : values)
       slowest += static_cast<double>(value) * slowdown;
   // No exchange has more rounds than two for each data replica.
@@ -53,9 +54,9 @@ std::string outlasts_clock(const cost_options& given, const run_plan& plan) {
                             ? 2.0 * plan.data * buckets * travels(gradient / buckets)
                             : 0;
   const auto& dims = plan.dims;
-  const double all =
+  const double total =
     (slowest * dims.stages + exchange) * dims.microbatches * dims.steps;
-  return all < 9e18
+  return total < 9e18
            ? ""
            : "--cost: a run of this size may last longer at these costs than the "
              "virtual clock's 292 years: give smaller costs, or --steps fewer";

@@ -10,6 +10,6 @@ namespace troupe {
 
 /// One sentence if a run could last longer than the virtual clock, which counts
 /// nanoseconds in 63 bits. Empty if the clock suffices.
-std::string outlasts_clock(const cost_options& given, const run_plan& plan);
+std::string outlasts_clock(const cost_options& costs, const run_plan& plan);
 
 } // namespace troupe

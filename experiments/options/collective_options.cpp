@@ -36,17 +36,17 @@ orders_of(const typed_collectives& typed) {
   const auto asked = [](const auto& names, std::string_view name) {
     return names.empty() || std::ranges::find(names, name) != names.end();
   };
-  const auto all = collective_catalog();
+  const auto known = collective_catalog();
   for (const auto& name : typed.operations)
-    if (std::ranges::none_of(all,
-                             [&](const auto& c) { return name_of(c.what) == name; }))
+    if (std::ranges::none_of(
+          known, [&](const auto& c) { return name_of(c.operation) == name; }))
       return problem{unknown_name("operation", name, names_in(operation_names()))};
   for (const auto& name : typed.algorithms)
-    if (std::ranges::none_of(all, [&](const auto& c) { return c.name == name; }))
+    if (std::ranges::none_of(known, [&](const auto& c) { return c.name == name; }))
       return problem{unknown_name("algorithm", name, names_in(algorithm_names()))};
   std::vector<collective_order> result;
-  for (const auto& order : all)
-    if (asked(typed.operations, name_of(order.what))
+  for (const auto& order : known)
+    if (asked(typed.operations, name_of(order.operation))
         && asked(typed.algorithms, order.name))
       result.push_back(order);
   if (result.empty())
@@ -72,29 +72,29 @@ bool outlasts_clock(const machine_model& machines, double sum_rate,
 
 } // namespace
 
-void add_collectives(option_list& to, typed_collectives& place) {
+void add_collectives(option_list& to, typed_collectives& typed) {
   to.begin_group("Collectives");
-  to.add_option("--operation,--operations", place.operations,
+  to.add_option("--operation,--operations", typed.operations,
                 "Operations: " + operation_names() + ". Default: all.")
     ->delimiter(',');
-  to.add_option("--algorithm,--algorithms", place.algorithms,
+  to.add_option("--algorithm,--algorithms", typed.algorithms,
                 "Algorithms: " + algorithm_names() + ". Default: all.")
     ->delimiter(',');
-  to.add_option("--ranks", place.ranks,
+  to.add_option("--ranks", typed.ranks,
                 "Ranks of a collective, 1 to 1,024. For each of several numbers, as "
                 "2,4,8, every collective is run.")
     ->delimiter(',');
-  to.add_option("--bytes", place.bytes,
+  to.add_option("--bytes", typed.bytes,
                 "Bytes of each rank's array, four a value. Default: 1048576.");
-  to.add_option("--values", place.values,
+  to.add_option("--values", typed.values,
                 "Values of each rank's array, in place of --bytes.");
-  to.add_option("--latency", place.latency, "Latency of a message, in milliseconds.");
-  to.add_option("--bandwidth", place.bandwidth,
+  to.add_option("--latency", typed.latency, "Latency of a message, in milliseconds.");
+  to.add_option("--bandwidth", typed.bandwidth,
                 "Bandwidth of each rank's port, in bytes a second. Value 0: bytes take "
                 "no time.");
-  to.add_option("--sum", place.sum,
+  to.add_option("--sum", typed.sum,
                 "Bytes that a rank adds a second. Value 0: sums take no time.");
-  add_machines(to, place.machines);
+  add_machines(to, typed.machines);
 }
 
 tl::expected<collective_options, std::string> parse(const typed_collectives& typed) {

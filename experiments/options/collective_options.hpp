@@ -37,7 +37,7 @@ struct collective_options {
   double sum_rate = 0; ///< Bytes that a rank adds a second; 0: sums take no time.
 };
 
-void add_collectives(option_list& to, typed_collectives& place);
+void add_collectives(option_list& to, typed_collectives& typed);
 
 /// The error is one sentence with the mistake and the allowed values.
 tl::expected<collective_options, std::string> parse(const typed_collectives& typed);

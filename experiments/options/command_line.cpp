@@ -19,7 +19,7 @@ namespace {
 
 /// The name of an option that is given together with --all and has no effect, as --all
 /// chooses nearly all options itself. Empty if there is none.
-std::string beside_all(const CLI::App& app) {
+std::string option_beside_all(const CLI::App& app) {
   for (const auto* const option : app.get_options())
     if (const auto name = option->get_name();
         option->count() > 0 && name != "--all" && name != "--seed" && name != "--quiet"
@@ -32,16 +32,16 @@ std::string beside_all(const CLI::App& app) {
 class reading {
 public:
   /// \param defaults values of options that are left out
-  reading(const program_about& about, const typed_options& defaults)
-    : typed(defaults), app(about.description, about.name), list(app) {
+  reading(const program_info& program, const typed_options& defaults)
+    : typed(defaults), app(program.description, program.name), list(app) {
     app.option_defaults()->always_capture_default();
     add_help(app);
     list.begin_group("General");
     file =
       list.add_file("--config", "TOML file with any of these options, a line each.")
-        ->check(unreadable);
+        ->check(read_error);
     app.config_formatter(std::make_shared<config_reader>(app));
-    app.footer(add_options(list, typed, about));
+    app.footer(add_options(list, typed, program));
   }
 
   /// Returns one sentence about a mistake, else an empty text.
@@ -51,10 +51,10 @@ public:
       app.parse(argc, argv);
     } catch (const CLI::Success&) {
       throw;
-    } catch (const CLI::ParseError& wrong) {
-      return sentence_of(app, wrong);
-    } catch (const config_mistake& wrong) {
-      return "--config: " + printable(wrong.what());
+    } catch (const CLI::ParseError& error) {
+      return sentence_of(app, error);
+    } catch (const config_error& error) {
+      return "--config: " + printable(error.what());
     }
     if (auto missing = missing_value(app); !missing.empty())
       return missing;
@@ -64,8 +64,8 @@ public:
   }
 
   bool says(const char* option) const {
-    const auto* const found = app.get_option_no_throw(option);
-    return found != nullptr && found->count() > 0;
+    const auto* const known_option = app.get_option_no_throw(option);
+    return known_option != nullptr && known_option->count() > 0;
   }
 
   typed_options typed;
@@ -86,10 +86,10 @@ std::optional<data_origin> origin_of_data(const saved_run& saved, const reading&
 
 /// Sets options that the command line leaves out to the values in the file of --init.
 /// Returns one sentence about a mistake, else an empty text.
-std::string take_init(const reading& said, reading& to) {
+std::string apply_init(const reading& said, reading& to) {
   const auto& init = said.typed.data.init;
-  if (auto wrong = take_options_of_init(said.app, to.app, init); !wrong.empty())
-    return wrong;
+  if (auto error = set_options_from_init(said.app, to.app, init); !error.empty())
+    return error;
   if (const auto saved = saved_run_of(init)) // else set_up reports the mistake
     to.typed.data.origin = origin_of_data(*saved, said, true);
   return {};
@@ -98,32 +98,32 @@ std::string take_init(const reading& said, reading& to) {
 /// Defaults of a program that starts with files of weights or a checkpoint: the values
 /// that the files record, where the command line gives none. The error is one sentence
 /// with the mistake.
-tl::expected<typed_options, std::string> defaults_after(const program_about& about,
+tl::expected<typed_options, std::string> defaults_after(const program_info& program,
                                                         const reading& said) {
   const auto& weights = said.typed.inference.weights;
-  const auto& place = about.infers() ? weights : said.typed.checkpoint.resume;
-  reading silent{about, about.defaults};
-  if (place.empty()) {
-    if (!about.infers() && !said.typed.data.init.empty())
-      if (auto wrong = take_init(said, silent); !wrong.empty())
-        return problem{wrong};
+  const auto& location = program.infers() ? weights : said.typed.checkpoint.resume;
+  reading silent{program, program.defaults};
+  if (location.empty()) {
+    if (!program.infers() && !said.typed.data.init.empty())
+      if (auto error = apply_init(said, silent); !error.empty())
+        return problem{error};
     return silent.typed;
   }
   std::error_code unknown; // resume() refuses --resume without a folder
-  if (!about.infers() && !std::filesystem::is_directory(place, unknown))
+  if (!program.infers() && !std::filesystem::is_directory(location, unknown))
     return silent.typed;
-  const auto saved = saved_run_of(place);
+  const auto saved = saved_run_of(location);
   if (!saved)
     return problem{saved.error()};
-  if (auto wrong = take_saved_options(*saved, said.app, silent.app); !wrong.empty())
-    return problem{wrong};
-  if (about.infers())
-    if (auto wrong = take_options_of_config(said.app, silent.app, weights);
-        !wrong.empty())
-      return problem{wrong};
+  if (auto error = set_saved_options(*saved, said.app, silent.app); !error.empty())
+    return problem{error};
+  if (program.infers())
+    if (auto error = set_options_from_config(said.app, silent.app, weights);
+        !error.empty())
+      return problem{error};
   // For a resumed run the data's identity is one of the facts that --change lets
   // differ.
-  silent.typed.data.origin = origin_of_data(*saved, said, about.infers());
+  silent.typed.data.origin = origin_of_data(*saved, said, program.infers());
   return silent.typed;
 }
 
@@ -137,53 +137,54 @@ void find_beginning(typed_options& typed) {
 
 } // namespace
 
-tl::expected<options, int> read_command_line(const program_about& about, int argc,
+tl::expected<options, int> read_command_line(const program_info& program, int argc,
                                              const char* const* argv) {
   const auto refuse = [&](const std::string& why) {
-    std::cerr << about.name << ": " << why << "; see " << about.name << " --help\n";
+    std::cerr << program.name << ": " << why << "; see " << program.name << " --help\n";
     return tl::unexpected{2};
   };
-  reading first{about, about.defaults};
+  reading first{program, program.defaults};
   try {
-    if (const auto wrong = first.parse(argc, argv); !wrong.empty())
-      return refuse(wrong);
+    if (const auto error = first.parse(argc, argv); !error.empty())
+      return refuse(error);
   } catch (const CLI::Success& asked) {
     return tl::unexpected{first.app.exit(asked)};
   }
   find_beginning(first.typed);
-  const auto defaults = defaults_after(about, first);
+  const auto defaults = defaults_after(program, first);
   if (!defaults) {
-    std::cerr << about.name << ": " << defaults.error() << '\n';
+    std::cerr << program.name << ": " << defaults.error() << '\n';
     return tl::unexpected{2};
   }
-  reading second{about, *defaults};
+  reading second{program, *defaults};
   (void)second.parse(argc, argv); // correct, as the first was
   auto& typed = second.typed;
   find_beginning(typed);
   if (typed.mesh.axes.find("pipe") != std::string::npos && second.says("--stages"))
     return refuse("--stages and pipe= in --mesh both give the ranks of a pipeline: "
                   "leave one of them out");
-  if (const auto other = beside_all(second.app); typed.output.all && !other.empty())
+  if (const auto extra_option = option_beside_all(second.app);
+      typed.output.whole_catalog && !extra_option.empty())
     return refuse(
       "--all runs a fixed list of models, schedules and sizes: beside it only --seed, "
       "--precision, --stall-timeout and --quiet are allowed, not "
-      + other);
+      + extra_option);
   if (second.file->count() > 0)
     typed.output.config = second.file->as<std::string>();
   typed.mesh.says_stages = second.says("--stages");
   typed.schedules.says_microbatches = second.says("--microbatches");
   typed.schedules.says_steps = second.says("--steps");
-  typed.output.command = {about.name};
+  typed.output.command = {program.name};
   typed.output.command.insert(typed.output.command.end(), argv + 1, argv + argc);
-  auto o = parse(typed, about.trains);
+  auto o = parse(typed, program.trains);
   if (!o) {
-    std::cerr << about.name << ": " << o.error() << '\n';
+    std::cerr << program.name << ": " << o.error() << '\n';
     return tl::unexpected{2};
   }
-  auto without_saved = about;
+  auto without_saved = program;
   without_saved.defaults = *defaults;
-  if (const auto wrong = without_effect(typed, *o, without_saved); !wrong.empty())
-    return refuse(wrong);
+  if (const auto error = without_effect(typed, *o, without_saved); !error.empty())
+    return refuse(error);
   return std::move(*o);
 }
 

@@ -10,7 +10,7 @@ namespace troupe {
 /// Reads the options of a program from its command line and from the file that --config
 /// names. The error is the exit code of a program that ends now: 0 after --help and
 /// --version, 2 after one printed sentence about a mistake.
-tl::expected<options, int> read_command_line(const program_about& about, int argc,
+tl::expected<options, int> read_command_line(const program_info& program, int argc,
                                              const char* const* argv);
 
 } // namespace troupe

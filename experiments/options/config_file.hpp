@@ -12,7 +12,7 @@ namespace troupe {
 
 /// A mistake in a file of options: one sentence that begins with the number of the
 /// line.
-struct config_mistake : std::runtime_error {
+struct config_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
@@ -35,6 +35,6 @@ private:
 
 /// One sentence if `path` names no readable file of options; empty if the file can be
 /// read.
-std::string unreadable(const std::string& path);
+std::string read_error(const std::string& path);
 
 } // namespace troupe

@@ -28,7 +28,7 @@ using given_costs = std::map<std::string, std::vector<double>>;
 
 tl::expected<given_costs, std::string> values_of(const std::string& text, int stages) {
   given_costs result;
-  const auto wrong = [](const std::string& part) {
+  const auto error_in = [](const std::string& part) {
     const auto key = part.substr(0, part.find('='));
     const bool is_known = std::ranges::find(known, key) != known.end();
     const std::vector<std::string> names{known.begin(), known.end()};
@@ -42,17 +42,17 @@ tl::expected<given_costs, std::string> values_of(const std::string& text, int st
     const auto key = part.substr(0, equals);
     if (equals == std::string::npos || std::ranges::find(known, key) == known.end()
         || result.contains(key))
-      return wrong(part);
+      return error_in(part);
     auto& values = result[key];
     for (const auto& value : split(part.substr(equals + 1), '/')) {
       const auto parsed = number(value);
       if (!parsed || *parsed > 1e12)
-        return wrong(part);
+        return error_in(part);
       values.push_back(*parsed);
     }
     const auto count = static_cast<int>(values.size());
     if (count == 0)
-      return wrong(part);
+      return error_in(part);
     if (key != "replica" && count != 1 && (!differs_by_rank(key) || count != stages))
       return problem{"--cost " + part + ": give one value, or one for each of the "
                      + std::to_string(stages) + " ranks of a pipeline"};
@@ -62,23 +62,23 @@ tl::expected<given_costs, std::string> values_of(const std::string& text, int st
 
 /// One sentence about values of the right form that are out of range, else an empty
 /// text.
-std::string out_of_range(const given_costs& given, int data) {
+std::string out_of_range(const given_costs& costs, int data) {
   double product = 1;
   for (const char* key : {"buckets", "sums"})
-    if (const auto found = given.find(key); found != given.end()) {
-      const double count = found->second[0];
+    if (const auto entry = costs.find(key); entry != costs.end()) {
+      const double count = entry->second[0];
       if (count < 1 || count > 10'000 || count != std::floor(count))
         return std::string{"--cost: "} + key + " is a whole number from 1 to 10,000";
       product *= count;
     }
   if (product > 10'000)
     return "--cost: buckets times sums is from 1 to 10,000";
-  if (const auto found = given.find("sum");
-      found != given.end() && found->second[0] < 1)
+  if (const auto entry = costs.find("sum");
+      entry != costs.end() && entry->second[0] < 1)
     return "--cost sum: a rank adds 1 to 1e12 bytes a second; leave it out, and sums "
            "take no time";
-  if (const auto found = given.find("replica");
-      found != given.end() && (std::ssize(found->second) != data || data == 1))
+  if (const auto entry = costs.find("replica");
+      entry != costs.end() && (std::ssize(entry->second) != data || data == 1))
     return "--cost replica: give one value for each of several data replicas, as "
            "replica=1/2.5 for two; there are "
            + std::to_string(data);
@@ -89,9 +89,9 @@ nanoseconds from_ms(double ms) {
   return static_cast<nanoseconds>(std::llround(ms * 1e6));
 }
 
-std::vector<double> scaled(std::vector<double> values, double by) {
+std::vector<double> scaled(std::vector<double> values, double factor) {
   for (auto& v : values)
-    v *= by;
+    v *= factor;
   return values;
 }
 
@@ -104,29 +104,29 @@ std::vector<double> sum(std::vector<double> a, std::vector<double> b) {
   return a;
 }
 
-cost_table actions_of(given_costs given) {
-  given.try_emplace("F", std::vector{1.0});
-  if (!given.contains("B"))
-    given["B"] = given.contains("I") && given.contains("W")
-                   ? sum(given["I"], given["W"])
-                   : scaled(given["F"], 2);
+cost_table actions_of(given_costs costs) {
+  costs.try_emplace("F", std::vector{1.0});
+  if (!costs.contains("B"))
+    costs["B"] = costs.contains("I") && costs.contains("W")
+                   ? sum(costs["I"], costs["W"])
+                   : scaled(costs["F"], 2);
   for (const char* half : {"I", "W"})
-    given.try_emplace(half, scaled(given["B"], 0.5));
-  given.try_emplace("U", std::vector{0.0});
+    costs.try_emplace(half, scaled(costs["B"], 0.5));
+  costs.try_emplace("U", std::vector{0.0});
   cost_table result;
-  for (const double ms : given["FB"])
+  for (const double ms : costs["FB"])
     result.pair.push_back(from_ms(ms));
   for (std::size_t i = 0; i < op_count; ++i)
-    for (const double ms : given[std::string{letter_of(static_cast<op>(i))}])
-      result.of[i].push_back(from_ms(ms));
+    for (const double ms : costs[std::string{letter_of(static_cast<op>(i))}])
+      result.by_op[i].push_back(from_ms(ms));
   return result;
 }
 
 } // namespace
 
-void add_cost(option_list& to, std::string& place) {
+void add_cost(option_list& to, std::string& typed) {
   to.begin_group("Clock and costs");
-  to.add_option("--cost", place,
+  to.add_option("--cost", typed,
                 "Costs in virtual time, as F=1,B=2: milliseconds of each action. "
                 "F=1/2/1/1 has a value for each rank of a pipeline. Bytes are "
                 "those of fp32, also under --precision bf16.\n"
@@ -151,18 +151,18 @@ void add_cost(option_list& to, std::string& place) {
 
 tl::expected<cost_options, std::string> parse_costs(const std::string& text,
                                                     const mesh_options& mesh) {
-  const auto given = values_of(text, mesh.stages);
-  if (!given)
-    return problem{given.error()};
-  if (auto wrong = out_of_range(*given, mesh.data); !wrong.empty())
-    return problem{wrong};
+  const auto costs = values_of(text, mesh.stages);
+  if (!costs)
+    return problem{costs.error()};
+  if (auto error = out_of_range(*costs, mesh.data); !error.empty())
+    return problem{error};
   const auto single = [&](const char* key, double otherwise = 0) {
-    const auto found = given->find(key);
-    return found == given->end() ? otherwise : found->second[0];
+    const auto entry = costs->find(key);
+    return entry == costs->end() ? otherwise : entry->second[0];
   };
-  const auto slowdowns = given->find("replica");
+  const auto slowdowns = costs->find("replica");
   return cost_options{.text = text,
-                      .actions = actions_of(*given),
+                      .actions = actions_of(*costs),
                       .link = {.latency = from_ms(single("latency")),
                                .bytes_per_second = single("bandwidth")},
                       .sum_rate = single("sum"),
@@ -172,7 +172,7 @@ tl::expected<cost_options, std::string> parse_costs(const std::string& text,
                                 .sum = single("tensor"),
                                 .sums = static_cast<int>(single("sums", 2)),
                                 .experts = single("experts")},
-                      .slowdowns = slowdowns == given->end() ? std::vector<double>{}
+                      .slowdowns = slowdowns == costs->end() ? std::vector<double>{}
                                                              : slowdowns->second};
 }
 

@@ -25,7 +25,7 @@ struct cost_options {
   std::vector<double> slowdowns;
 };
 
-void add_cost(option_list& to, std::string& place);
+void add_cost(option_list& to, std::string& typed);
 
 /// Reads costs from "F=1,B=2/2/3/3,latency=0.5": times in milliseconds, bandwidth in
 /// bytes a second, messages in bytes. B is 2F by default (I + W if both are given); I

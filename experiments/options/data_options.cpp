@@ -6,10 +6,10 @@
 
 namespace troupe {
 
-void add_data_set(option_list& to, typed_data& place) {
+void add_data_set(option_list& to, typed_data& typed) {
   to.begin_group("Model and data");
   to.add_option(
-    "--data", place.text,
+    "--data", typed.text,
     "Data set: synthetic, text:PATH, tokens:PATH or mnist:FOLDER. PATH is a "
     "file, a folder, or a pattern as train_*.bin, whose files are read in "
     "order of name.\n"
@@ -21,23 +21,23 @@ void add_data_set(option_list& to, typed_data& place) {
     "the t10k images\n"
     ",order=sequential\tbehind a text or tokens: samples in the order of "
     "the files");
-  to.add_option("--seed", place.seed,
+  to.add_option("--seed", typed.seed,
                 "Seed of the first weights, the data and their order.");
 }
 
-void add_data(option_list& to, typed_data& place) {
-  add_data_set(to, place);
-  to.add_option("--batch", place.batch,
+void add_data(option_list& to, typed_data& typed) {
+  add_data_set(to, typed);
+  to.add_option("--batch", typed.batch,
                 "Samples of a step. Default: 16 of text, 64 images.");
-  to.add_option("--init", place.init,
+  to.add_option("--init", typed.init,
                 "First weights: a safetensors file, an index of several, or a folder. "
                 "The file also sets options of the model and --data "
                 "that are not given; so does the config.json of a GPT-2 beside it.");
 }
 
-void add_evaluation_data(option_list& to, typed_data& place) {
+void add_evaluation_data(option_list& to, typed_data& typed) {
   to.begin_group("Model and data");
-  to.add_option("--evaluate-data", place.evaluation,
+  to.add_option("--evaluate-data", typed.evaluation,
                 "Data set for evaluations, as --data names it. All of a text, or of "
                 "tokens, is evaluated, and nothing of --data is held out. Default: the "
                 "samples that --data holds out, which are its last tenth.");

@@ -13,7 +13,7 @@ class option_list;
 
 /// The file of weights or the checkpoint that names the data, if no option does.
 struct data_origin {
-  std::string place;
+  std::string path;
   /// The identity that the opened data must have; absent: any.
   std::optional<data_identity> identity = {};
 };
@@ -43,13 +43,13 @@ struct data_options {
   std::optional<data_origin> origin = {}; ///< As in typed_data.
 };
 
-void add_data(option_list& to, typed_data& place);
+void add_data(option_list& to, typed_data& typed);
 
 /// Adds --evaluate-data, the data of evaluations.
-void add_evaluation_data(option_list& to, typed_data& place);
+void add_evaluation_data(option_list& to, typed_data& typed);
 
 /// Adds --data and --seed alone.
-void add_data_set(option_list& to, typed_data& place);
+void add_data_set(option_list& to, typed_data& typed);
 
 /// Splits the name of the data into kind and path, which are checked when the files are
 /// opened.

@@ -122,7 +122,7 @@ constexpr auto mesh = &typed_options::mesh;
 constexpr auto when = &typed_options::run;
 constexpr auto judges = &typed_options::evaluation;
 constexpr auto saves = &typed_options::checkpoint;
-constexpr auto places = &typed_options::nodes;
+constexpr auto nodes = &typed_options::nodes;
 constexpr auto output = &typed_options::output;
 
 constexpr std::string_view of_tokens =
@@ -180,15 +180,15 @@ constexpr effect table[] = {
   {"--change", differs<saves, &checkpoint_options::change>, resumes,
    "names options that may differ from a checkpoint's: say --resume too, or leave it "
    "out"},
-  {"--place", differs<places, &typed_nodes::place>, has_nodes, of_nodes},
-  {"--failure-timeout", differs<places, &typed_nodes::failure_timeout>, has_nodes,
+  {"--place", differs<nodes, &typed_nodes::node_map>, has_nodes, of_nodes},
+  {"--failure-timeout", differs<nodes, &typed_nodes::failure_timeout>, has_nodes,
    of_nodes},
-  {"--restart", differs<places, &typed_nodes::restart>, has_nodes, of_nodes},
-  {"--keep-steps", differs<places, &typed_nodes::keep_steps>, restarts,
+  {"--restart", differs<nodes, &typed_nodes::restart>, has_nodes, of_nodes},
+  {"--keep-steps", differs<nodes, &typed_nodes::keep_steps>, restarts,
    "keeps the steps from which --restart continues: say --restart too, or leave it "
    "out"},
-  {"--tls", differs<places, &typed_nodes::tls>, has_nodes, of_nodes},
-  {"--insecure", differs<places, &typed_nodes::insecure>, has_nodes, of_nodes},
+  {"--tls", differs<nodes, &typed_nodes::tls>, has_nodes, of_nodes},
+  {"--insecure", differs<nodes, &typed_nodes::insecure>, has_nodes, of_nodes},
   {"--save-precision", differs<output, &output_options::save_precision>, saves_weights,
    "is the type of the weights that --save writes: say --save too, or leave it out"},
   {"--print", differs<output, &output_options::print>, prints,
@@ -196,8 +196,8 @@ constexpr effect table[] = {
 };
 
 /// One sentence about an option of all runs without effect, else an empty text.
-std::string fault_of(const effect& e, const typed_options& typed, const options& o,
-                     const typed_options& defaults) {
+std::string validation_error(const effect& e, const typed_options& typed,
+                             const options& o, const typed_options& defaults) {
   if (!e.said(typed, defaults))
     return {};
   const auto matters_in = [&](const chosen_schedule& run) {
@@ -219,13 +219,13 @@ std::string fault_of(const effect& e, const typed_options& typed, const options&
 } // namespace
 
 std::string without_effect(const typed_options& typed, const options& o,
-                           const program_about& about) {
+                           const program_info& program) {
   for (const auto& e : table)
-    if (auto wrong = fault_of(e, typed, o, about.defaults); !wrong.empty())
-      return wrong;
-  for (const auto& one : o.schedules.chosen)
-    if (auto wrong = without_effect(one); !wrong.empty())
-      return wrong;
+    if (auto error = validation_error(e, typed, o, program.defaults); !error.empty())
+      return error;
+  for (const auto& chosen : o.schedules.chosen)
+    if (auto error = without_effect(chosen); !error.empty())
+      return error;
   return {};
 }
 

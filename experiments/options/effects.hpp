@@ -12,6 +12,6 @@ namespace troupe {
 /// option belongs to. Options that a schedule sets for itself are checked too.
 /// \param o the parsed values of `typed`
 std::string without_effect(const typed_options& typed, const options& o,
-                           const program_about& about);
+                           const program_info& program);
 
 } // namespace troupe

@@ -5,20 +5,20 @@
 
 namespace troupe {
 
-void add_evaluation(option_list& to, evaluation_options& place) {
+void add_evaluation(option_list& to, evaluation_options& typed) {
   to.begin_group("Evaluation");
   to.add_option(
-    "--evaluate-every", place.every,
+    "--evaluate-every", typed.every,
     "Steps from one evaluation to the next. Value 0: one evaluation, at the "
     "end.");
-  to.add_option("--evaluate-samples", place.samples,
+  to.add_option("--evaluate-samples", typed.samples,
                 "Held-out samples of an evaluation.");
-  to.add_option("--verify", place.verify,
+  to.add_option("--verify", typed.verify,
                 "First steps that are proved before each schedule runs, as the program "
                 "verify proves them. The results contain the verdict. Value 0: none.");
 }
 
-std::string refusal(const evaluation_options& o) {
+std::string validation_error(const evaluation_options& o) {
   return o.every < 0 || o.samples < 0 || o.verify < 0
            ? "--evaluate-every, --evaluate-samples and --verify are at least 0"
            : "";

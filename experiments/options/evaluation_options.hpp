@@ -16,10 +16,10 @@ struct evaluation_options {
   int verify = 0;              ///< First steps that are proved before the run; 0: none.
 };
 
-void add_evaluation(option_list& to, evaluation_options& place);
+void add_evaluation(option_list& to, evaluation_options& typed);
 
 /// One sentence with the mistake and the allowed values; empty if the options are
 /// valid.
-std::string refusal(const evaluation_options& o);
+std::string validation_error(const evaluation_options& o);
 
 } // namespace troupe

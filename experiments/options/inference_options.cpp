@@ -5,51 +5,51 @@
 
 namespace troupe {
 
-void add_weights(option_list& to, inference_options& place) {
+void add_weights(option_list& to, inference_options& typed) {
   to.begin_group("Weights");
   to.add_option(
-    "--weights", place.weights,
+    "--weights", typed.weights,
     "Weights: a safetensors file that --save wrote, or a file, an index or a "
     "folder as for --init. A folder of --checkpoint stands for its newest "
     "one; c/batch-8 is one checkpoint. Files of --save and --checkpoint also "
     "set model, data and seed where these options are not given.");
 }
 
-void add_scoring(option_list& to, inference_options& place) {
+void add_scoring(option_list& to, inference_options& typed) {
   to.begin_group("Model and data");
-  to.add_option("--samples", place.samples,
+  to.add_option("--samples", typed.samples,
                 "Held-out samples to evaluate, from the first on. Default: all.");
   to.add_option(
-    "--microbatch-size", place.microbatch,
+    "--microbatch-size", typed.microbatch,
     "Samples of a microbatch. Default: enough for fast products, at most 16 "
     "of text and 64 images.");
 }
 
-void add_writing(option_list& to, inference_options& place, std::uint64_t& seed) {
+void add_writing(option_list& to, inference_options& typed, std::uint64_t& seed) {
   to.begin_group("Text");
-  to.add_text("--prompt", place.prompt,
+  to.add_text("--prompt", typed.prompt,
               "Text that each sequence begins with. Default: a line break.");
-  to.add_option("--prompt-tokens", place.prompt_tokens,
+  to.add_option("--prompt-tokens", typed.prompt_tokens,
                 "Token numbers that each sequence begins with, in place of --prompt. "
                 "Sequences are then printed as numbers.")
     ->delimiter(',');
-  to.add_option("--tokens", place.tokens,
+  to.add_option("--tokens", typed.tokens,
                 "Tokens to generate for each sequence behind the prompt.");
-  to.add_option("--temperature", place.temperature,
+  to.add_option("--temperature", typed.temperature,
                 "Divisor of logits before a token is drawn. Value 0: the most likely "
                 "token.");
-  to.add_option("--top-k", place.top_k,
+  to.add_option("--top-k", typed.top_k,
                 "Most likely tokens that a token is drawn from. Value 0: all tokens.");
-  to.add_option("--sequences", place.sequences,
+  to.add_option("--sequences", typed.sequences,
                 "Sequences to generate, each with random numbers of its own.");
   to.add_option("--seed", seed, "Seed of the random numbers.");
   to.begin_group("Devices and precision");
-  to.add_option("--device", place.text_device,
+  to.add_option("--device", typed.text_device,
                 "Device: cpu. Attention to kept keys and values has no kernel for "
                 "GPUs.");
 }
 
-std::string refusal(const inference_options& o) {
+std::string validation_error(const inference_options& o) {
   if (o.samples && *o.samples < 1)
     return "--samples is at least 1";
   constexpr std::int64_t most = 1 << 20, most_tokens = 1'000'000'000;

@@ -26,14 +26,14 @@ struct inference_options {
   std::string text_device = "cpu"; ///< Device that generates text; only the CPU can.
 };
 
-void add_weights(option_list& to, inference_options& place);
-void add_scoring(option_list& to, inference_options& place);
+void add_weights(option_list& to, inference_options& typed);
+void add_scoring(option_list& to, inference_options& typed);
 
 /// \param seed of the random numbers that draw tokens
-void add_writing(option_list& to, inference_options& place, std::uint64_t& seed);
+void add_writing(option_list& to, inference_options& typed, std::uint64_t& seed);
 
 /// One sentence with the mistake and the allowed values; empty if the options are
 /// valid.
-std::string refusal(const inference_options& o);
+std::string validation_error(const inference_options& o);
 
 } // namespace troupe

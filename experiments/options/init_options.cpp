@@ -82,8 +82,8 @@ bool may_be_gpt(const both_options& options) {
 /// Sets an option that has no value yet. Returns the sentence about a value that the
 /// option does not allow.
 /// \param file that records the value
-std::string take(const both_options& options, const std::string& name,
-                 const std::string& value, const std::string& file) {
+std::string set_option(const both_options& options, const std::string& name,
+                       const std::string& value, const std::string& file) {
   auto* const option = options.to.get_option_no_throw(name);
   if (name == "--evaluate-data" && value_in(options.said, "--data"))
     return {};
@@ -101,11 +101,12 @@ std::string take(const both_options& options, const std::string& name,
 }
 
 /// \param source the file that records the values
-std::string take_all(const both_options& options, const option_values& values,
-                     const std::string& source) {
-  for (const auto& one : values)
-    if (auto wrong = take(options, one.option, one.value, source); !wrong.empty())
-      return wrong;
+std::string set_options(const both_options& options, const option_values& values,
+                        const std::string& source) {
+  for (const auto& decided : values)
+    if (auto error = set_option(options, decided.option, decided.value, source);
+        !error.empty())
+      return error;
   return {};
 }
 
@@ -124,8 +125,8 @@ bool is_value_of(std::string_view option, const std::string& value) {
 
 /// The sentence about a typed option of the network that the metadata contradicts;
 /// empty if there is none.
-std::string refusal_of_typed(const CLI::App& said, const option_values& metadata,
-                             const std::string& weights) {
+std::string typed_option_error(const CLI::App& said, const option_values& metadata,
+                               const std::string& weights) {
   for (const auto& [option, value, key] : metadata) {
     const auto typed = value_in(said, option);
     if (typed && *typed != value && is_value_of(option, value)
@@ -139,18 +140,19 @@ std::string refusal_of_typed(const CLI::App& said, const option_values& metadata
 /// The sentence about a config that contradicts the metadata of the weights beside it;
 /// empty if none does. Options that the user typed are not compared here, but by
 /// weights_from.
-std::string refusal_of_config(const both_options& options, const std::string& weights,
-                              const gpt2_config& config) {
+std::string conflicting_config_error(const both_options& options,
+                                     const std::string& weights,
+                                     const gpt2_config& config) {
   for (const auto& [option, value, key] : values_of(config))
-    if (const auto taken = value_in(options.to, option);
-        !key.empty() && taken && *taken != value && !value_in(options.said, option))
+    if (const auto current = value_in(options.to, option);
+        !key.empty() && current && *current != value && !value_in(options.said, option))
       return config.path.string() + " says " + key + " " + value + ", and " + weights
-             + " says " + option + " " + *taken + ": correct or remove the config";
+             + " says " + option + " " + *current + ": correct or remove the config";
   return {};
 }
 
-std::string take_config(const both_options& options, const std::string& weights,
-                        const file_metadata& metadata) {
+std::string apply_config(const both_options& options, const std::string& weights,
+                         const file_metadata& metadata) {
   if (!may_be_gpt(options))
     return {};
   const auto config = read_config(weights, metadata);
@@ -158,37 +160,37 @@ std::string take_config(const both_options& options, const std::string& weights,
     return config.error();
   if (!*config)
     return {};
-  if (auto wrong = refusal_of_config(options, weights, **config); !wrong.empty())
-    return wrong;
-  return take_all(options, values_of(**config), (*config)->path.string());
+  if (auto error = conflicting_config_error(options, weights, **config); !error.empty())
+    return error;
+  return set_options(options, values_of(**config), (*config)->path.string());
 }
 
 } // namespace
 
-std::string take_options_of_init(const CLI::App& said, CLI::App& to,
-                                 const std::string& init) {
+std::string set_options_from_init(const CLI::App& said, CLI::App& to,
+                                  const std::string& init) {
   const auto file = safetensors_file::open(init);
   if (!file)
     return {}; // set_up reports the mistake
   const auto values = values_of(file->metadata());
-  if (auto wrong = refusal_of_typed(said, values, init); !wrong.empty())
-    return wrong;
-  if (auto wrong = take_all({said, to}, values, init); !wrong.empty())
-    return wrong;
-  return take_config({said, to}, file->path().string(), file->metadata());
+  if (auto error = typed_option_error(said, values, init); !error.empty())
+    return error;
+  if (auto error = set_options({said, to}, values, init); !error.empty())
+    return error;
+  return apply_config({said, to}, file->path().string(), file->metadata());
 }
 
-std::string take_options_of_config(const CLI::App& said, CLI::App& to,
-                                   const std::string& weights) {
+std::string set_options_from_config(const CLI::App& said, CLI::App& to,
+                                    const std::string& weights) {
   if (weights.empty() || !is_of_weights(weights))
     return {};
   const auto file = safetensors_file::open(weights);
   if (!file)
     return file.error();
-  if (auto wrong = refusal_of_typed(said, values_of(file->metadata()), weights);
-      !wrong.empty())
-    return wrong;
-  return take_config({said, to}, file->path().string(), file->metadata());
+  if (auto error = typed_option_error(said, values_of(file->metadata()), weights);
+      !error.empty())
+    return error;
+  return apply_config({said, to}, file->path().string(), file->metadata());
 }
 
 } // namespace troupe

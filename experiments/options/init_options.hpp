@@ -18,12 +18,12 @@ namespace troupe {
 /// here, and set_up reports the failure.
 /// \param said options of the command line
 /// \param to the same options, which receive values
-std::string take_options_of_init(const CLI::App& said, CLI::App& to,
-                                 const std::string& init);
+std::string set_options_from_init(const CLI::App& said, CLI::App& to,
+                                  const std::string& init);
 
 /// The same for --weights, after set_saved_options has set options from the metadata.
 /// A folder of checkpoints, and weights without a config, change nothing.
-std::string take_options_of_config(const CLI::App& said, CLI::App& to,
-                                   const std::string& weights);
+std::string set_options_from_config(const CLI::App& said, CLI::App& to,
+                                    const std::string& weights);
 
 } // namespace troupe

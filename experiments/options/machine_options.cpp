@@ -64,9 +64,9 @@ std::string read_links(const std::string& path, int machines, machine_model& to)
 
 } // namespace
 
-void add_machines(option_list& to, std::string& place) {
+void add_machines(option_list& to, std::string& typed) {
   to.begin_group("Clock and costs");
-  to.add_option("--machines", place,
+  to.add_option("--machines", typed,
                 "Machines in virtual time, as ranks=8,latency=0.05,bandwidth=1e9.\n"
                 "ranks\tranks of each machine, which share its port to other machines\n"
                 "latency\tmilliseconds of a message between machines\n"
@@ -80,7 +80,7 @@ parse_machines(const std::string& text, const link_cost& inside, int ranks) {
   machine_options result{.model = {.inside = inside}, .links = {}};
   if (text.empty())
     return result;
-  const auto wrong = [&](const std::string& part) {
+  const auto error_in = [&](const std::string& part) {
     return problem{"--machines '" + part
                    + "': write ranks=8,latency=0.05,bandwidth=1e9: ranks on a machine, "
                      "milliseconds and bytes a second between machines; behind them "
@@ -88,25 +88,25 @@ parse_machines(const std::string& text, const link_cost& inside, int ranks) {
   };
   const auto links = text.find(",links="); // the rest of the text, also with commas
   std::string latency = "0", bandwidth = "0", each;
-  std::string given;
+  std::string seen_keys;
   for (const auto& part : split(text.substr(0, links), ',')) {
     const auto equals = part.find('=');
     const auto key = part.substr(0, equals);
-    auto* const place = key == "ranks"       ? &each
-                        : key == "latency"   ? &latency
-                        : key == "bandwidth" ? &bandwidth
-                                             : nullptr;
-    if (equals == std::string::npos || place == nullptr
-        || given.find(key + ',') != std::string::npos)
-      return wrong(part);
-    given += key + ',';
-    *place = part.substr(equals + 1);
+    auto* const target = key == "ranks"       ? &each
+                         : key == "latency"   ? &latency
+                         : key == "bandwidth" ? &bandwidth
+                                              : nullptr;
+    if (equals == std::string::npos || target == nullptr
+        || seen_keys.find(key + ',') != std::string::npos)
+      return error_in(part);
+    seen_keys += key + ',';
+    *target = part.substr(equals + 1);
   }
   const auto on_each = number(each);
   const auto between = link_of(latency, bandwidth);
   if (!on_each || *on_each < 1 || *on_each > 1 << 20 || *on_each != std::floor(*on_each)
       || !between)
-    return wrong(text);
+    return error_in(text);
   auto& model = result.model;
   model.ranks_each = static_cast<int>(*on_each);
   model.between = *between;

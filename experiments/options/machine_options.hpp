@@ -18,7 +18,7 @@ struct machine_options {
   std::string links;
 };
 
-void add_machines(option_list& to, std::string& place);
+void add_machines(option_list& to, std::string& typed);
 
 /// Reads --machines: "ranks=8,latency=0.05,bandwidth=1e9,links=FILE", latency in
 /// milliseconds, bandwidth in bytes a second. An empty text puts all ranks on one

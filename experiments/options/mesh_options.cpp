@@ -46,15 +46,15 @@ std::string read_recomputation(const std::string& text, mesh_options& to) {
   if (text == "none")
     return {};
   const std::string_view blocks = "blocks=", ahead = ",ahead";
-  auto what = text;
+  auto extent = text;
   to.recomputes = recomputation::late;
-  if (what.ends_with(ahead)) {
+  if (extent.ends_with(ahead)) {
     to.recomputes = recomputation::ahead;
-    what.resize(what.size() - ahead.size());
+    extent.resize(extent.size() - ahead.size());
   }
-  if (what.starts_with(blocks))
-    to.recomputed_units = whole_number<int>(what.substr(blocks.size())).value_or(0);
-  if (what == "stage" || to.recomputed_units > 0)
+  if (extent.starts_with(blocks))
+    to.recomputed_units = whole_number<int>(extent.substr(blocks.size())).value_or(0);
+  if (extent == "stage" || to.recomputed_units > 0)
     return {};
   return "--recompute " + text
          + ": write none, stage, or blocks=2 for two blocks or layers at once; "
@@ -72,14 +72,14 @@ std::string read_axes(const std::string& text, mesh_options& to) {
                                          {"pipe", &to.stages},
                                          {"tensor", &to.tensor},
                                          {"expert", &to.expert}};
-  std::set<std::string> given;
+  std::set<std::string> seen_axes;
   for (const auto& part : split(text, ',')) {
     const auto equals = part.find('=');
     const auto axis = part.substr(0, equals);
     const auto size = equals == std::string::npos
                         ? std::nullopt
                         : whole_number<int>(part.substr(equals + 1));
-    if (!axes.contains(axis) || !given.insert(axis).second || !size || *size < 1
+    if (!axes.contains(axis) || !seen_axes.insert(axis).second || !size || *size < 1
         || *size > 65'536)
       return "--mesh '" + part + "'" + axis_near(axis)
              + ": write data=2,pipe=4,tensor=2,expert=2, each axis once and from 1 to "
@@ -93,41 +93,41 @@ std::string read_axes(const std::string& text, mesh_options& to) {
   return {};
 }
 
-void add_mesh(option_list& to, typed_mesh& place, bool names_exchange) {
+void add_mesh(option_list& to, typed_mesh& typed, bool names_exchange) {
   to.begin_group("Schedule and mesh");
-  to.add_option("--stages", place.stages,
+  to.add_option("--stages", typed.stages,
                 "Ranks of a pipeline. Each has one stage of the network, or several "
                 "where the schedule says so.");
-  to.add_option("--mesh", place.axes,
+  to.add_option("--mesh", typed.axes,
                 "Ranks along each axis, as data=2,pipe=4,tensor=2.\n"
                 "data\treplicas of the pipeline, each with a share of every batch\n"
                 "pipe\tranks of a pipeline, as --stages\n"
                 "tensor\tshards of every layer\n"
                 "expert\tdata replicas that the experts of moe are spread over");
   if (names_exchange)
-    to.add_option("--exchange", place.exchange,
+    to.add_option("--exchange", typed.exchange,
                   "Exchange between data replicas: " + exchange_names() + ".");
-  to.add_option("--recompute", place.recompute,
+  to.add_option("--recompute", typed.recompute,
                 "Activations that backwards recompute, so that stages keep fewer.\n"
                 "none\tnone: all activations are kept\n"
                 "stage\ta stage keeps its inputs alone\n"
                 "blocks=K\ta stage keeps the input of every K blocks or layers\n"
                 ",ahead\tbehind these, as stage,ahead: a rank recomputes while it "
                 "waits for the gradient");
-  to.add_flag("--sequence-parallel", place.sequence_parallel,
+  to.add_flag("--sequence-parallel", typed.sequence_parallel,
               "Tensor shards divide the positions of sequences where all would compute "
               "the same: in norms, residuals and messages between stages.");
 }
 
-void add_stages(option_list& to, typed_mesh& place) {
+void add_stages(option_list& to, typed_mesh& typed) {
   to.begin_group("Schedule and mesh");
-  to.add_option("--stages", place.stages,
+  to.add_option("--stages", typed.stages,
                 "Stages of the network: actors, each with a device of its own.");
 }
 
-void add_split(option_list& to, typed_mesh& place) {
+void add_split(option_list& to, typed_mesh& typed) {
   to.begin_group("Schedule and mesh");
-  to.add_option("--split", place.split,
+  to.add_option("--split", typed.split,
                 "Cut of the network into stages. Default: stages with nearly equal "
                 "numbers of operations.\n"
                 "2,2,1,1\tblocks or layers of each stage\n"
@@ -138,17 +138,17 @@ void add_split(option_list& to, typed_mesh& place) {
 
 tl::expected<mesh_options, std::string> parse(const typed_mesh& typed) {
   mesh_options result{.stages = typed.stages};
-  if (auto wrong = read_axes(typed.axes, result); !wrong.empty())
-    return problem{wrong};
+  if (auto error = read_axes(typed.axes, result); !error.empty())
+    return problem{error};
   const auto exchange = parse_exchange(typed.exchange);
   if (!exchange)
     return problem{exchange.error()
                    + did_you_mean(typed.exchange.substr(0, typed.exchange.find('=')),
                                   names_in(exchange_names()))};
-  if (auto wrong = read_split(typed.split, result); !wrong.empty())
-    return problem{wrong};
-  if (auto wrong = read_recomputation(typed.recompute, result); !wrong.empty())
-    return problem{wrong};
+  if (auto error = read_split(typed.split, result); !error.empty())
+    return problem{error};
+  if (auto error = read_recomputation(typed.recompute, result); !error.empty())
+    return problem{error};
   result.names_pipe = typed.axes.find("pipe=") != std::string::npos;
   result.sequence_parallel = typed.sequence_parallel && result.tensor > 1;
   result.exchange = *exchange;

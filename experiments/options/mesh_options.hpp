@@ -50,11 +50,11 @@ struct mesh_options {
 std::string read_axes(const std::string& text, mesh_options& to);
 
 /// \param names_exchange whether the program has an option for the exchange
-void add_mesh(option_list& to, typed_mesh& place, bool names_exchange);
-void add_split(option_list& to, typed_mesh& place);
+void add_mesh(option_list& to, typed_mesh& typed, bool names_exchange);
+void add_split(option_list& to, typed_mesh& typed);
 
 /// Adds --stages alone, for programs with one stage on each rank.
-void add_stages(option_list& to, typed_mesh& place);
+void add_stages(option_list& to, typed_mesh& typed);
 
 /// The error is one sentence with the mistake and the allowed values.
 tl::expected<mesh_options, std::string> parse(const typed_mesh& typed);

@@ -8,47 +8,47 @@
 
 namespace troupe {
 
-void add_model(option_list& to, typed_model& place) {
+void add_model(option_list& to, typed_model& typed) {
   to.begin_group("Model and data");
-  to.add_option("--model", place.name, "Model: " + model_names() + ".");
-  to.add_option("--layers", place.layers,
+  to.add_option("--model", typed.name, "Model: " + model_names() + ".");
+  to.add_option("--layers", typed.layers,
                 "Blocks of gpt and moe, or linear layers of mlp. Default: "
                   + std::to_string(usual_layers) + ".");
-  to.add_option("--d-model", place.width,
+  to.add_option("--d-model", typed.width,
                 "Width of gpt and moe, or hidden units of mlp.");
-  to.add_option("--heads", place.heads, "Attention heads of gpt and moe.");
-  to.add_option("--seq", place.length, "Tokens of a sample of gpt and moe.");
-  to.add_option("--vocab", place.words,
+  to.add_option("--heads", typed.heads, "Attention heads of gpt and moe.");
+  to.add_option("--seq", typed.length, "Tokens of a sample of gpt and moe.");
+  to.add_option("--vocab", typed.words,
                 "Size of the vocabulary of gpt and moe. A text's bytes are tokens 0 to "
                 "255; GPT-2's tokens are 0 to 50256.");
-  to.add_flag("--tied", place.tied,
+  to.add_flag("--tied", typed.tied,
               "The head of gpt and moe uses the embedding's matrix, as GPT-2's does.");
 }
 
-void add_experts_forwards(option_list& to, typed_model& place,
+void add_experts_forwards(option_list& to, typed_model& typed,
                           const std::string& top_k) {
   to.begin_group("Experts of moe, in every second block of a gpt");
-  to.add_option("--experts", place.experts, "Experts of each such block.");
-  to.add_option(top_k, place.top_k,
+  to.add_option("--experts", typed.experts, "Experts of each such block.");
+  to.add_option(top_k, typed.top_k,
                 "Experts that each token is sent to. Default: the gate's.");
-  to.add_flag("--shared-expert", place.shared_expert,
+  to.add_flag("--shared-expert", typed.shared_expert,
               "Each such block has one more expert, which receives every token.");
 }
 
-void add_experts(option_list& to, typed_model& place) {
-  add_experts_forwards(to, place);
-  to.add_option("--gate", place.gate,
+void add_experts(option_list& to, typed_model& typed) {
+  add_experts_forwards(to, typed);
+  to.add_option("--gate", typed.gate,
                 "Gate, which sets --top-k and --capacity where these are not given.\n"
                 "switch\t--top-k 1, --capacity 1.25\n"
                 "gshard\t--top-k 2, --capacity 1; GShard's paper writes 2S/E");
   to.add_option(
-    "--capacity", place.capacity,
+    "--capacity", typed.capacity,
     "Rows that an expert accepts of a microbatch, as a multiple of its "
     "even share. Tokens beyond them skip that expert. Default: the gate's.");
-  to.add_option("--balance", place.balance,
+  to.add_option("--balance", typed.balance,
                 "Weight of Switch's load-balancing loss. Reported losses exclude it. "
                 "For E experts GShard's paper has E^2 times less. Default: 0.01.");
-  to.add_option("--gate-noise", place.gate_noise,
+  to.add_option("--gate-noise", typed.gate_noise,
                 "Standard deviation of the noise added to the gate's logits.");
 }
 

@@ -34,12 +34,12 @@ struct typed_model {
 /// The default number of layers of gpt, moe and mlp.
 inline constexpr std::int64_t usual_layers = 4;
 
-void add_model(option_list& to, typed_model& place);
-void add_experts(option_list& to, typed_model& place);
+void add_model(option_list& to, typed_model& typed);
+void add_experts(option_list& to, typed_model& typed);
 
 /// Adds the options of experts that change a forward in which no token is dropped.
 /// \param top_k names of the option for the experts of a token
-void add_experts_forwards(option_list& to, typed_model& place,
+void add_experts_forwards(option_list& to, typed_model& typed,
                           const std::string& top_k = "--top-k,--expert-top-k");
 
 /// Converts typed options to values. The error is one sentence about an unknown model

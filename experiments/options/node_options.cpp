@@ -29,26 +29,26 @@ void add_security(option_list& to, std::string& tls, bool& insecure) {
               "Allows connections to other machines without TLS.");
 }
 
-void add_nodes(option_list& to, typed_nodes& place, bool restarts) {
+void add_nodes(option_list& to, typed_nodes& typed, bool restarts) {
   to.begin_group("Nodes");
-  to.add_option("--nodes", place.nodes,
+  to.add_option("--nodes", typed.nodes,
                 "Addresses of the nodes that run the ranks, HOST:PORT with commas. "
                 "Without it this process runs all ranks.");
-  to.add_option("--place", place.place,
+  to.add_option("--place", typed.node_map,
                 "Node of each rank, counted from 1, as 1,1,2,2. Default: ranks in "
                 "order, equally many on each node.");
-  to.add_option("--failure-timeout", place.failure_timeout,
+  to.add_option("--failure-timeout", typed.failure_timeout,
                 "Seconds without a message after which a node counts as lost.");
   if (restarts) {
-    to.add_flag("--restart", place.restart,
+    to.add_flag("--restart", typed.restart,
                 "After the loss of a node the run continues from the last checkpoint "
                 "on the remaining nodes.");
-    to.add_flag("--keep-steps", place.keep_steps,
+    to.add_flag("--keep-steps", typed.keep_steps,
                 "Every data replica keeps copies of its last steps in memory. After a "
                 "loss --restart continues from those of other replicas, at the lost "
                 "step.");
   }
-  add_security(to, place.tls, place.insecure);
+  add_security(to, typed.tls, typed.insecure);
 }
 
 tl::expected<tls_files, std::string> parse_tls(const std::string& text) {
@@ -60,7 +60,7 @@ tl::expected<tls_files, std::string> parse_tls(const std::string& text) {
   return tls_files{parts[0], parts[1], parts[2]};
 }
 
-std::string refusal_of_plain(const node_address& a, bool has_tls, bool insecure) {
+std::string plaintext_error(const node_address& a, bool has_tls, bool insecure) {
   if (has_tls || insecure)
     return {};
   const auto local = is_loopback(a);
@@ -99,18 +99,18 @@ tl::expected<node_options, std::string> parse(const typed_nodes& typed) {
         + "' has port 0, at which no node listens: give the port of a node"};
     if (std::ranges::find(result.nodes, *a) != result.nodes.end())
       return problem{"--nodes names " + text + " twice"};
-    if (auto wrong = refusal_of_plain(*a, result.tls.has_value(), typed.insecure);
-        !wrong.empty())
-      return problem{"--nodes: " + wrong};
+    if (auto error = plaintext_error(*a, result.tls.has_value(), typed.insecure);
+        !error.empty())
+      return problem{"--nodes: " + error};
     result.nodes.push_back(std::move(*a));
   }
-  if (!typed.place.empty())
-    for (const auto& text : parts_of(typed.place)) {
+  if (!typed.node_map.empty())
+    for (const auto& text : parts_of(typed.node_map)) {
       const auto node = whole_number<int>(text);
       if (!node || *node < 1 || *node > std::ssize(result.nodes))
-        return problem{"--place " + typed.place + ": a rank's node is from 1 to "
+        return problem{"--place " + typed.node_map + ": a rank's node is from 1 to "
                        + std::to_string(result.nodes.size())};
-      result.places.push_back(*node);
+      result.node_map.push_back(*node);
     }
   return result;
 }

@@ -18,7 +18,7 @@ class option_list;
 /// Options of runs that other processes perform, as typed by the user.
 struct typed_nodes {
   std::string nodes;
-  std::string place;
+  std::string node_map;
   double failure_timeout = 5; ///< seconds
   bool restart = false;
   bool keep_steps = false;
@@ -30,7 +30,8 @@ struct typed_nodes {
 /// for connections.
 struct node_options {
   std::vector<node_address> nodes; ///< Empty: this process performs the whole run.
-  std::vector<int> places; ///< Node of each rank, from 1; empty: the default placement.
+  std::vector<int>
+    node_map; ///< Node of each rank, from 1; empty: the default placement.
   std::chrono::milliseconds failure_timeout{5000};
   bool restart = false;
   bool keep_steps = false;
@@ -39,7 +40,7 @@ struct node_options {
 };
 
 /// \param restarts whether runs of this program can start again after a loss
-void add_nodes(option_list& to, typed_nodes& place, bool restarts);
+void add_nodes(option_list& to, typed_nodes& typed, bool restarts);
 
 /// Adds --tls and --insecure, for leaders and for nodes.
 void add_security(option_list& to, std::string& tls, bool& insecure);
@@ -53,6 +54,6 @@ tl::expected<tls_files, std::string> parse_tls(const std::string& text);
 /// One sentence if an address must not be used without TLS, else an empty text. An
 /// address needs no TLS if only this machine reaches it, or if the user allows insecure
 /// connections. With TLS every address is allowed.
-std::string refusal_of_plain(const node_address& a, bool has_tls, bool insecure);
+std::string plaintext_error(const node_address& a, bool has_tls, bool insecure);
 
 } // namespace troupe

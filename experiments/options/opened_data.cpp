@@ -19,20 +19,20 @@ namespace fs = std::filesystem;
 /// The end of a sentence about a file or a folder that is named without a kind of data.
 /// It has the kind to add, or the format of a file that is no data.
 std::string advice_on_place(const std::string& option, const std::string& path) {
-  const auto say = [&](const char* kind) {
+  const auto kind_advice = [&](const char* kind) {
     return ": say " + option + " " + kind + ":" + path;
   };
   std::error_code unknown;
   if (fs::is_directory(path, unknown))
-    return "a folder of that name" + say(has_mnist(path) ? "mnist" : "text");
+    return "a folder of that name" + kind_advice(has_mnist(path) ? "mnist" : "text");
   const auto file = input_file::open(path, "the file");
   if (!file)
     return "a path of that name: " + file.error();
   const auto format = format_of(*file);
   if (!format || format->kind == format_kind::tokens)
-    return "a file of that name" + say("tokens");
+    return "a file of that name" + kind_advice("tokens");
   if (format->kind == format_kind::text)
-    return "a file of that name" + say("text");
+    return "a file of that name" + kind_advice("text");
   const auto advice = advice_on(*format);
   return "a file of that name is " + format->name
          + (advice.empty() ? ", not data" : ": " + advice);
@@ -40,7 +40,7 @@ std::string advice_on_place(const std::string& option, const std::string& path) 
 
 /// The sentence about a name of data without a known kind; empty if the kind is known.
 /// \param option that names the data
-std::string refusal_of_kind(const std::string& option, const std::string& text,
+std::string data_kind_error(const std::string& option, const std::string& text,
                             const std::string& kind) {
   const auto& kinds = data_kinds();
   const bool is_known = std::ranges::find(kinds, kind) != kinds.end();
@@ -69,7 +69,7 @@ std::string origin_of(const data_options& o) {
   else if (!o.path.empty() && std::filesystem::path{o.path}.is_relative())
     notes = ", from the folder in which the training ran";
   const bool evaluates = !o.evaluation.empty();
-  return "; " + o.origin->place + " says --data " + o.text
+  return "; " + o.origin->path + " says --data " + o.text
          + (evaluates ? " --evaluate-data " + o.evaluation : "") + notes
          + ": name the data with --data" + (evaluates ? " and --evaluate-data" : "");
 }
@@ -80,12 +80,12 @@ tl::expected<std::shared_ptr<const data_set>, std::string>
 opened_data(const options& o, const std::filesystem::path& within) {
   const auto& [text, evaluation] = std::pair{o.data.text, o.data.evaluation};
   if (within.empty()) {
-    if (auto wrong = refusal_of_kind("--data", text, o.data.name); !wrong.empty())
-      return problem{wrong + origin_of(o.data)};
-    if (auto wrong = refusal_of_kind("--evaluate-data", evaluation,
+    if (auto error = data_kind_error("--data", text, o.data.name); !error.empty())
+      return problem{error + origin_of(o.data)};
+    if (auto error = data_kind_error("--evaluate-data", evaluation,
                                      parse_data_name(evaluation).kind);
-        !evaluation.empty() && !wrong.empty())
-      return problem{wrong};
+        !evaluation.empty() && !error.empty())
+      return problem{error};
   }
   const bool only_evaluates =
     !o.inference.weights.empty() && !evaluation.empty() && !o.data.origin;

@@ -25,27 +25,27 @@ std::string read_clip(const std::string& text, double& to) {
 
 } // namespace
 
-void add_optimizer(option_list& to, typed_optimizer& place) {
+void add_optimizer(option_list& to, typed_optimizer& typed) {
   to.begin_group("Optimizer");
-  to.add_option("--optimizer", place.name, "Optimizer: sgd or adamw.");
-  to.add_option("--lr", place.rate,
+  to.add_option("--optimizer", typed.name, "Optimizer: sgd or adamw.");
+  to.add_option("--lr", typed.rate,
                 "Learning rate. Default: 0.001 of adamw, 0.1 of sgd.");
-  to.add_option("--lr-schedule", place.rate_schedule,
+  to.add_option("--lr-schedule", typed.rate_schedule,
                 "Learning rate over the run, with parameters behind commas.\n"
                 "constant\tthe same rate throughout\n"
                 "cosine\ta fall along a half cosine\n"
                 "warmup=SAMPLES\ta linear rise before that; the first update counts "
                 "its own samples, so that its rate is above 0\n"
                 "floor=FRACTION\tthe lowest rate, as a fraction of --lr");
-  to.add_option("--momentum", place.momentum, "Momentum of sgd.");
-  to.add_option("--betas", place.betas,
+  to.add_option("--momentum", typed.momentum, "Momentum of sgd.");
+  to.add_option("--betas", typed.betas,
                 "Decay of adamw's averages: of gradients, then of their squares.");
-  to.add_option("--eps", place.epsilon, "Epsilon in the divisor of adamw.");
-  to.add_option("--weight-decay", place.weight_decay,
+  to.add_option("--eps", typed.epsilon, "Epsilon in the divisor of adamw.");
+  to.add_option("--weight-decay", typed.weight_decay,
                 "Weight decay. Default: 0.01 of adamw, 0 of sgd.");
-  to.add_option("--decay", place.decay,
+  to.add_option("--decay", typed.decay,
                 "Parameters that weight decay shrinks: all or matrices.");
-  to.add_option("--clip", place.clip,
+  to.add_option("--clip", typed.clip,
                 "Largest norm of a gradient over all stages. Value 0: no clipping. A "
                 "schedule may have clip=stage behind it: a norm for each stage.");
 }
@@ -76,18 +76,18 @@ tl::expected<optimizer_options, std::string> parse(const typed_optimizer& typed)
   if (!rates)
     return problem{rates.error()};
   result.schedule = *rates;
-  if (auto wrong = read_clip(typed.clip, result.clip); !wrong.empty())
-    return problem{wrong};
-  if (auto wrong = refusal(result); !wrong.empty())
-    return problem{wrong};
+  if (auto error = read_clip(typed.clip, result.clip); !error.empty())
+    return problem{error};
+  if (auto error = validation_error(result); !error.empty())
+    return problem{error};
   return result;
 }
 
 tl::expected<optimizer_options, std::string>
-with_own(optimizer_options of_all, std::map<std::string, std::string>& values) {
+optimizer_of_run(optimizer_options of_all, std::map<std::string, std::string>& values) {
   const struct {
     const char* key;
-    double* place;
+    double* target;
     std::optional<double> (*read)(std::string_view);
     const char* allowed;
   } numbers[] = {
@@ -98,22 +98,22 @@ with_own(optimizer_options of_all, std::map<std::string, std::string>& values) {
     {"beta1", &of_all.beta1, read_beta, "from 0 to below 1"},
     {"beta2", &of_all.beta2, read_beta, "from 0 to below 1"},
   };
-  for (const auto& [key, place, read, allowed] : numbers)
-    if (const auto found = values.extract(key)) {
-      const auto value = read(found.mapped());
+  for (const auto& [key, target, read, allowed] : numbers)
+    if (const auto entry = values.extract(key)) {
+      const auto value = read(entry.mapped());
       if (!value)
-        return problem{std::string{key} + "=" + found.mapped() + ": " + key
+        return problem{std::string{key} + "=" + entry.mapped() + ": " + key
                        + " is a number " + allowed};
-      *place = *value;
+      *target = *value;
     }
   if (const auto clip = values.extract("clip")) {
     if (clip.mapped() == "stage")
       of_all.scope = clip_scope::stage;
-    else if (auto wrong = read_clip(clip.mapped(), of_all.clip); !wrong.empty())
-      return problem{wrong};
+    else if (auto error = read_clip(clip.mapped(), of_all.clip); !error.empty())
+      return problem{error};
   }
-  if (auto wrong = refusal(of_all); !wrong.empty())
-    return problem{wrong};
+  if (auto error = validation_error(of_all); !error.empty())
+    return problem{error};
   return of_all;
 }
 

@@ -26,7 +26,7 @@ struct typed_optimizer {
   std::string clip = "0";
 };
 
-void add_optimizer(option_list& to, typed_optimizer& place);
+void add_optimizer(option_list& to, typed_optimizer& typed);
 
 /// The error is one sentence with the mistake and the allowed values.
 tl::expected<optimizer_options, std::string> parse(const typed_optimizer& typed);
@@ -36,6 +36,6 @@ tl::expected<optimizer_options, std::string> parse(const typed_optimizer& typed)
 /// sentence.
 /// \param values of the schedule; the values of the optimizer are removed
 tl::expected<optimizer_options, std::string>
-with_own(optimizer_options of_all, std::map<std::string, std::string>& values);
+optimizer_of_run(optimizer_options of_all, std::map<std::string, std::string>& values);
 
 } // namespace troupe

@@ -19,7 +19,7 @@ namespace troupe {
 /// as the largest one.
 template <class Value>
 struct value_text {
-  static std::string fault_of(const std::string& text) {
+  static std::string validation_error(const std::string& text) {
     if (text.empty())
       return "the value is empty: give a value, or leave the option out";
     if (std::ranges::any_of(text, [](unsigned char c) { return c < ' ' || c == 127; }))
@@ -30,7 +30,7 @@ struct value_text {
 
 template <std::integral Integer>
 struct value_text<Integer> {
-  static std::string fault_of(const std::string& text) {
+  static std::string validation_error(const std::string& text) {
     if (whole_number<Integer>(text))
       return {};
     return "'" + text + "' is not a whole number in plain decimal"
@@ -41,7 +41,7 @@ struct value_text<Integer> {
 
 template <>
 struct value_text<bool> {
-  static std::string fault_of(const std::string& text) {
+  static std::string validation_error(const std::string& text) {
     return text == "true" || text == "false"
              ? ""
              : "'" + text + "' is neither true nor false";
@@ -50,7 +50,7 @@ struct value_text<bool> {
 
 template <std::floating_point Number>
 struct value_text<Number> {
-  static std::string fault_of(const std::string& text) {
+  static std::string validation_error(const std::string& text) {
     return decimal(text)
              ? ""
              : "'" + text + "' is not a number in plain decimal, as 0.5 or 1e-3";
@@ -79,49 +79,50 @@ public:
   void begin_group(const std::string& heading) { heading_ = heading; }
 
   template <class Value>
-  CLI::Option* add_option(const std::string& names, Value& place,
-                          const std::string& about) {
-    return checked<Value>(app_.add_option(names, place, about));
+  CLI::Option* add_option(const std::string& names, Value& target,
+                          const std::string& description) {
+    return checked<Value>(app_.add_option(names, target, description));
   }
 
   /// Adds an option whose value is any text, also one of several lines.
-  CLI::Option* add_text(const std::string& name, std::optional<std::string>& place,
-                        const std::string& about) {
-    const auto take = [&place](const CLI::results_t& all) {
-      place = all.back(); // CLI11 alone reads an empty text as no value
+  CLI::Option* add_text(const std::string& name, std::optional<std::string>& target,
+                        const std::string& description) {
+    const auto read = [&target](const CLI::results_t& texts) {
+      target = texts.back(); // CLI11 alone reads an empty text as no value
       return true;
     };
-    return placed<std::string>(app_.add_option(name, take, about))->type_name("TEXT");
+    return placed<std::string>(app_.add_option(name, read, description))
+      ->type_name("TEXT");
   }
 
-  CLI::Option* add_flag(const std::string& names, bool& place,
-                        const std::string& about) {
-    return checked<bool>(app_.add_flag(names, place, about));
+  CLI::Option* add_flag(const std::string& names, bool& target,
+                        const std::string& description) {
+    return checked<bool>(app_.add_flag(names, target, description));
   }
 
   /// Adds an option that may stand without a value; the value is "true" then.
-  CLI::Option* add_switch(const std::string& names, std::string& place,
-                          const std::string& value, const std::string& about) {
-    const auto take = [&place](const CLI::results_t& all) {
-      place = all.empty() || all.back().empty() ? "true" : all.back();
+  CLI::Option* add_switch(const std::string& names, std::string& target,
+                          const std::string& value, const std::string& description) {
+    const auto read = [&target](const CLI::results_t& texts) {
+      target = texts.empty() || texts.back().empty() ? "true" : texts.back();
       return true;
     };
-    return checked<std::string>(app_.add_option(names, take, about))
+    return checked<std::string>(app_.add_option(names, read, description))
       ->expected(0, 1)
       ->type_name(value);
   }
 
   /// Adds the option that names a file with options.
-  CLI::Option* add_file(const std::string& name, const std::string& about) {
-    return checked<std::string>(app_.set_config(name, "", about));
+  CLI::Option* add_file(const std::string& name, const std::string& description) {
+    return checked<std::string>(app_.set_config(name, "", description));
   }
 
   /// The name of an option that takes one value and has several; empty if there is
   /// none.
   std::string given_twice() const {
-    for (const auto* one : single_)
-      if (one->count() > 1)
-        return one->get_name();
+    for (const auto* option : single_)
+      if (option->count() > 1)
+        return option->get_name();
     return {};
   }
 
@@ -130,7 +131,7 @@ private:
   CLI::Option* checked(CLI::Option* added) {
     added->check([](const std::string& text) {
       // CLI11 prints the sentence in one line, so control characters are replaced.
-      auto fault = value_text<Value>::fault_of(text);
+      auto fault = value_text<Value>::validation_error(text);
       std::ranges::replace_if(
         fault, [](unsigned char c) { return c < ' ' || c == 127; }, '?');
       return fault;

@@ -12,7 +12,7 @@ namespace troupe {
 namespace {
 
 /// The schedules with their parameters, and the exchanges, for the end of --help-all.
-std::string about_schedules() {
+std::string schedules_help() {
   std::string text = "Schedules:\n";
   for (const auto& entry : catalog()) {
     text += "  " + std::string{entry.name} + "\t" + std::string{entry.summary} + "\n";
@@ -27,89 +27,89 @@ std::string about_schedules() {
 }
 
 /// The same for collectives.
-std::string about_collectives() {
+std::string collectives_help() {
   std::string text = "Operations, each with an algorithm:";
   for (const auto& order : collective_catalog())
-    text += "\n  " + std::string{name_of(order.what)} + " " + std::string{order.name}
-            + "\t" + std::string{order.idea};
+    text += "\n  " + std::string{name_of(order.operation)} + " "
+            + std::string{order.name} + "\t" + std::string{order.idea};
   return text;
 }
 
-void add_outputs(option_list& to, typed_options& place, const program_about& about) {
+void add_outputs(option_list& to, typed_options& typed, const program_info& program) {
   add_output(
-    to, place.output,
-    {.weights = about.trains && about.keeps,
-     .results = about.keeps || about.measures || about.exchanges || about.tells,
-     .report = about.keeps,
-     .timeline = about.draws,
-     .catalog = about.has_all});
+    to, typed.output,
+    {.weights = program.trains && program.keeps,
+     .results = program.keeps || program.measures || program.exchanges || program.tells,
+     .report = program.keeps,
+     .timeline = program.draws,
+     .catalog = program.has_all});
 }
 
 /// Adds options of programs that run schedules, the most used groups first.
-void add_runs(option_list& to, typed_options& place, const program_about& about) {
-  if (about.trains) {
-    add_model(to, place.model);
-    add_data(to, place.data);
+void add_runs(option_list& to, typed_options& typed, const program_info& program) {
+  if (program.trains) {
+    add_model(to, typed.model);
+    add_data(to, typed.data);
   }
-  add_schedules(to, place.schedules, about.trains, about.measures);
-  if (!about.measures)
-    add_mesh(to, place.mesh, about.names_exchange);
-  if (about.trains && !about.measures)
-    add_split(to, place.mesh);
-  if (about.trains)
-    add_optimizer(to, place.optimizer);
-  add_outputs(to, place, about);
-  if (about.trains && about.keeps) {
-    add_evaluation_data(to, place.data);
-    add_evaluation(to, place.evaluation);
+  add_schedules(to, typed.schedules, program.trains, program.measures);
+  if (!program.measures)
+    add_mesh(to, typed.mesh, program.names_exchange);
+  if (program.trains && !program.measures)
+    add_split(to, typed.mesh);
+  if (program.trains)
+    add_optimizer(to, typed.optimizer);
+  add_outputs(to, typed, program);
+  if (program.trains && program.keeps) {
+    add_evaluation_data(to, typed.data);
+    add_evaluation(to, typed.evaluation);
   }
-  if (about.resumes)
-    add_checkpoints(to, place.checkpoint);
-  if (about.trains)
-    add_device(to, place.run);
-  add_precision(to, place.run, about.trains);
-  if (about.trains)
-    add_threads(to, place.run);
-  if (about.trains && !about.measures)
-    add_clock(to, place.run);
-  if (!about.measures) {
-    add_cost(to, place.cost);
-    add_machines(to, place.machines);
+  if (program.resumes)
+    add_checkpoints(to, typed.checkpoint);
+  if (program.trains)
+    add_device(to, typed.run);
+  add_precision(to, typed.run, program.trains);
+  if (program.trains)
+    add_threads(to, typed.run);
+  if (program.trains && !program.measures)
+    add_clock(to, typed.run);
+  if (!program.measures) {
+    add_cost(to, typed.cost);
+    add_machines(to, typed.machines);
   }
-  if (about.distributes)
-    add_nodes(to, place.nodes, about.keeps);
-  if (about.trains)
-    add_experts(to, place.model);
-  if (about.measures)
-    add_beside(to, place.beside);
+  if (program.distributes)
+    add_nodes(to, typed.nodes, program.keeps);
+  if (program.trains)
+    add_experts(to, typed.model);
+  if (program.measures)
+    add_comparison(to, typed.comparison);
 }
 
 /// Adds options of programs that compute only forwards, of saved weights.
-void add_inference(option_list& to, typed_options& place, const program_about& about) {
-  add_weights(to, place.inference);
-  if (about.writes)
-    add_writing(to, place.inference, place.data.seed);
-  if (about.evaluates) {
-    add_data_set(to, place.data);
-    add_evaluation_data(to, place.data);
-    add_scoring(to, place.inference);
+void add_inference(option_list& to, typed_options& typed, const program_info& program) {
+  add_weights(to, typed.inference);
+  if (program.writes)
+    add_writing(to, typed.inference, typed.data.seed);
+  if (program.evaluates) {
+    add_data_set(to, typed.data);
+    add_evaluation_data(to, typed.data);
+    add_scoring(to, typed.inference);
   }
-  add_model(to, place.model);
-  add_stages(to, place.mesh);
-  add_outputs(to, place, about);
-  if (about.evaluates) {
-    add_device_forwards(to, place.run);
-    add_precision_forwards(to, place.run);
+  add_model(to, typed.model);
+  add_stages(to, typed.mesh);
+  add_outputs(to, typed, program);
+  if (program.evaluates) {
+    add_device_forwards(to, typed.run);
+    add_precision_forwards(to, typed.run);
   }
-  add_threads(to, place.run);
-  if (about.writes)
-    add_experts_forwards(to, place.model, "--expert-top-k");
+  add_threads(to, typed.run);
+  if (program.writes)
+    add_experts_forwards(to, typed.model, "--expert-top-k");
   else
-    add_experts_forwards(to, place.model);
+    add_experts_forwards(to, typed.model);
 }
 
 /// One sentence about options that contradict the clock, else an empty text.
-std::string refusal_of_clock(const typed_options& typed, clock_kind clock) {
+std::string clock_error(const typed_options& typed, clock_kind clock) {
   if (clock == clock_kind::virtual_time)
     return {};
   if (!typed.cost.empty())
@@ -133,24 +133,24 @@ machines_of(const std::string& text, const link_cost& inside, int ranks) {
 
 } // namespace
 
-std::string add_options(option_list& to, typed_options& place,
-                        const program_about& about) {
-  if (about.exchanges) {
-    add_collectives(to, place.collectives);
-    add_outputs(to, place, about);
-  } else if (about.infers()) {
-    add_inference(to, place, about);
+std::string add_options(option_list& to, typed_options& typed,
+                        const program_info& program) {
+  if (program.exchanges) {
+    add_collectives(to, typed.collectives);
+    add_outputs(to, typed, program);
+  } else if (program.infers()) {
+    add_inference(to, typed, program);
   } else {
-    add_runs(to, place, about);
+    add_runs(to, typed, program);
   }
-  if (about.infers())
+  if (program.infers())
     return {};
-  return about.exchanges ? about_collectives() : about_schedules();
+  return program.exchanges ? collectives_help() : schedules_help();
 }
 
 tl::expected<options, std::string> parse(typed_options typed, bool trains) {
-  if (auto wrong = take_sizes_of_files(typed.schedules, typed.mesh); !wrong.empty())
-    return problem{wrong};
+  if (auto error = set_sizes_from_files(typed.schedules, typed.mesh); !error.empty())
+    return problem{error};
   const auto is_control = [](unsigned char c) { return c < ' ' || c == 127; };
   for (const auto& [option, text] :
        {std::pair<std::string, std::string>{"--data", typed.data.text},
@@ -182,22 +182,22 @@ tl::expected<options, std::string> parse(typed_options typed, bool trains) {
     run->clock = clock_kind::virtual_time;
   else if (makes_bf16_by_cpu(run->products, run->processors))
     run->sums = sums_of(chosen_bf16_path().value()); // parse has checked the name
-  if (auto wrong = refusal_of_clock(typed, run->clock); !wrong.empty())
-    return problem{wrong};
+  if (auto error = clock_error(typed, run->clock); !error.empty())
+    return problem{error};
   auto cost = parse_costs(typed.cost, *mesh);
   if (!cost)
     return problem{cost.error()};
   auto machines = machines_of(typed.machines, cost->link, mesh->ranks());
   if (!machines)
     return problem{machines.error()};
-  if (auto wrong = refusal(typed.evaluation); !wrong.empty())
-    return problem{wrong};
-  if (auto wrong = refusal(typed.inference); !wrong.empty())
-    return problem{wrong};
-  if (auto wrong = refusal(typed.checkpoint); !wrong.empty())
-    return problem{wrong};
-  if (auto wrong = refusal(typed.output); !wrong.empty())
-    return problem{wrong};
+  if (auto error = validation_error(typed.evaluation); !error.empty())
+    return problem{error};
+  if (auto error = validation_error(typed.inference); !error.empty())
+    return problem{error};
+  if (auto error = validation_error(typed.checkpoint); !error.empty())
+    return problem{error};
+  if (auto error = validation_error(typed.output); !error.empty())
+    return problem{error};
   if (!typed.checkpoint.resume.empty() && !typed.data.init.empty())
     return problem{"--resume and --init both give the first weights of a training: "
                    "leave one of them out"};
@@ -215,9 +215,10 @@ tl::expected<options, std::string> parse(typed_options typed, bool trains) {
     return problem{"--restart continues from a checkpoint or from kept steps: say "
                    "--checkpoint and --checkpoint-every too, or --keep-steps"};
   const auto& first = run->processors;
-  auto beside = parse_beside(typed.beside, !first.empty() && first.front().is_gpu());
-  if (!beside)
-    return problem{beside.error()};
+  auto comparison =
+    parse_comparison(typed.comparison, !first.empty() && first.front().is_gpu());
+  if (!comparison)
+    return problem{comparison.error()};
   auto collectives = parse(typed.collectives);
   if (!collectives)
     return problem{collectives.error()};
@@ -235,7 +236,7 @@ tl::expected<options, std::string> parse(typed_options typed, bool trains) {
                  .nodes = std::move(*nodes),
                  .collectives = std::move(*collectives),
                  .inference = typed.inference,
-                 .beside = std::move(*beside),
+                 .comparison = std::move(*comparison),
                  .output = typed.output};
 }
 

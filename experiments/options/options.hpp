@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "experiments/options/beside_options.hpp"
 #include "experiments/options/checkpoint_options.hpp"
 #include "experiments/options/collective_options.hpp"
+#include "experiments/options/comparison_options.hpp"
 #include "experiments/options/cost_options.hpp"
 #include "experiments/options/data_options.hpp"
 #include "experiments/options/evaluation_options.hpp"
@@ -38,7 +38,7 @@ struct typed_options {
   typed_nodes nodes;
   typed_collectives collectives;
   inference_options inference;
-  std::string beside;
+  std::string comparison;
   output_options output;
 };
 
@@ -59,12 +59,12 @@ struct options {
   node_options nodes;
   collective_options collectives;
   inference_options inference;
-  beside_options beside;
+  comparison_options comparison;
   output_options output;
 };
 
 /// A program: the name, the options that the program has, and their defaults.
-struct program_about {
+struct program_info {
   std::string name;
   std::string description;
   bool trains = true;         ///< Has a model, data and an optimizer.
@@ -89,8 +89,8 @@ struct program_about {
 
 /// Adds the options of a program, whose texts go to the typed options. Returns the text
 /// at the end of --help-all.
-std::string add_options(option_list& to, typed_options& place,
-                        const program_about& about);
+std::string add_options(option_list& to, typed_options& typed,
+                        const program_info& program);
 
 /// Parses all options. The error is one sentence about the first mistake, with the
 /// allowed values.

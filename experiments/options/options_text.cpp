@@ -46,16 +46,16 @@ void from_json(const json& from, replica_exchange& to) {
 }
 
 void to_json(json& to, const collective_order& from) {
-  to = {name_of(from.what), from.name};
+  to = {name_of(from.operation), from.name};
 }
 
 void from_json(const json& from, collective_order& to) {
-  const auto all = collective_catalog();
-  const auto found = std::ranges::find_if(
-    all, [&](const collective_order& order) { return from == json(order); });
-  if (found == all.end())
+  const auto known_orders = collective_catalog();
+  const auto match = std::ranges::find_if(
+    known_orders, [&](const collective_order& order) { return from == json(order); });
+  if (match == known_orders.end())
     throw std::invalid_argument("there is no collective " + from.dump());
-  to = *found;
+  to = *match;
 }
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(expert_options, count, chosen, capacity, balance,
@@ -91,7 +91,16 @@ void from_json(const json& from, processor& to) {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(run_options, clock, products, sums, processors,
                                    lists_processors, threads, stall_timeout)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(link_cost, latency, bytes_per_second)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(cost_table, of, pair)
+/// The key of `by_op` is "of", as in earlier versions.
+void to_json(json& to, const cost_table& from) {
+  to = {{"of", from.by_op}, {"pair", from.pair}};
+}
+
+void from_json(const json& from, cost_table& to) {
+  from.at("of").get_to(to.by_op);
+  from.at("pair").get_to(to.pair);
+}
+
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(simulated_sizes, message, gradient, buckets, sum,
                                    sums, experts)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(cost_options, text, actions, link, sum_rate, sizes,
@@ -107,8 +116,9 @@ namespace {
 
 json schedules_json(const schedule_options& from) {
   auto chosen = json::array();
-  for (const auto& one : from.chosen)
-    chosen.push_back({{"text", one.text}, {"of_all", one.of_all}, {"file", one.file}});
+  for (const auto& entry : from.chosen)
+    chosen.push_back(
+      {{"text", entry.text}, {"of_all", entry.of_all}, {"file", entry.file}});
   return {{"chosen", chosen},
           {"microbatches", from.microbatches},
           {"steps", from.steps},
@@ -117,16 +127,18 @@ json schedules_json(const schedule_options& from) {
 }
 
 /// \param default_optimizer as parse_schedule takes it
-schedule_options schedules_from(const json& from, const optimizer_options* learns) {
+schedule_options schedules_from(const json& from,
+                                const optimizer_options* default_optimizer) {
   schedule_options result{.chosen = {},
                           .microbatches = from.at("microbatches"),
                           .steps = from.at("steps"),
                           .epochs = from.at("epochs").get<std::optional<double>>(),
                           .uneven = from.at("uneven")};
-  for (const auto& one : from.at("chosen")) {
-    const std::string file = one.at("file"); // no file on this machine is read
+  for (const auto& entry : from.at("chosen")) {
+    const std::string file = entry.at("file"); // no file on this machine is read
     result.chosen.push_back(
-      parse_schedule(one.at("text"), one.at("of_all"), learns, &file).value());
+      parse_schedule(entry.at("text"), entry.at("of_all"), default_optimizer, &file)
+        .value());
   }
   return result;
 }
@@ -141,18 +153,19 @@ json parsed(const std::string& text) {
   const std::set<std::string> large{"bytes_per_second", "sum_rate", "message",
                                     "gradient",         "sum",      "experts"};
   std::string key;
-  return json::parse(text, [&](int depth, json::parse_event_t what, const json& one) {
-    if (depth > most_depth)
-      throw std::invalid_argument("they are nested too deep");
-    if (what == json::parse_event_t::key)
-      key = one.get<std::string>();
-    if (one.is_number_float() && !(std::abs(one.get<double>()) <= most)
-        && !large.contains(key))
-      throw std::out_of_range("'" + key + "' is too large");
-    if (one.is_number_float() && key == "seed")
-      throw std::out_of_range("a seed is a whole number");
-    return true;
-  });
+  return json::parse(
+    text, [&](int depth, json::parse_event_t event, const json& value) {
+      if (depth > most_depth)
+        throw std::invalid_argument("they are nested too deep");
+      if (event == json::parse_event_t::key)
+        key = value.get<std::string>();
+      if (value.is_number_float() && !(std::abs(value.get<double>()) <= most)
+          && !large.contains(key))
+        throw std::out_of_range("'" + key + "' is too large");
+      if (value.is_number_float() && key == "seed")
+        throw std::out_of_range("a seed is a whole number");
+      return true;
+    });
 }
 
 } // namespace
@@ -175,25 +188,25 @@ std::string to_text(const options& o) {
 
 tl::expected<options, std::string> options_from(const std::string& text) {
   try {
-    const auto all = parsed(text);
-    options result{.trains = all.at("trains"),
-                   .model = all.at("model"),
-                   .data = all.at("data"),
-                   .mesh = all.at("mesh"),
+    const auto values = parsed(text);
+    options result{.trains = values.at("trains"),
+                   .model = values.at("model"),
+                   .data = values.at("data"),
+                   .mesh = values.at("mesh"),
                    .schedules = {},
-                   .optimizer = all.at("optimizer"),
-                   .run = all.at("run"),
-                   .cost = all.at("cost"),
-                   .machines = all.at("machines"),
-                   .evaluation = all.at("evaluation"),
-                   .checkpoint = all.at("checkpoint"),
-                   .collectives = all.at("collectives"),
+                   .optimizer = values.at("optimizer"),
+                   .run = values.at("run"),
+                   .cost = values.at("cost"),
+                   .machines = values.at("machines"),
+                   .evaluation = values.at("evaluation"),
+                   .checkpoint = values.at("checkpoint"),
+                   .collectives = values.at("collectives"),
                    .output = {}};
-    result.schedules =
-      schedules_from(all.at("schedules"), result.trains ? &result.optimizer : nullptr);
+    result.schedules = schedules_from(values.at("schedules"),
+                                      result.trains ? &result.optimizer : nullptr);
     return result;
-  } catch (const std::exception& wrong) {
-    return problem{std::string{"these are no options: "} + wrong.what()};
+  } catch (const std::exception& error) {
+    return problem{std::string{"these are no options: "} + error.what()};
   }
 }
 

@@ -19,7 +19,7 @@ std::string output_options::typed() const {
   return line;
 }
 
-std::string refusal(const output_options& o) {
+std::string validation_error(const output_options& o) {
   if (o.save_precision != "fp32" && o.save_precision != "bf16")
     return "--save-precision " + o.save_precision
            + ": weights are saved as fp32 or bf16";
@@ -32,48 +32,48 @@ std::string refusal(const output_options& o) {
   return {};
 }
 
-void add_output(option_list& to, output_options& place, const output_kinds& has) {
+void add_output(option_list& to, output_options& typed, const output_kinds& has) {
   to.begin_group("Output");
   if (has.weights) {
-    to.add_option("--save", place.save,
+    to.add_option("--save", typed.save,
                   "Safetensors file for the weights at the end. Beside a gpt's "
                   "model.safetensors a config.json is written, for Hugging Face.");
-    to.add_option("--save-precision", place.save_precision,
+    to.add_option("--save-precision", typed.save_precision,
                   "Type of the weights in that file: fp32, or bf16, to which they are "
                   "rounded. --init reads both.");
   }
   if (has.report)
-    to.add_option("--report", place.report,
+    to.add_option("--report", typed.report,
                   std::string{"Folder for report.html, results.json and traces."}
-                    + (place.new_report.empty()
+                    + (typed.new_report.empty()
                          ? ""
                          : " Without a name: a new one in runs; none with --quiet "
                            "--json -."));
   if (has.results)
-    to.add_option("--json", place.json,
+    to.add_option("--json", typed.json,
                   "File for the results. Value -: standard output.");
   if (has.weights)
     to.add_option(
-      "--tensorboard", place.tensorboard,
+      "--tensorboard", typed.tensorboard,
       "Folder for TensorBoard's files, written during the run: a folder for "
       "each schedule, beside those of earlier runs.");
   if (has.report)
-    to.add_switch("--watch", place.watch, "[PORT]",
+    to.add_switch("--watch", typed.watch, "[PORT]",
                   "Web page on this machine that shows the run while it lasts. Its "
                   "address is printed on standard error. Without a port: any free "
                   "one.");
-  to.add_flag("--quiet", place.quiet,
+  to.add_flag("--quiet", typed.quiet,
               has.results ? "Prints nothing but errors and the results of --json -."
                           : "Prints nothing but errors.");
   if (has.timeline)
-    to.add_flag("--print", place.print, "Prints timelines, a row for each rank.");
+    to.add_flag("--print", typed.print, "Prints timelines, a row for each rank.");
   if (has.timeline)
-    to.add_option("--export", place.exported,
+    to.add_option("--export", typed.exported,
                   "File for the schedule: a row of actions for each rank. --schedule "
                   "file:PATH reads it. PyTorch's pipelining reads it if the schedule "
                   "flushes and has each stage on one rank.");
   if (has.catalog)
-    to.add_flag("--all", place.all,
+    to.add_flag("--all", typed.whole_catalog,
                 "Runs tiny models under every schedule, in both clocks.");
 }
 

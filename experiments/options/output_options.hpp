@@ -22,9 +22,9 @@ struct output_options {
   /// without `report`. Empty: no new report.
   std::string new_report;
   bool quiet = false;
-  bool print = false;   ///< simulate: draws timelines
-  std::string exported; ///< simulate: file for the schedule; empty: none
-  bool all = false;     ///< verify: the whole catalog
+  bool print = false;         ///< simulate: draws timelines
+  std::string exported;       ///< simulate: file for the schedule; empty: none
+  bool whole_catalog = false; ///< verify: the whole catalog
 
   std::string config;               ///< The file that gave some of the options.
   std::vector<std::string> command; ///< As typed, with the program's bare name.
@@ -46,7 +46,7 @@ struct output_options {
 };
 
 /// One sentence if an option of output is wrong, else an empty text.
-std::string refusal(const output_options& o);
+std::string validation_error(const output_options& o);
 
 /// Options of output that a program has.
 struct output_kinds {
@@ -56,6 +56,6 @@ struct output_kinds {
   bool timeline; ///< --print
   bool catalog;  ///< --all
 };
-void add_output(option_list& to, output_options& place, const output_kinds& has);
+void add_output(option_list& to, output_options& typed, const output_kinds& has);
 
 } // namespace troupe

@@ -43,19 +43,20 @@ std::string written_twice(const std::vector<named_file>& written,
         folder != known.end() && std::filesystem::is_directory(folder->first, failed))
       return option + ": " + file.string() + " is in the folder that " + folder->second
              + " reads: name a place outside it";
-    if (const auto [other, is_new] = known.emplace(resolved(file), option); !is_new)
-      return other->second + " and " + option + " both name the file " + file.string()
-             + ": give each a file of its own";
+    if (const auto [known_file, is_new] = known.emplace(resolved(file), option);
+        !is_new)
+      return known_file->second + " and " + option + " both name the file "
+             + file.string() + ": give each a file of its own";
   }
   return {};
 }
 
-std::string unwritable(const named_file& file) {
-  const auto wrong =
+std::string write_error(const named_file& file) {
+  const auto error =
     is_stream(file.path)
       ? "cannot write " + file.path.string() + ": it is not a file that can be replaced"
-      : refusal_to_write(file.path);
-  return wrong.empty() ? "" : file.option + ": " + wrong;
+      : writability_error(file.path);
+  return error.empty() ? "" : file.option + ": " + error;
 }
 
 path make_new_folder(const path& name, std::error_code& failed) {

@@ -22,7 +22,7 @@ std::string written_twice(const std::vector<named_file>& written,
 
 /// One sentence with the option if a file cannot be written at the named path, else an
 /// empty text. An existing file stays unchanged.
-std::string unwritable(const named_file& file);
+std::string write_error(const named_file& file);
 
 /// Makes a new folder of this name, or with -2, -3, ... after the name. `failed`
 /// receives the error of a failure.

@@ -9,14 +9,14 @@ namespace {
 
 /// A schedule's key that only one kind of optimizer uses; the other optimizer ignores
 /// it.
-struct key_of_one {
+struct optimizer_key {
   std::string_view key;
-  double optimizer_options::*place;
+  double optimizer_options::*member;
   optimizer_kind kind;
   std::string_view belongs;
 };
 
-constexpr key_of_one keys_of_one[] = {
+constexpr optimizer_key optimizer_keys[] = {
   {"momentum", &optimizer_options::momentum, optimizer_kind::sgd, of_sgd},
   {"beta1", &optimizer_options::beta1, optimizer_kind::adamw, of_adamw},
   {"beta2", &optimizer_options::beta2, optimizer_kind::adamw, of_adamw},
@@ -31,22 +31,22 @@ std::string option_of(std::string key) {
 
 } // namespace
 
-bool replaces(const chosen_schedule& one, std::string_view option) {
+bool replaces(const chosen_schedule& chosen, std::string_view option) {
   if (option == "--betas")
-    return one.values.contains("beta1") && one.values.contains("beta2");
-  return std::ranges::any_of(one.values, [&](const auto& value) {
+    return chosen.values.contains("beta1") && chosen.values.contains("beta2");
+  return std::ranges::any_of(chosen.values, [&](const auto& value) {
     return option_of(value.first) == option && value.second != "stage";
   });
 }
 
-std::string without_effect(const chosen_schedule& one) {
+std::string without_effect(const chosen_schedule& chosen) {
   const optimizer_options usual;
-  for (const auto& [key, place, kind, belongs] : keys_of_one)
-    if (const auto found = one.values.find(std::string{key});
-        found != one.values.end() && one.optimizer.kind != kind
-        && one.optimizer.*place != usual.*place)
-      return one.name + ":" + found->first + "=" + found->second + ": " + found->first
-             + " " + std::string{belongs};
+  for (const auto& [key, member, kind, belongs] : optimizer_keys)
+    if (const auto entry = chosen.values.find(std::string{key});
+        entry != chosen.values.end() && chosen.optimizer.kind != kind
+        && chosen.optimizer.*member != usual.*member)
+      return chosen.name + ":" + entry->first + "=" + entry->second + ": "
+             + entry->first + " " + std::string{belongs};
   return {};
 }
 

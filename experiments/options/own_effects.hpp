@@ -16,10 +16,10 @@ inline constexpr std::string_view of_adamw =
   "is of adamw: say --optimizer adamw too, or leave it out";
 
 /// Whether a schedule's own value replaces the option of all runs.
-bool replaces(const chosen_schedule& one, std::string_view option);
+bool replaces(const chosen_schedule& chosen, std::string_view option);
 
 /// One sentence about a schedule's value that has no effect, with the optimizer that
 /// the value belongs to; empty if there is none.
-std::string without_effect(const chosen_schedule& one);
+std::string without_effect(const chosen_schedule& chosen);
 
 } // namespace troupe

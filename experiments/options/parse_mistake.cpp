@@ -35,11 +35,11 @@ std::string missing_value(const CLI::App& app) {
   return {};
 }
 
-std::string sentence_of(const CLI::App& app, const CLI::ParseError& wrong) {
+std::string sentence_of(const CLI::App& app, const CLI::ParseError& error) {
   if (auto missing = missing_value(app); !missing.empty())
     return missing;
-  const auto text = printable(wrong.what());
-  if (dynamic_cast<const CLI::ExtrasError*>(&wrong) != nullptr) {
+  const auto text = printable(error.what());
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
     const auto extra = printable(app.remaining().front());
     if (!extra.starts_with('-'))
       return "'" + extra + "' is no option" + options_near(app, extra, "--")
@@ -47,9 +47,9 @@ std::string sentence_of(const CLI::App& app, const CLI::ParseError& wrong) {
     return "there is no option '" + extra + "'"
            + options_near(app, extra.substr(0, extra.find('=')), "--");
   }
-  if (dynamic_cast<const CLI::ArgumentMismatch*>(&wrong) != nullptr)
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr)
     return text.substr(0, text.find(':')) + " needs a value";
-  if (dynamic_cast<const CLI::RequiredError*>(&wrong) != nullptr)
+  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr)
     return text.substr(0, text.find(' ')) + " is missing";
   return text;
 }

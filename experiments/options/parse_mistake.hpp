@@ -17,7 +17,7 @@ std::string printable(std::string text);
 
 /// "there is no option '--bacth' (did you mean '--batch'?)".
 /// \param app the application that parsed the command line
-std::string sentence_of(const CLI::App& app, const CLI::ParseError& wrong);
+std::string sentence_of(const CLI::App& app, const CLI::ParseError& error);
 
 /// The sentence about an option whose value is the name of another option, as in
 /// `--save --quiet`; empty if there is none.

@@ -10,16 +10,16 @@
 
 namespace troupe {
 
-void add_threads(option_list& to, typed_run& place) {
+void add_threads(option_list& to, typed_run& typed) {
   to.begin_group("Devices and precision");
-  to.add_option("--threads", place.threads,
+  to.add_option("--threads", typed.threads,
                 "Threads of the CPU. Value 0: the number of its cores.");
 }
 
-void add_device(option_list& to, typed_run& place) {
+void add_device(option_list& to, typed_run& typed) {
   to.begin_group("Devices and precision");
   to.add_option(
-    "--device", place.device,
+    "--device", typed.device,
     "Devices of the ranks: cpu, cuda, or a list. With --nodes they are those "
     "of the rank's node. Evaluations use each stage's device, and with "
     "--nodes the CPU.\n"
@@ -28,19 +28,19 @@ void add_device(option_list& to, typed_run& place) {
     "cuda:0,cuda:1,cpu\tthese, in rotation; several ranks may share one");
 }
 
-void add_device_forwards(option_list& to, typed_run& place) {
+void add_device_forwards(option_list& to, typed_run& typed) {
   to.begin_group("Devices and precision");
-  to.add_option("--device", place.device,
+  to.add_option("--device", typed.device,
                 "Devices of the stages: cpu, cuda, or a list.\n"
                 "cpu\tthe CPU\n"
                 "cuda\tall GPUs of this machine, in rotation\n"
                 "cuda:0,cuda:1,cpu\tthese, in rotation; several stages may share one");
 }
 
-void add_precision(option_list& to, typed_run& place, bool trains) {
+void add_precision(option_list& to, typed_run& typed, bool trains) {
   to.begin_group("Devices and precision");
   to.add_option(
-    "--precision", place.precision,
+    "--precision", typed.precision,
     trains
       ? "Type of activations and products: fp32, bf16 or tf32. It is also that of the "
         "activations' gradients. Sums, statistics, updated weights and their gradients "
@@ -51,18 +51,18 @@ void add_precision(option_list& to, typed_run& place, bool trains) {
         "Sums and the rows of experts are fp32.");
 }
 
-void add_precision_forwards(option_list& to, typed_run& place) {
+void add_precision_forwards(option_list& to, typed_run& typed) {
   to.begin_group("Devices and precision");
-  to.add_option("--precision", place.precision,
+  to.add_option("--precision", typed.precision,
                 "Type of activations and products: fp32, bf16 or tf32.\n"
                 "tf32\ton GPUs alone: fp32, but operands of products have 11 bits");
 }
 
-void add_clock(option_list& to, typed_run& place) {
+void add_clock(option_list& to, typed_run& typed) {
   to.begin_group("Clock and costs");
-  to.add_option("--clock", place.clock, "Clock of the run: real or virtual.");
+  to.add_option("--clock", typed.clock, "Clock of the run: real or virtual.");
   to.add_option(
-    "--stall-timeout", place.stall_timeout,
+    "--stall-timeout", typed.stall_timeout,
     "Seconds without the end of an action after which the run stops and "
     "reports which rank waits for which. An action that is executing "
     "extends them, up to 20 times the longest of its kind. The first action "
@@ -107,18 +107,18 @@ tl::expected<std::vector<processor>, std::string> parse_devices(const std::strin
                ? static_cast<int>(*value)
                : processor::cpu;
     };
-    processor one;
+    processor device;
     if (part.starts_with("cuda:"))
-      one.gpu = number_of(part.substr(5));
-    if (part != to_string(one))
+      device.gpu = number_of(part.substr(5));
+    if (part != to_string(device))
       return problem{"--device '" + part
                      + "': write cpu or cuda alone, or a list as cuda:0,cuda:1,cpu"};
-    if (one.gpu >= gpus && gpus > 0)
+    if (device.gpu >= gpus && gpus > 0)
       return problem{"--device " + part + ": this machine has "
                      + (gpus == 1 ? "one GPU, cuda:0"
                                   : std::to_string(gpus) + " GPUs, from cuda:0 to cuda:"
                                       + std::to_string(gpus - 1))};
-    result.push_back(one);
+    result.push_back(device);
   }
   if (std::ranges::none_of(result, &processor::is_gpu))
     result.clear();
@@ -146,8 +146,8 @@ tl::expected<run_options, std::string> parse(const typed_run& typed) {
     if (processors.empty())
       return problem{"--precision tf32 is of products on GPUs: say --device cuda too, "
                      "to train, compare, verify, bench or evaluate"};
-    for (auto& one : processors)
-      one.tf32 = one.is_gpu();
+    for (auto& device : processors)
+      device.tf32 = device.is_gpu();
   } else if (typed.precision != "fp32" && typed.precision != "bf16") {
     return problem{"--precision " + typed.precision
                    + ": values are fp32 or bf16, and a GPU's products also tf32"};

@@ -44,15 +44,15 @@ struct run_options {
 /// Limit of a machine's GPU numbers, which start at 0.
 inline constexpr int most_gpus = 1024;
 
-void add_threads(option_list& to, typed_run& place);
-void add_device(option_list& to, typed_run& place);
-void add_device_forwards(option_list& to, typed_run& place);
+void add_threads(option_list& to, typed_run& typed);
+void add_device(option_list& to, typed_run& typed);
+void add_device_forwards(option_list& to, typed_run& typed);
 
 /// \param trains whether values are computed; false: only the sizes of messages matter
-void add_precision(option_list& to, typed_run& place, bool trains);
+void add_precision(option_list& to, typed_run& typed, bool trains);
 /// The same for programs that compute only forwards.
-void add_precision_forwards(option_list& to, typed_run& place);
-void add_clock(option_list& to, typed_run& place);
+void add_precision_forwards(option_list& to, typed_run& typed);
+void add_clock(option_list& to, typed_run& typed);
 
 /// Whether ranks on these processors compute bf16 products on a CPU. An empty list is
 /// the CPU.

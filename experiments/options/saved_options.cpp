@@ -18,7 +18,7 @@ namespace {
 
 /// The options that a file may set. All others are excluded, so that the writer of a
 /// file does not choose where results go.
-constexpr std::string_view sayable[] = {
+constexpr std::string_view recordable_options[] = {
   "--model", "--layers", "--d-model", "--heads", "--seq", "--vocab", "--tied",
   "--experts", "--shared-expert", "--expert-top-k", "--data", "--evaluate-data",
   "--seed", "--precision",
@@ -46,11 +46,11 @@ tl::expected<saved_run, std::string> saved_run_of_file(const std::string& path) 
   if (!file)
     return problem{file.error()};
   saved_run result{path, file->metadata(), {}};
-  if (const auto found = result.options.extract(identity_key))
+  if (const auto identity = result.options.extract(identity_key))
     try {
-      result.data = data_identity_in(found.mapped());
-    } catch (const broken_checkpoint& wrong) {
-      return problem{path + ": its " + identity_key + " is damaged: " + wrong.what()};
+      result.data = data_identity_in(identity.mapped());
+    } catch (const broken_checkpoint& error) {
+      return problem{path + ": its " + identity_key + " is damaged: " + error.what()};
     }
   return result;
 }
@@ -98,8 +98,8 @@ file_metadata options_to_save(const options& o) {
   return result;
 }
 
-bool is_of_weights(const std::string& place) {
-  const std::filesystem::path path{place};
+bool is_of_weights(const std::string& location) {
+  const std::filesystem::path path{location};
   std::error_code unknown;
   if (!std::filesystem::is_directory(path, unknown))
     return true;
@@ -108,23 +108,24 @@ bool is_of_weights(const std::string& place) {
              || std::filesystem::exists(path / "config.json", unknown));
 }
 
-tl::expected<saved_run, std::string> saved_run_of(const std::string& place) {
-  if (is_of_weights(place))
-    return saved_run_of_file(place);
-  const auto all = checkpoints_at(place);
-  for (const auto& one : all)
-    if (const auto facts = check_checkpoint(one))
-      return saved_run_in(one, *facts);
-  for (const auto& one : all) // none is whole, which the reader of the values reports
+tl::expected<saved_run, std::string> saved_run_of(const std::string& location) {
+  if (is_of_weights(location))
+    return saved_run_of_file(location);
+  const auto checkpoints = checkpoints_at(location);
+  for (const auto& checkpoint : checkpoints)
+    if (const auto facts = check_checkpoint(checkpoint))
+      return saved_run_in(checkpoint, *facts);
+  for (const auto& checkpoint :
+       checkpoints) // none is whole, which the reader of the values reports
     try {
-      return saved_run_in(one, read_manifest(one / manifest_name));
+      return saved_run_in(checkpoint, read_manifest(checkpoint / manifest_name));
     } catch (const broken_checkpoint&) { // NOLINT(bugprone-empty-catch)
     }
-  return saved_run{place, {}, {}};
+  return saved_run{location, {}, {}};
 }
 
-std::string take_saved_options(const saved_run& saved, const CLI::App& said,
-                               CLI::App& to) {
+std::string set_saved_options(const saved_run& saved, const CLI::App& said,
+                              CLI::App& to) {
   const auto says = [&](const char* name) {
     const auto* const option = said.get_option_no_throw(name);
     return option != nullptr && option->count() > 0;
@@ -143,7 +144,7 @@ std::string take_saved_options(const saved_run& saved, const CLI::App& said,
   for (const auto& [name, value] : saved.options) {
     auto* const option = to.get_option_no_throw(name);
     if (option == nullptr || value.empty() || says(name.c_str()) || is_left_out(name)
-        || std::ranges::find(sayable, name) == std::end(sayable))
+        || std::ranges::find(recordable_options, name) == std::end(recordable_options))
       continue;
     try {
       option->add_result(value);

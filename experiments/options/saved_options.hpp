@@ -33,19 +33,19 @@ struct saved_run {
 /// Whether a path leads to weights (safetensors.hpp), and not to checkpoints. True for
 /// a file, and for a folder as the Hub's: without checkpoints, and with a file of
 /// weights or a config.
-bool is_of_weights(const std::string& place);
+bool is_of_weights(const std::string& location);
 
 /// Reads the record of a file of weights, or of a folder's newest whole checkpoint,
 /// whose values newest_checkpoint reads. If no checkpoint is whole, reads the newest
 /// readable manifest; the record is empty without any. The error is one sentence about
 /// the file.
-tl::expected<saved_run, std::string> saved_run_of(const std::string& place);
+tl::expected<saved_run, std::string> saved_run_of(const std::string& location);
 
 /// Sets options that a command line leaves out to the values of a saved run. Returns
 /// one sentence about a wrong value, else an empty text.
 /// \param said options of the command line
 /// \param to the same options, which receive values
-std::string take_saved_options(const saved_run& saved, const CLI::App& said,
-                               CLI::App& to);
+std::string set_saved_options(const saved_run& saved, const CLI::App& said,
+                              CLI::App& to);
 
 } // namespace troupe

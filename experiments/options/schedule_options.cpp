@@ -97,12 +97,12 @@ std::string read_numbers(const char* option, const std::string& text,
 
 } // namespace
 
-void add_schedules(option_list& to, typed_schedules& place, bool trains,
+void add_schedules(option_list& to, typed_schedules& typed, bool trains,
                    bool measures) {
   to.begin_group("Schedule and mesh");
   if (!measures) {
     to.add_option(
-      "--schedules,--schedule", place.names,
+      "--schedules,--schedule", typed.names,
       "Schedules, with commas between them: " + catalog_names() + ".\n"
         + "all\tevery schedule that fits the sizes\n"
           "NAME:KEY=VALUE,..\ta schedule with parameters, as ampnet:"
@@ -110,28 +110,28 @@ void add_schedules(option_list& to, typed_schedules& place, bool trains,
         + "file:PATH\ta file in the format of PyTorch's pipelining; weights=, "
           "update_every= and most_held= may follow, as "
           "file:my.csv,weights=stash");
-    to.add_option("--steps", place.steps, "Batches of the run.");
+    to.add_option("--steps", typed.steps, "Batches of the run.");
     if (trains)
-      to.add_option("--epochs", place.epochs,
+      to.add_option("--epochs", typed.epochs,
                     "Passes over the data, in place of --steps.");
   }
-  to.add_option("--microbatches", place.microbatches,
+  to.add_option("--microbatches", typed.microbatches,
                 "Microbatches that a batch is cut into.");
   if (measures)
     return;
-  to.add_option("--microbatch-sizes", place.sizes,
+  to.add_option("--microbatch-sizes", typed.sizes,
                 "Samples of each microbatch of a batch, as 4,4,2,2. Default: they "
                 "differ by at most one. In simulations they scale costs and messages.");
   to.add_option(
-    "--sequence-lengths", place.lengths,
+    "--sequence-lengths", typed.lengths,
     "Tokens of the sequences of each microbatch, in rotation, as 64,32: the "
     "first tokens of each sample. Default: --seq. In simulations they scale "
     "costs and messages.");
 }
 
 tl::expected<chosen_schedule, std::string>
-parse_schedule(const std::string& text, bool of_all, const optimizer_options* learns,
-               const std::string* file) {
+parse_schedule(const std::string& text, bool of_all,
+               const optimizer_options* default_optimizer, const std::string* file) {
   auto values = values_of(text);
   if (!values)
     return problem{values.error()};
@@ -141,12 +141,12 @@ parse_schedule(const std::string& text, bool of_all, const optimizer_options* le
                          .values = *values,
                          .sch = {},
                          .optimizer = {}};
-  if (learns != nullptr) {
-    const auto own = with_own(*learns, *values);
-    if (!own)
+  if (default_optimizer != nullptr) {
+    const auto run_optimizer = optimizer_of_run(*default_optimizer, *values);
+    if (!run_optimizer)
       return problem{(names_file(text) ? text.substr(0, text.find(',')) : result.name)
-                     + ": " + own.error()};
-    result.optimizer = *own;
+                     + ": " + run_optimizer.error()};
+    result.optimizer = *run_optimizer;
   }
   if (names_file(text)) {
     const auto path = path_of_schedule(text);
@@ -172,29 +172,29 @@ parse_schedule(const std::string& text, bool of_all, const optimizer_options* le
 }
 
 // Parses each file with an arbitrary optimizer, as only the sizes matter here.
-std::string take_sizes_of_files(typed_schedules& to, typed_mesh& mesh) {
+std::string set_sizes_from_files(typed_schedules& to, typed_mesh& mesh) {
   std::string first; // of the files
   for (const auto& text : single(to.names)) {
     if (!names_file(text))
       continue;
     optimizer_options any;
     any.clip = 1; // a norm, so that clip=stage is allowed too
-    const auto one = parse_schedule(text, false, &any);
-    if (!one)
-      return one.error();
-    const auto& dims = *one->sizes;
+    const auto chosen = parse_schedule(text, false, &any);
+    if (!chosen)
+      return chosen.error();
+    const auto& dims = *chosen->sizes;
     mesh_options axes{.stages = mesh.stages};
-    if (auto wrong = read_axes(mesh.axes, axes); !wrong.empty())
-      return wrong;
-    const int ranks = ranks_of(one->sch.where, dims),
+    if (auto error = read_axes(mesh.axes, axes); !error.empty())
+      return error;
+    const int ranks = ranks_of(chosen->sch.where, dims),
               microbatches = dims.microbatches * axes.data;
-    const auto contradiction = [&](bool said, int typed, int has,
-                                   const std::string& what, const char* option) {
+    const auto size_error = [&](bool said, int typed, int has, const std::string& noun,
+                                const char* option) {
       if (!said || typed == has)
         return std::string{};
-      const auto is = text + " is written for " + std::to_string(has) + " " + what
+      const auto is = text + " is written for " + std::to_string(has) + " " + noun
                       + (has == 1                  ? ""
-                         : what.ends_with("batch") ? "es"
+                         : noun.ends_with("batch") ? "es"
                                                    : "s");
       return first.empty() ? is + ", not for " + std::to_string(typed) + ": leave "
                                + option + " out"
@@ -202,29 +202,29 @@ std::string take_sizes_of_files(typed_schedules& to, typed_mesh& mesh) {
                                + ": all runs of a command have the same sizes";
     };
     const bool says_pipe = mesh.axes.find("pipe=") != std::string::npos;
-    for (auto wrong : {contradiction(mesh.says_stages || says_pipe, axes.stages, ranks,
-                                     "rank", "--stages or pipe="),
-                       contradiction(to.says_microbatches, to.microbatches,
-                                     microbatches, "microbatch", "--microbatches"),
-                       contradiction(to.says_steps && one->sch.asynchronous(), to.steps,
-                                     dims.steps, "batch", "--steps")})
-      if (!wrong.empty())
-        return wrong;
+    for (auto error : {size_error(mesh.says_stages || says_pipe, axes.stages, ranks,
+                                  "rank", "--stages or pipe="),
+                       size_error(to.says_microbatches, to.microbatches, microbatches,
+                                  "microbatch", "--microbatches"),
+                       size_error(to.says_steps && chosen->sch.asynchronous(), to.steps,
+                                  dims.steps, "batch", "--steps")})
+      if (!error.empty())
+        return error;
     first = text;
     if (!says_pipe)
       mesh.stages = ranks;
     to.microbatches = microbatches;
     mesh.says_stages = to.says_microbatches = true; // for a second file
-    if (one->sch.asynchronous())
+    if (chosen->sch.asynchronous())
       to.steps = dims.steps;
-    to.says_steps = to.says_steps || one->sch.asynchronous();
+    to.says_steps = to.says_steps || chosen->sch.asynchronous();
   }
   return {};
 }
 
-tl::expected<schedule_options, std::string> parse(const typed_schedules& typed,
-                                                  const mesh_options& mesh,
-                                                  const optimizer_options* learns) {
+tl::expected<schedule_options, std::string>
+parse(const typed_schedules& typed, const mesh_options& mesh,
+      const optimizer_options* default_optimizer) {
   if (typed.steps < 1)
     return problem{"--steps " + std::to_string(typed.steps)
                    + ": a run has at least 1 step"};
@@ -237,31 +237,31 @@ tl::expected<schedule_options, std::string> parse(const typed_schedules& typed,
                    + std::to_string(mesh.data)
                    + " data replicas: --microbatches must be a multiple of them"};
   schedule_options result{{}, typed.microbatches, typed.steps, typed.epochs};
-  auto wrong = read_numbers("--microbatch-sizes", typed.sizes, result.uneven.samples);
-  if (wrong.empty())
-    wrong = read_numbers("--sequence-lengths", typed.lengths, result.uneven.lengths);
-  if (!wrong.empty())
-    return problem{wrong};
+  auto error = read_numbers("--microbatch-sizes", typed.sizes, result.uneven.samples);
+  if (error.empty())
+    error = read_numbers("--sequence-lengths", typed.lengths, result.uneven.lengths);
+  if (!error.empty())
+    return problem{error};
   const auto texts = single(typed.names);
   const auto add = [&](const std::string& text, bool of_all) {
-    auto one = parse_schedule(text, of_all, learns);
-    if (!one)
-      return one.error();
-    result.chosen.push_back(std::move(*one));
+    auto parsed = parse_schedule(text, of_all, default_optimizer);
+    if (!parsed)
+      return parsed.error();
+    result.chosen.push_back(std::move(*parsed));
     return std::string{};
   };
   for (const auto& text : texts) {
     if (std::ranges::count(texts, text) > 1)
       return problem{text + " is named twice: name each run once"};
     if (text != "all") {
-      if (wrong = add(text, false); !wrong.empty())
-        return problem{wrong};
+      if (error = add(text, false); !error.empty())
+        return problem{error};
       continue;
     }
     for (const auto& entry : catalog())
       if (std::ranges::count(texts, entry.name) == 0)
-        if (wrong = add(std::string{entry.name}, true); !wrong.empty())
-          return problem{wrong};
+        if (error = add(std::string{entry.name}, true); !error.empty())
+          return problem{error};
   }
   return result;
 }

@@ -31,7 +31,7 @@ struct typed_schedules {
 
 /// Takes the sizes of schedules in files, where the user typed none. Returns one
 /// sentence about a wrong file or contradicting sizes, else an empty text.
-std::string take_sizes_of_files(typed_schedules& to, typed_mesh& mesh);
+std::string set_sizes_from_files(typed_schedules& to, typed_mesh& mesh);
 
 /// A schedule that a user names: "ampnet:max_active_keys=8,lr=0.01".
 struct chosen_schedule {
@@ -56,20 +56,21 @@ struct schedule_options {
 
 /// \param trains whether there is an optimizer, and data that epochs go through
 /// \param measures whether the program itself chooses schedules and steps
-void add_schedules(option_list& to, typed_schedules& place, bool trains, bool measures);
+void add_schedules(option_list& to, typed_schedules& typed, bool trains, bool measures);
 
 /// Parses one schedule. The error is one sentence with the allowed texts.
 /// \param default_optimizer of all runs; null: a schedule has no optimizer
 /// \param file content of the file that the text names; null: the file is read
 tl::expected<chosen_schedule, std::string>
-parse_schedule(const std::string& text, bool of_all, const optimizer_options* learns,
+parse_schedule(const std::string& text, bool of_all,
+               const optimizer_options* default_optimizer,
                const std::string* file = nullptr);
 
 /// Parses schedules; `all` stands for the schedules of the catalog that are not named
 /// by themselves. The error is one sentence with the wrong text and the allowed texts.
 /// \param default_optimizer as above
-tl::expected<schedule_options, std::string> parse(const typed_schedules& typed,
-                                                  const mesh_options& mesh,
-                                                  const optimizer_options* learns);
+tl::expected<schedule_options, std::string>
+parse(const typed_schedules& typed, const mesh_options& mesh,
+      const optimizer_options* default_optimizer);
 
 } // namespace troupe

@@ -32,8 +32,8 @@ tl::expected<std::string, std::string> read_schedule_file(const std::string& pat
     return tl::unexpected{"the schedule file " + path + " is larger than 256 MiB"};
   try {
     return without_byte_order_mark(file->content());
-  } catch (const std::runtime_error& wrong) {
-    return tl::unexpected{std::string{wrong.what()}};
+  } catch (const std::runtime_error& error) {
+    return tl::unexpected{std::string{error.what()}};
   }
 }
 

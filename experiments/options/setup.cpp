@@ -28,11 +28,11 @@ bool counts_operations(const options& o) {
 
 /// Bytes that an evaluation needs in addition to a training.
 /// \param is_local as evaluated_parts takes it
-bytes_beside bytes_of_evaluation(const run_plan& plan, bool here) {
-  const auto parts = evaluated_parts(plan, here);
+caller_bytes bytes_of_evaluation(const run_plan& plan, bool is_local) {
+  const auto parts = evaluated_parts(plan, is_local);
   const auto bytes = evaluator::bytes(
     plan.work->whole, evaluation_batch(plan.work->batch), plan.threads, parts);
-  bytes_beside result;
+  caller_bytes result;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const auto& where = parts[i].where;
     (where.is_gpu() ? result.of_gpus[where.gpu] : result.of_machine) += bytes[i];
@@ -66,35 +66,36 @@ run_plan common_plan(const options& o) {
 
 /// zb-auto with the costs of --cost, unless the schedule's own text has costs of
 /// actions.
-std::optional<schedule> by_costs(const options& o, const chosen_schedule& one) {
-  const auto says = [&](const char* key) { return one.values.contains(key); };
-  if (one.name != "zb-auto" || o.cost.text.empty() || says("f") || says("i")
+std::optional<schedule> by_costs(const options& o, const chosen_schedule& chosen) {
+  const auto says = [&](const char* key) { return chosen.values.contains(key); };
+  if (chosen.name != "zb-auto" || o.cost.text.empty() || says("f") || says("i")
       || says("w"))
     return {};
   std::vector<split_costs> costs;
   for (int s = 0; s < o.mesh.stages; ++s) {
-    const auto& all = o.cost.actions;
+    const auto& table = o.cost.actions;
     const bool repeats = o.mesh.recomputes != recomputation::none;
-    costs.push_back(
-      {all.at(op::forward, s),
-       all.at(op::input_gradient, s) + (repeats ? all.at(op::recompute, s) : 0),
-       all.at(op::weight_gradient, s), all.at(op::update, s)});
+    costs.push_back({table.duration_of(op::forward, s),
+                     table.duration_of(op::input_gradient, s)
+                       + (repeats ? table.duration_of(op::recompute, s) : 0),
+                     table.duration_of(op::weight_gradient, s),
+                     table.duration_of(op::update, s)});
   }
   // Tensor shards divide the times of actions, but not the times of messages.
-  return zb_auto(std::move(costs), one.sch.most_held,
+  return zb_auto(std::move(costs), chosen.sch.most_held,
                  o.cost.link.latency * o.mesh.tensor);
 }
 
 /// Completes a plan for a schedule. The schedule determines the number of stages on a
 /// rank, the cut of the network and the cost of a stage. Returns one sentence about a
 /// mistake, else an empty text.
-std::string complete(const options& o, const chosen_schedule& one, run_plan& plan) {
-  plan.sch = by_costs(o, one).value_or(one.sch);
+std::string complete(const options& o, const chosen_schedule& chosen, run_plan& plan) {
+  plan.sch = by_costs(o, chosen).value_or(chosen.sch);
   plan.sch.recomputes = o.mesh.recomputes;
   plan.dims.stages =
-    one.sizes ? one.sizes->stages : stages_on(plan.sch.where, o.mesh.stages);
+    chosen.sizes ? chosen.sizes->stages : stages_on(plan.sch.where, o.mesh.stages);
   if (plan.dims.stages > most_stages)
-    return refusal(plan.sch, plan.dims);
+    return validation_error(plan.sch, plan.dims);
   plan.cost =
     counts_operations(o)
       ? costs_by_operations()
@@ -105,7 +106,7 @@ std::string complete(const options& o, const chosen_schedule& one, run_plan& pla
   auto first_layers =
     cut(plan.work->whole, plan.dims.stages, o.mesh.split, o.mesh.unit_costs);
   if (!first_layers)
-    return first_layers.error() + stage_advice(o, one, plan);
+    return first_layers.error() + stage_advice(o, chosen, plan);
   plan.work->first_layers = std::move(*first_layers);
   return {};
 }
@@ -215,9 +216,9 @@ std::string add_training(const options& o, const std::filesystem::path& within,
 std::string unfit(const options& o, const std::string& why) {
   const auto saved = saved_run_of(o.checkpoint.resume);
   const bool is_whole = saved && check_checkpoint(saved->from);
-  const auto wrong =
+  const auto error =
     is_whole ? other_network(saved->options, options_to_save(o)) : std::string{};
-  return wrong.empty() ? why : saved->from + " " + wrong;
+  return error.empty() ? why : saved->from + " " + error;
 }
 
 /// The end of a sentence about a checkpoint that has finished all steps of a run.
@@ -242,12 +243,13 @@ std::string no_steps_left(const checkpoint_facts& facts, int steps) {
 /// Makes a plan resume from the newest checkpoint. Returns one sentence about a
 /// mistake, else an empty text.
 std::string resume(const options& o, run_plan& plan, setup& to) {
-  auto found = newest_checkpoint(o.checkpoint.resume, plan.work->whole);
-  if (!found)
-    return "--resume: " + unfit(o, found.error());
-  to.passed_over = found->passed_over;
-  const auto folder = found->folder.string();
-  const auto [batches, samples] = std::pair{found->facts.batches, found->facts.samples};
+  auto newest = newest_checkpoint(o.checkpoint.resume, plan.work->whole);
+  if (!newest)
+    return "--resume: " + unfit(o, newest.error());
+  to.passed_over = newest->passed_over;
+  const auto folder = newest->folder.string();
+  const auto [batches, samples] =
+    std::pair{newest->facts.batches, newest->facts.samples};
   if (samples != batches * plan.work->batch)
     return "--resume: " + folder + " was trained with batches of "
            + std::to_string(samples / std::max(batches, 1)) + " samples, not of "
@@ -260,60 +262,64 @@ std::string resume(const options& o, run_plan& plan, setup& to) {
     return {};
   }
   if (plan.dims.steps <= batches)
-    return "--resume: " + folder + " " + no_steps_left(found->facts, plan.dims.steps);
+    return "--resume: " + folder + " " + no_steps_left(newest->facts, plan.dims.steps);
   plan.dims.steps -= batches;
-  go_on_from(std::move(found->saved), plan);
+  resume_from(std::move(newest->saved), plan);
   to.checkpoint = folder;
-  to.beginning = "goes on from " + folder + ", after " + std::to_string(batches)
-                 + (batches == 1 ? " step" : " steps");
-  to.before = found->facts.training;
+  to.start_description = "goes on from " + folder + ", after " + std::to_string(batches)
+                         + (batches == 1 ? " step" : " steps");
+  to.resumed_training = newest->facts.training;
   return {};
 }
 
 /// The run of one schedule.
 tl::expected<run_request, std::string>
-request(const options& o, const chosen_schedule& one, run_plan plan,
-        const std::optional<std::vector<int>>& here, const setup& shared) {
-  if (auto wrong = complete(o, one, plan); !wrong.empty())
-    return problem{wrong};
+request(const options& o, const chosen_schedule& chosen, run_plan plan,
+        const std::optional<std::vector<int>>& local_ranks, const setup& shared) {
+  if (auto error = complete(o, chosen, plan); !error.empty())
+    return problem{error};
   if (!counts_operations(o))
-    if (auto wrong = outlasts_clock(o.cost, plan); !wrong.empty())
-      return problem{wrong};
+    if (auto error = outlasts_clock(o.cost, plan); !error.empty())
+      return problem{error};
   if (plan.work) {
-    plan.work->optimizer = one.optimizer;
+    plan.work->optimizer = chosen.optimizer;
     plan.work->options = options_of_training(o, plan);
   }
-  if (plan.dims.before > 0
-      && std::ssize(plan.work->earlier.moments) != optimizer::state_size(one.optimizer))
+  if (plan.dims.batches_before > 0
+      && std::ssize(plan.work->earlier.moments)
+           != optimizer::state_size(chosen.optimizer))
     return problem{"--resume: the training had an optimizer with "
                    + std::to_string(plan.work->earlier.moments.size())
                    + " values of state for each parameter, and this one has "
-                   + std::to_string(optimizer::state_size(one.optimizer))
+                   + std::to_string(optimizer::state_size(chosen.optimizer))
                    + ": give the --optimizer and --momentum that it had"};
-  if (shared.before)
-    if (auto wrong = contradiction(*shared.before,
-                                   {plan.work->options, plan.work->data->identity()},
-                                   split(o.checkpoint.change, ','));
-        !wrong.empty())
-      return problem{"--resume: " + shared.checkpoint + " " + wrong};
-  const auto beside = [&](const run_plan& of) {
-    return o.evaluation.samples > 0 ? bytes_of_evaluation(of, !here) : bytes_beside{};
+  if (shared.resumed_training)
+    if (auto error = resume_error(*shared.resumed_training,
+                                  {plan.work->options, plan.work->data->identity()},
+                                  split(o.checkpoint.change, ','));
+        !error.empty())
+      return problem{"--resume: " + shared.checkpoint + " " + error};
+  const auto evaluation_bytes = [&](const run_plan& checked_plan) {
+    return o.evaluation.samples > 0 ? bytes_of_evaluation(checked_plan, !local_ranks)
+                                    : caller_bytes{};
   };
-  if (auto wrong = refusal(plan, beside, here); !wrong.empty())
-    return problem{wrong};
-  return run_request{one.text, std::move(plan), one.values};
+  if (auto error = validation_error(plan, evaluation_bytes, local_ranks);
+      !error.empty())
+    return problem{error};
+  return run_request{chosen.text, std::move(plan), chosen.values};
 }
 
 /// Adds the run of every schedule that fits. Returns one sentence if a schedule that
 /// was named by itself does not fit, or if none fits.
 std::string add_requests(const options& o, const run_plan& plan,
-                         const std::optional<std::vector<int>>& here, setup& to) {
-  for (const auto& one : o.schedules.chosen) {
-    auto run = request(o, one, plan, here, to);
+                         const std::optional<std::vector<int>>& local_ranks,
+                         setup& to) {
+  for (const auto& chosen : o.schedules.chosen) {
+    auto run = request(o, chosen, plan, local_ranks, to);
     if (run)
       to.runs.push_back(std::move(*run));
-    else if (one.of_all)
-      to.left_out.push_back({one.text, run.error()});
+    else if (chosen.of_all)
+      to.left_out.push_back({chosen.text, run.error()});
     else
       return run.error();
   }
@@ -326,10 +332,11 @@ void add_note_on_bf16(setup& to) {
   const auto uses_path = [](const run_request& run) {
     return makes_bf16_by_cpu(run.plan);
   };
-  if (!to.before || std::ranges::none_of(to.runs, uses_path))
+  if (!to.resumed_training || std::ranges::none_of(to.runs, uses_path))
     return;
   if (const auto used = chosen_bf16_path())
-    if (auto note = without_bf16_path(to.checkpoint, *to.before, *used); !note.empty())
+    if (auto note = without_bf16_path(to.checkpoint, *to.resumed_training, *used);
+        !note.empty())
       to.notes.push_back(std::move(note));
 }
 
@@ -367,28 +374,28 @@ tl::expected<setup, std::string> set_up(const options& o) {
 }
 
 tl::expected<setup, std::string>
-set_up_part(const options& o, const std::optional<std::vector<int>>& here) {
-  return set_up_part(o, here, {});
+set_up_part(const options& o, const std::optional<std::vector<int>>& local_ranks) {
+  return set_up_part(o, local_ranks, {});
 }
 
 tl::expected<setup, std::string>
-set_up_part(const options& o, const std::optional<std::vector<int>>& here,
+set_up_part(const options& o, const std::optional<std::vector<int>>& local_ranks,
             const std::filesystem::path& within) {
   setup result;
   auto plan = common_plan(o);
   if (o.trains) {
-    if (auto wrong = add_training(o, within, plan, result.notes); !wrong.empty())
-      return problem{wrong};
+    if (auto error = add_training(o, within, plan, result.notes); !error.empty())
+      return problem{error};
     plan.checkpoint_every = std::min(o.checkpoint.every, plan.dims.steps);
     plan.keep_steps = o.nodes.keep_steps;
     if (!o.checkpoint.resume.empty())
-      if (auto wrong = resume(o, plan, result); !wrong.empty())
-        return problem{wrong};
+      if (auto error = resume(o, plan, result); !error.empty())
+        return problem{error};
     if (!result.completed.empty())
       return result;
     if (o.checkpoint.resume.empty() && o.checkpoint.resumes_if_any)
-      result.beginning = "starts at the first step: there is no checkpoint in "
-                         + o.checkpoint.folder + " yet";
+      result.start_description = "starts at the first step: there is no checkpoint in "
+                                 + o.checkpoint.folder + " yet";
     const auto& data = *plan.work->data;
     result.model = o.model;
     result.data = data.description();
@@ -397,8 +404,8 @@ set_up_part(const options& o, const std::optional<std::vector<int>>& here,
   }
   if (plan.clock == clock_kind::virtual_time)
     result.rates = rates_of(o);
-  if (auto wrong = add_requests(o, plan, here, result); !wrong.empty())
-    return problem{wrong};
+  if (auto error = add_requests(o, plan, local_ranks, result); !error.empty())
+    return problem{error};
   add_note_on_bf16(result);
   return result;
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "actors/checkpoints/checkpoint_manifest.hpp"
-#include "actors/run/company.hpp"
+#include "actors/run/perform.hpp"
 #include "experiments/options/options.hpp"
 #include "models/evaluation.hpp"
 
@@ -40,11 +40,11 @@ struct setup {
   std::vector<left_out_run> left_out; ///< Schedules of `all` that do not fit.
   std::string checkpoint; ///< Checkpoint from which runs resume; empty: none.
   /// The start of the runs in words, also if `auto` found no checkpoint; else empty.
-  std::string beginning;
+  std::string start_description;
   /// With --resume auto: the sentence that no step is left. There are no runs then.
   std::string completed;
   /// Facts of that checkpoint's training; absent: none recorded.
-  std::optional<training_facts> before;
+  std::optional<training_facts> resumed_training;
   std::vector<std::string> passed_over; ///< Reasons why newer checkpoints were skipped.
   std::vector<std::string> notes;       ///< Sentences about weights and data.
   /// The costs of virtual time in words, for people; empty in real time.
@@ -62,12 +62,12 @@ tl::expected<setup, std::string> set_up(const options& o);
 /// The same where other processes perform some ranks.
 /// \param local_ranks ranks of this process; absent: all
 tl::expected<setup, std::string>
-set_up_part(const options& o, const std::optional<std::vector<int>>& here);
+set_up_part(const options& o, const std::optional<std::vector<int>>& local_ranks);
 
 /// The same on a node.
 /// \param within folder that must hold the data (open_data.hpp)
 tl::expected<setup, std::string>
-set_up_part(const options& o, const std::optional<std::vector<int>>& here,
+set_up_part(const options& o, const std::optional<std::vector<int>>& local_ranks,
             const std::filesystem::path& within);
 
 } // namespace troupe

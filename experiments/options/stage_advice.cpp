@@ -14,7 +14,7 @@ namespace {
 bool fits(const run_plan& plan, int ranks, int units) {
   auto dims = plan.dims;
   dims.stages = stages_on(plan.sch.where, ranks);
-  return dims.stages <= units && refusal(plan.sch, dims).empty();
+  return dims.stages <= units && validation_error(plan.sch, dims).empty();
 }
 
 /// The number of layers with which the model has as many blocks or layers as stages, or
@@ -31,7 +31,7 @@ std::int64_t layers_for(const options& o, int stages, int has) {
 
 } // namespace
 
-std::string stage_advice(const options& o, const chosen_schedule& one,
+std::string stage_advice(const options& o, const chosen_schedule& chosen,
                          const run_plan& plan) {
   const int units = plan.work->whole.units();
   if (units >= plan.dims.stages || !o.mesh.split.empty() || !o.mesh.unit_costs.empty())
@@ -41,9 +41,10 @@ std::string stage_advice(const options& o, const chosen_schedule& one,
     result += (result.empty() ? ": say " : " or ") + option;
   };
   const auto layers = layers_for(o, plan.dims.stages, units);
-  if (layers > 0 && refusal(plan.sch, plan.dims).empty())
+  if (layers > 0 && validation_error(plan.sch, plan.dims).empty())
     add("--layers " + std::to_string(layers));
-  for (int ranks = std::min(o.mesh.stages - 1, units); ranks > 0 && !one.sizes; --ranks)
+  for (int ranks = std::min(o.mesh.stages - 1, units); ranks > 0 && !chosen.sizes;
+       --ranks)
     if (fits(plan, ranks, units)) {
       add(o.mesh.names_pipe ? "pipe=" + std::to_string(ranks) + " in --mesh"
                             : "--stages " + std::to_string(ranks));

@@ -12,7 +12,7 @@ namespace troupe {
 /// options that help, ": say --layers 8 or --stages 2". Each option was tried. Empty if
 /// the model has enough blocks or layers, or if no such option helps.
 /// \param plan has the schedule and the numbers of stages and microbatches
-std::string stage_advice(const options& o, const chosen_schedule& one,
+std::string stage_advice(const options& o, const chosen_schedule& chosen,
                          const run_plan& plan);
 
 } // namespace troupe

@@ -18,7 +18,7 @@ constexpr std::size_t most_listed = 24;
 
 /// The optimal string alignment distance: no part of a text is edited twice.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> before, last(b.size() + 1), row(b.size() + 1);
+  std::vector<std::size_t> earlier, last(b.size() + 1), row(b.size() + 1);
   std::iota(last.begin(), last.end(), std::size_t{0});
   for (std::size_t i = 1; i <= a.size(); ++i) {
     row[0] = i;
@@ -26,9 +26,9 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
       row[j] = std::min(
         {last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
       if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-        row[j] = std::min(row[j], before[j - 2] + 1);
+        row[j] = std::min(row[j], earlier[j - 2] + 1);
     }
-    before = last;
+    earlier = last;
     last = row;
   }
   return last[b.size()];

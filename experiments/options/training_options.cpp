@@ -61,9 +61,9 @@ struct difference_advice {
 /// Differences with names and advice, listed for one sentence.
 class difference_list {
 public:
-  void add(const std::string& name, const std::string& before, const std::string& now,
+  void add(const std::string& name, const std::string& recorded, const std::string& now,
            const difference_advice& advice) {
-    text_ += (text_.empty() ? "" : "; ") + before + ", and this run has "
+    text_ += (text_.empty() ? "" : "; ") + recorded + ", and this run has "
              + (now.empty() ? "none" : now);
     if (names_.find(name) == std::string::npos) // clip has two values
       names_ += (names_.empty() ? "" : ",") + name;
@@ -76,8 +76,8 @@ public:
     if (text_.empty())
       return {};
     std::string advice;
-    for (const auto& one : advice_)
-      advice += (advice.empty() ? "" : "; ") + one.text;
+    for (const auto& entry : advice_)
+      advice += (advice.empty() ? "" : "; ") + entry.text;
     return "was trained with " + text_ + ": " + advice
            + (advice_.size() == 1 ? advice_.front().joint : "; or") + " say --change "
            + names_;
@@ -100,12 +100,12 @@ difference_advice advice_on_option(const std::string& option, const std::string&
 }
 
 /// Advice on other data: the names differ, or the content of a file differs.
-difference_advice advice_on_data(const training_facts& before,
+difference_advice advice_on_data(const training_facts& recorded,
                                  const training_facts& now) {
   const auto is_same = [&](const char* option) {
-    const auto had = before.options.find(option), has = now.options.find(option);
-    return had == before.options.end() || has == now.options.end()
-             ? (had == before.options.end()) == (has == now.options.end())
+    const auto had = recorded.options.find(option), has = now.options.find(option);
+    return had == recorded.options.end() || has == now.options.end()
+             ? (had == recorded.options.end()) == (has == now.options.end())
              : had->second == has->second;
   };
   if (is_same("--data") && is_same("--evaluate-data") && is_same("--seed"))
@@ -118,27 +118,27 @@ difference_advice advice_on_data(const training_facts& before,
 std::map<std::string, std::string> options_of_training(const options& o,
                                                        const run_plan& plan) {
   auto result = options_to_save(o);
-  const auto& learns = plan.work->optimizer;
-  const bool sgd = learns.kind == optimizer_kind::sgd;
+  const auto& optimizer = plan.work->optimizer;
+  const bool sgd = optimizer.kind == optimizer_kind::sgd;
   result["--batch"] = std::to_string(plan.work->batch);
-  result["--steps"] = std::to_string(plan.dims.before + plan.dims.steps);
+  result["--steps"] = std::to_string(plan.dims.batches_before + plan.dims.steps);
   result["--precision"] = o.run.products == precision::bf16 ? "bf16" : "fp32";
   if (makes_bf16_by_cpu(plan))
     result["TROUPE_BF16"] = paths_of(o.run.sums);
   result["--optimizer"] = sgd ? "sgd" : "adamw";
-  result["--lr"] = text_of(learns.rate);
-  result["--lr-schedule"] = text_of(learns.schedule);
+  result["--lr"] = text_of(optimizer.rate);
+  result["--lr-schedule"] = text_of(optimizer.schedule);
   if (sgd) {
-    result["--momentum"] = text_of(learns.momentum);
+    result["--momentum"] = text_of(optimizer.momentum);
   } else {
-    result["--betas"] = text_of(learns.beta1) + "," + text_of(learns.beta2);
-    result["--eps"] = text_of(learns.epsilon);
+    result["--betas"] = text_of(optimizer.beta1) + "," + text_of(optimizer.beta2);
+    result["--eps"] = text_of(optimizer.epsilon);
   }
-  result["--weight-decay"] = text_of(learns.weight_decay);
-  result["--decay"] = learns.decay_only_matrices ? "matrices" : "all";
-  result["--clip"] = text_of(learns.clip);
-  if (learns.clip > 0)
-    result["clip of"] = learns.scope == clip_scope::stage ? "stage" : "network";
+  result["--weight-decay"] = text_of(optimizer.weight_decay);
+  result["--decay"] = optimizer.decay_only_matrices ? "matrices" : "all";
+  result["--clip"] = text_of(optimizer.clip);
+  if (optimizer.clip > 0)
+    result["clip of"] = optimizer.scope == clip_scope::stage ? "stage" : "network";
   if (o.model.model == "moe") {
     result["--capacity"] = text_of(o.model.experts.capacity);
     result["--balance"] = text_of(o.model.experts.balance);
@@ -153,56 +153,58 @@ std::map<std::string, std::string> options_of_training(const options& o,
   return result;
 }
 
-std::string other_network(const std::map<std::string, std::string>& before,
+std::string other_network(const std::map<std::string, std::string>& recorded,
                           const std::map<std::string, std::string>& now) {
-  const auto all = changeable_options();
-  for (const auto& [option, had] : before) {
-    const auto found = now.find(option);
+  const auto changeable = changeable_options();
+  for (const auto& [option, had] : recorded) {
+    const auto current = now.find(option);
     const bool is_of_data = option == "--data" || option == "--evaluate-data";
-    if (found != now.end() && found->second != had && !is_of_data
-        && std::ranges::find(all, option, &changeable_option::option) == all.end())
+    if (current != now.end() && current->second != had && !is_of_data
+        && std::ranges::find(changeable, option, &changeable_option::option)
+             == changeable.end())
       return "was trained with " + option + " " + had + ", and this run has "
-             + found->second + ": leave " + option
+             + current->second + ": leave " + option
              + " out, as a training goes on with the network that it had";
   }
   for (const char* flag : {"--tied", "--shared-expert"}) // absent: not given
-    if (!before.empty() && before.contains(flag) != now.contains(flag))
-      return std::string{"was trained with"} + (before.contains(flag) ? " " : "out ")
+    if (!recorded.empty() && recorded.contains(flag) != now.contains(flag))
+      return std::string{"was trained with"} + (recorded.contains(flag) ? " " : "out ")
              + flag + ", and this run is " + (now.contains(flag) ? "with " : "without ")
              + "it: leave " + flag
              + " out, as a training goes on with the network that it had";
   return {};
 }
 
-std::string contradiction(const training_facts& before, const training_facts& now,
-                          const std::vector<std::string>& changes) {
+std::string resume_error(const training_facts& recorded, const training_facts& now,
+                         const std::vector<std::string>& changes) {
   const auto may_change = [&](std::string_view name) {
     return std::ranges::find(changes, name) != changes.end();
   };
   const auto value = [](const training_facts& facts, const char* option) {
-    const auto found = facts.options.find(option);
-    return found == facts.options.end() ? std::string{} : found->second;
+    const auto entry = facts.options.find(option);
+    return entry == facts.options.end() ? std::string{} : entry->second;
   };
-  const bool has_course = value(before, "--lr-schedule").starts_with("cosine")
+  const bool has_course = value(recorded, "--lr-schedule").starts_with("cosine")
                           && value(now, "--lr-schedule").starts_with("cosine");
-  if (auto wrong = other_network(before.options, now.options); !wrong.empty())
-    return wrong;
+  if (auto error = other_network(recorded.options, now.options); !error.empty())
+    return error;
   difference_list differences;
-  for (const auto& [option, had] : before.options) {
-    const auto found = now.options.find(option);
-    if (found == now.options.end() || found->second == had || option == "--data"
+  for (const auto& [option, had] : recorded.options) {
+    const auto current = now.options.find(option);
+    if (current == now.options.end() || current->second == had || option == "--data"
         || (option == "--steps" && !has_course))
       continue;
-    const auto all = changeable_options();
-    const auto known = std::ranges::find(all, option, &changeable_option::option);
-    if (known != all.end() && !may_change(known->name))
+    const auto changeable = changeable_options();
+    const auto known =
+      std::ranges::find(changeable, option, &changeable_option::option);
+    if (known != changeable.end() && !may_change(known->name))
       differences.add(std::string{known->name},
-                      option + " " + (had.empty() ? "none" : had), found->second,
+                      option + " " + (had.empty() ? "none" : had), current->second,
                       advice_on_option(option, had));
   }
-  if (before.data && now.data && *before.data != *now.data && !may_change("data"))
-    differences.add("data", "the data '" + to_string(*before.data) + "'",
-                    "'" + to_string(*now.data) + "'", advice_on_data(before, now));
+  if (recorded.data && now.data && *recorded.data != *now.data && !may_change("data"))
+    differences.add("data", "the data '" + to_string(*recorded.data) + "'",
+                    "'" + to_string(*now.data) + "'", advice_on_data(recorded, now));
   return differences.sentence();
 }
 
@@ -213,10 +215,10 @@ std::string without_facts(const std::string& checkpoint) {
 }
 
 std::string without_bf16_path(const std::string& checkpoint,
-                              const training_facts& before, bf16_path used) {
-  const auto precision = before.options.find("--precision");
-  if (precision == before.options.end() || precision->second != "bf16"
-      || before.options.contains("TROUPE_BF16"))
+                              const training_facts& recorded, bf16_path used) {
+  const auto precision = recorded.options.find("--precision");
+  if (precision == recorded.options.end() || precision->second != "bf16"
+      || recorded.options.contains("TROUPE_BF16"))
     return {};
   return checkpoint
          + " keeps no path of its products of bf16; this run uses TROUPE_BF16="

@@ -23,14 +23,14 @@ std::map<std::string, std::string> options_of_training(const options& o,
 /// The end of a sentence about a checkpoint whose network has another option than this
 /// run's; empty if all options that both record are equal. Options that --change allows
 /// to differ are not compared.
-std::string other_network(const std::map<std::string, std::string>& before,
+std::string other_network(const std::map<std::string, std::string>& recorded,
                           const std::map<std::string, std::string>& now);
 
 /// The end of a sentence about a checkpoint whose training differs from the resumed
 /// run, with both values. Empty if nothing differs that must be equal.
 /// \param changes names that --change allows to differ
-std::string contradiction(const training_facts& before, const training_facts& now,
-                          const std::vector<std::string>& changes);
+std::string resume_error(const training_facts& recorded, const training_facts& now,
+                         const std::vector<std::string>& changes);
 
 /// The warning about a checkpoint that records neither data nor options.
 std::string without_facts(const std::string& checkpoint);
@@ -39,6 +39,6 @@ std::string without_facts(const std::string& checkpoint);
 /// for others.
 /// \param used the path of this run's CPUs
 std::string without_bf16_path(const std::string& checkpoint,
-                              const training_facts& before, bf16_path used);
+                              const training_facts& recorded, bf16_path used);
 
 } // namespace troupe

@@ -89,9 +89,9 @@ std::string bytes_field(unsigned field, string_view value) {
 }
 
 /// \param last_field a version of the file, a summary or the state of a session
-std::string event(std::int64_t step, const std::string& what) {
+std::string event(std::int64_t step, const std::string& last_field) {
   return key(1, encoding::eight_bytes) + little_endian(seconds_since_1970())
-         + number_field(2, static_cast<std::uint64_t>(step)) + what;
+         + number_field(2, static_cast<std::uint64_t>(step)) + last_field;
 }
 
 /// A summary of one value.
@@ -104,8 +104,8 @@ std::string host_name() {
   return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
 }
 
-std::string problem_with(const std::filesystem::path& what) {
-  return "cannot write " + what.string() + ": "
+std::string problem_with(const std::filesystem::path& path) {
+  return "cannot write " + path.string() + ": "
          + std::error_code{errno, std::generic_category()}.message();
 }
 
@@ -116,11 +116,11 @@ event_file::event_file(std::filesystem::path path, int file)
   added_ = record_of(event(0, bytes_field(3, "brain.Event:2")));
 }
 
-event_file::event_file(event_file&& other) noexcept
-  : path_(std::move(other.path_)),
-    file_(std::exchange(other.file_, -1)),
-    length_(other.length_),
-    added_(std::move(other.added_)) {
+event_file::event_file(event_file&& source) noexcept
+  : path_(std::move(source.path_)),
+    file_(std::exchange(source.file_, -1)),
+    length_(source.length_),
+    added_(std::move(source.added_)) {
   // nop
 }
 
@@ -173,10 +173,10 @@ std::string event_file::write() {
     if (wrote < 0 && errno == EINTR)
       continue;
     if (wrote < 0) {
-      auto wrong = problem_with(path_);
+      auto error = problem_with(path_);
       (void)!ftruncate(file_, length_); // later records would be unreadable
       (void)lseek(file_, length_, SEEK_SET);
-      return wrong;
+      return error;
     }
     done += static_cast<std::size_t>(wrote);
   }

@@ -21,7 +21,7 @@ public:
   static tl::expected<event_file, std::string> in(const std::filesystem::path& folder);
 
   ~event_file();
-  event_file(event_file&& other) noexcept;
+  event_file(event_file&& source) noexcept;
   event_file& operator=(event_file&&) = delete;
 
   // Events at a step, with the current time. Events stay in memory until write().

@@ -13,10 +13,10 @@ namespace troupe {
 using json = nlohmann::ordered_json;
 
 json experts_json(const run_plan& plan, const expert_loads& loads) {
-  if (loads.of.empty())
+  if (loads.by_layer.empty())
     return nullptr;
   auto result = json::array();
-  for (const auto& [layer, steps] : loads.of) {
+  for (const auto& [layer, steps] : loads.by_layer) {
     auto rows = json::array(), dropped = json::array();
     for (const auto& step : steps) {
       rows.push_back(step.rows);
@@ -33,7 +33,7 @@ json experts_json(const run_plan& plan, const expert_loads& loads) {
 
 std::string summary_of(const expert_loads& loads) {
   double worst = 0, dropped = 0, choices = 0;
-  for (const auto& [layer, steps] : loads.of) {
+  for (const auto& [layer, steps] : loads.by_layer) {
     std::vector<double> rows(steps.back().rows.size());
     for (auto s = steps.size() - (steps.size() + 9) / 10; s < steps.size(); ++s) {
       for (std::size_t e = 0; e < rows.size(); ++e)

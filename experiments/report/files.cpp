@@ -42,9 +42,9 @@ std::vector<named_file> read_files(const options& o, std::size_t runs) {
       result.push_back({option, file});
   };
   add("--config", o.output.config);
-  for (const auto& one : o.schedules.chosen)
-    if (one.sizes)
-      add("--schedule", path_of_schedule(one.text));
+  for (const auto& chosen : o.schedules.chosen)
+    if (chosen.sizes)
+      add("--schedule", path_of_schedule(chosen.text));
   add("--data", o.data.path);
   add("--evaluate-data", parse_data_name(o.data.evaluation).path);
   add("--machines", o.machines.links);
@@ -58,11 +58,11 @@ std::vector<named_file> read_files(const options& o, std::size_t runs) {
 /// is one if all stages have the same update, else one for each stage.
 file_metadata metadata_of(const options& o, const run_plan& plan,
                           const run_result& result) {
-  const bool one = std::ranges::count(result.updates, result.updates.front())
-                   == std::ssize(result.updates);
+  const bool has_one_update = std::ranges::count(result.updates, result.updates.front())
+                              == std::ssize(result.updates);
   auto metadata = facts_to_save(o, plan.work->data->identity());
-  metadata[one ? "update" : "updates"] =
-    one ? std::to_string(result.updates.front()) : joined(result.updates);
+  metadata[has_one_update ? "update" : "updates"] =
+    has_one_update ? std::to_string(result.updates.front()) : joined(result.updates);
   metadata["samples"] = std::to_string(result.updated_samples);
   return metadata;
 }
@@ -74,11 +74,11 @@ output_files::~output_files() {
   if (made_report_)
     std::filesystem::remove(report_, ignored);
   if (made_events_)
-    std::filesystem::remove(places_.tensorboard, ignored);
+    std::filesystem::remove(output_.tensorboard, ignored);
 }
 
 path output_files::weights_of(const run_request& request, bool only_run) const {
-  path file = places_.save;
+  path file = output_.save;
   if (!only_run)
     file.replace_filename(file.stem().string() + "-" + name_of(request)
                           + file.extension().string());
@@ -90,19 +90,19 @@ path output_files::trace_of(const run_request& request) const {
 }
 
 path output_files::events_of(const run_request& request) const {
-  return places_.tensorboard.empty() ? path{}
-                                     : path{places_.tensorboard} / name_of(request);
+  return output_.tensorboard.empty() ? path{}
+                                     : path{output_.tensorboard} / name_of(request);
 }
 
 bool output_files::writes_json() const {
-  return !places_.json.empty() && !places_.results_on_stdout();
+  return !output_.json.empty() && !output_.results_on_stdout();
 }
 
 std::vector<named_file>
 output_files::planned(const std::vector<run_request>& runs) const {
   std::vector<named_file> result;
   for (const auto& request : runs)
-    if (!places_.save.empty()) {
+    if (!output_.save.empty()) {
       const auto file = weights_of(request, runs.size() == 1);
       result.push_back({"--save", file});
       const auto config = config_beside(file, request.plan.work->whole.options);
@@ -110,9 +110,9 @@ output_files::planned(const std::vector<run_request>& runs) const {
         result.push_back({"--save", config});
     }
   if (writes_json())
-    result.push_back({"--json", places_.json});
-  if (!places_.exported.empty())
-    result.push_back({"--export", places_.exported});
+    result.push_back({"--json", output_.json});
+  if (!output_.exported.empty())
+    result.push_back({"--export", output_.exported});
   if (report_.empty())
     return result;
   result.push_back({"--report", report_ / "results.json"});
@@ -125,11 +125,11 @@ output_files::planned(const std::vector<run_request>& runs) const {
 
 std::string output_files::make_report() {
   std::error_code failed;
-  if (places_.makes_new_report()) {
+  if (output_.makes_new_report()) {
     char time[64];
     const auto now = std::time(nullptr);
     std::strftime(time, sizeof time, "-%Y%m%d-%H%M%S", std::localtime(&now));
-    report_ = make_new_folder(places_.new_report + time, failed);
+    report_ = make_new_folder(output_.new_report + time, failed);
     made_report_ = !failed;
   } else if (!report_.empty()) {
     made_report_ = std::filesystem::create_directories(report_, failed);
@@ -137,7 +137,7 @@ std::string output_files::make_report() {
   if (failed)
     return "--report: cannot make the folder " + report_.string() + ": "
            + failed.message() + "; name another with --report";
-  if (!report_.empty() && !lock_.take(report_))
+  if (!report_.empty() && !lock_.try_lock(report_))
     return "--report: another program is writing into " + report_.string()
            + ": name another folder";
   return {};
@@ -145,17 +145,17 @@ std::string output_files::make_report() {
 
 /// Each run gets a folder there; folders of earlier runs stay.
 std::string output_files::make_events(const std::vector<run_request>& runs) {
-  const path all = places_.tensorboard;
-  if (all.empty())
+  const path root = output_.tensorboard;
+  if (root.empty())
     return {};
   std::error_code failed;
-  made_events_ = std::filesystem::create_directories(all, failed);
+  made_events_ = std::filesystem::create_directories(root, failed);
   if (failed)
-    return "--tensorboard: cannot make the folder " + all.string() + ": "
+    return "--tensorboard: cannot make the folder " + root.string() + ": "
            + failed.message() + "; name another";
   for (const auto& request : runs) {
-    const auto own = events_of(request);
-    const auto& where = std::filesystem::exists(own, failed) ? own : all;
+    const auto run_folder = events_of(request);
+    const auto& where = std::filesystem::exists(run_folder, failed) ? run_folder : root;
     if (!std::filesystem::is_directory(where, failed))
       return "--tensorboard: " + where.string() + " is not a folder: name another";
     if (faccessat(AT_FDCWD, where.c_str(), W_OK | X_OK, AT_EACCESS) != 0)
@@ -166,44 +166,44 @@ std::string output_files::make_events(const std::vector<run_request>& runs) {
   return {};
 }
 
-std::string output_files::refusal(const std::vector<run_request>& runs) {
-  if (!places_.exported.empty() && runs.size() > 1)
-    return "--export " + places_.exported + " takes one schedule, and this command has "
+std::string output_files::prepare(const std::vector<run_request>& runs) {
+  if (!output_.exported.empty() && runs.size() > 1)
+    return "--export " + output_.exported + " takes one schedule, and this command has "
            + std::to_string(runs.size()) + ": give one by --schedule";
-  auto places = planned(runs);
-  if (!places_.tensorboard.empty())
+  auto files = planned(runs);
+  if (!output_.tensorboard.empty())
     for (const auto& request : runs)
-      places.push_back({"--tensorboard", events_of(request)});
-  if (auto wrong = written_twice(places, read_files(options_, runs.size()));
-      !wrong.empty())
-    return wrong;
-  if (auto wrong = make_report(); !wrong.empty())
-    return wrong;
-  if (auto wrong = make_events(runs); !wrong.empty())
-    return wrong;
+      files.push_back({"--tensorboard", events_of(request)});
+  if (auto error = written_twice(files, read_files(options_, runs.size()));
+      !error.empty())
+    return error;
+  if (auto error = make_report(); !error.empty())
+    return error;
+  if (auto error = make_events(runs); !error.empty())
+    return error;
   for (const auto& file : planned(runs))
-    if (auto wrong = unwritable(file); !wrong.empty())
-      return wrong;
-  if (places_.save.empty())
+    if (auto error = write_error(file); !error.empty())
+      return error;
+  if (output_.save.empty())
     return {};
   for (const auto& request : runs)
-    if (auto wrong = foreign_config(weights_of(request, runs.size() == 1),
+    if (auto error = foreign_config(weights_of(request, runs.size() == 1),
                                     request.plan.work->whole.options);
-        !wrong.empty())
-      return "--save: " + wrong;
+        !error.empty())
+      return "--save: " + error;
   return {};
 }
 
-std::string output_files::note(const path& file, const std::string& wrong) {
-  if (wrong.empty() && std::ranges::find(written_, file) == written_.end())
+std::string output_files::note(const path& file, const std::string& error) {
+  if (error.empty() && std::ranges::find(written_, file) == written_.end())
     written_.push_back(file);
-  return wrong;
+  return error;
 }
 
 // The choices of a local rule are in the record alone.
 std::string output_files::write_schedule(const run_request& request,
                                          const run_result& ran) {
-  if (places_.exported.empty() || ran.how != ending::finished)
+  if (output_.exported.empty() || ran.outcome != ending::finished)
     return {};
   const auto& [sch, dims] = std::tie(request.plan.sch, request.plan.dims);
   std::vector<std::vector<action>> rows;
@@ -211,35 +211,36 @@ std::string output_files::write_schedule(const run_request& request,
     if (static_cast<int>(rows.size()) == request.plan.ranks_of_pipeline())
       break; // other data replicas have the same rows
     auto& to = rows.emplace_back();
-    for (const auto& one : row)
-      if (!one.part)
-        to.push_back(one.what);
+    for (const auto& measured : row)
+      if (!measured.part)
+        to.push_back(measured.action);
   }
   return note(
-    places_.exported,
-    write_whole_file(places_.exported, sch.local_rule()
+    output_.exported,
+    write_whole_file(output_.exported, sch.local_rule()
                                          ? troupe::write_schedule(sch, dims, rows)
                                          : troupe::write_schedule(sch, dims)));
 }
 
 std::string output_files::write_weights(const run_request& request,
                                         const run_result& result, bool only_run) {
-  if (places_.save.empty() || result.parameters.empty())
+  if (output_.save.empty() || result.parameters.empty())
     return {};
   const auto file = weights_of(request, only_run);
   return note(
     file,
     save_weights(file, request.plan.work->whole, readable(result.parameters),
                  metadata_of(options_, request.plan, result),
-                 places_.save_precision == "bf16" ? precision::bf16 : precision::fp32));
+                 output_.save_precision == "bf16" ? precision::bf16 : precision::fp32));
 }
 
 std::int64_t output_files::actions_shown(const run_plan& plan) const {
-  constexpr std::int64_t all = 1'000'000, least = 500;
+  constexpr std::int64_t total = 1'000'000, least = 500;
   if (!report_.empty())
     return actions_in_trace;
-  return places_.watch_port() ? std::clamp(all / plan.ranks(), least, actions_in_trace)
-                              : 0;
+  return output_.watch_port()
+           ? std::clamp(total / plan.ranks(), least, actions_in_trace)
+           : 0;
 }
 
 std::string output_files::write_trace(const run_account& run) {
@@ -256,19 +257,19 @@ std::string output_files::write_trace(const run_account& run) {
 }
 
 std::string output_files::write_results(const std::string& text) {
-  std::string wrong;
+  std::string error;
   if (writes_json())
-    wrong = note(places_.json, write_whole_file(places_.json, text));
+    error = note(output_.json, write_whole_file(output_.json, text));
   if (!report_.empty()) {
     const auto file = report_ / "results.json";
     const auto also = note(file, write_whole_file(file, text));
-    wrong += (wrong.empty() || also.empty() ? "" : "; ") + also;
+    error += (error.empty() || also.empty() ? "" : "; ") + also;
   }
-  return wrong;
+  return error;
 }
 
 std::string output_files::end_results(const std::string& text) {
-  if (places_.results_on_stdout())
+  if (output_.results_on_stdout())
     std::cout << text;
   return write_results(text);
 }
@@ -293,9 +294,9 @@ std::string output_files::summary() const {
   std::string text;
   for (const auto& file : written_)
     text += "\n  " + file.string();
-  if (!places_.tensorboard.empty())
-    text += "\n  " + places_.tensorboard + " (tensorboard --logdir "
-            + places_.tensorboard + ")";
+  if (!output_.tensorboard.empty())
+    text += "\n  " + output_.tensorboard + " (tensorboard --logdir "
+            + output_.tensorboard + ")";
   if (cuts_traces_)
     text += "\n(a trace holds the first " + std::to_string(actions_in_trace)
             + " actions of a rank)";

@@ -21,7 +21,7 @@ class output_files {
 public:
   /// \param o outlives the files
   explicit output_files(const options& o)
-    : options_(o), places_(o.output), report_(places_.report) {}
+    : options_(o), output_(o.output), report_(output_.report) {}
 
   /// Removes folders that this object made and that are empty.
   ~output_files();
@@ -29,7 +29,7 @@ public:
   /// Makes the folders for the report and for TensorBoard, and tests every path that
   /// the runs will write, before hours of training are lost. Returns an empty text if
   /// all paths can be written, else the sentence for the user.
-  std::string refusal(const std::vector<run_request>& runs = {});
+  std::string prepare(const std::vector<run_request>& runs = {});
 
   /// The folder of a run's TensorBoard events; empty: there is none.
   std::filesystem::path events_of(const run_request& request) const;
@@ -67,10 +67,10 @@ private:
   std::vector<named_file> planned(const std::vector<run_request>& runs) const;
   std::string make_report();
   std::string make_events(const std::vector<run_request>& runs);
-  std::string note(const std::filesystem::path& path, const std::string& wrong);
+  std::string note(const std::filesystem::path& path, const std::string& error);
 
   const options& options_;
-  const output_options& places_;
+  const output_options& output_;
   std::filesystem::path report_;
   bool made_report_ = false;
   bool made_events_ = false;

@@ -17,14 +17,14 @@ class loss_history {
 public:
   /// \param samples_before samples of the training before the run's first start
   /// \param apart number of newest losses that stay apart
-  loss_history(std::int64_t before, std::size_t apart);
+  loss_history(std::int64_t samples_before, std::size_t apart);
 
   /// Adds the next losses of the current start.
   void add(const std::vector<loss_so_far>& losses);
 
   /// A new start resumes after `samples_before` samples of the training: later losses
   /// come again.
-  void begin_again(std::int64_t before);
+  void restart(std::int64_t samples_before);
 
   /// Mean losses, and the number of the training's samples at the end of each.
   struct series {
@@ -34,9 +34,10 @@ public:
     std::int64_t every = 1;
     /// Samples before the newest loss whose losses are missing.
     std::int64_t missing = 0;
-    std::int64_t before = 0; ///< Samples of the training before the first entry.
+    std::int64_t samples_before =
+      0; ///< Samples of the training before the first entry.
   };
-  series all() const;
+  series summary() const;
 
 private:
   struct entry {

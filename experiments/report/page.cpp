@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/report/page.hpp"
 
-#include "actors/plan/places.hpp"
+#include "actors/plan/stage_indexing.hpp"
 #include "experiments/report/page_orders.hpp"
 #include "models/utf8.hpp"
 #include "schedules/bounds.hpp"
@@ -25,18 +25,18 @@ constexpr std::size_t usual_actions = 20'000;
 
 // Marks of an action. Meetings that begin at the action's end (part_end) stand 8 bits
 // higher.
-constexpr std::uint32_t is_part = 1;  // more parts of the action follow
-constexpr std::uint32_t goes_on = 2;  // parts of the action came before
-constexpr std::uint32_t is_first = 4; // of a pair
+constexpr std::uint32_t is_part = 1;       // more parts of the action follow
+constexpr std::uint32_t is_later_part = 2; // parts of the action came before
+constexpr std::uint32_t is_first = 4;      // of a pair
 constexpr std::uint32_t is_second = 8;
 constexpr std::uint32_t of_expert = 16;
 
 /// Number of a rank's actions that are drawn: at least all of the run's first two
 /// batches. Microbatches in a record count from the run's first.
 std::size_t drawn_of(const run_plan& plan, const std::vector<measured_action>& row) {
-  const auto third = std::ranges::find_if(row, [&](const measured_action& one) {
-    return one.what.what == op::forward
-           && one.what.microbatch >= 2 * plan.dims.microbatches;
+  const auto third = std::ranges::find_if(row, [&](const measured_action& measured) {
+    return measured.action.op == op::forward
+           && measured.action.microbatch >= 2 * plan.dims.microbatches;
   });
   const auto ranks = static_cast<std::size_t>(std::max(plan.ranks(), 1));
   return std::min(row.size(), std::max(usual_actions / ranks,
@@ -47,31 +47,32 @@ std::size_t drawn_of(const run_plan& plan, const std::vector<measured_action>& r
 std::string numbers_of(const run_plan& plan, int rank,
                        std::span<const measured_action> row) {
   std::string text;
-  nanoseconds before = 0;
+  nanoseconds previous_end = 0;
   std::set<std::pair<action, int>> open; // unfinished ones, and their experts
-  for (const auto& one : row) {
-    const auto& [what, expert] = std::pair{one.what, one.expert};
-    const auto pipeline = places{plan}.pipeline(
-      {plan.data_of(rank), what.direction, what.stage, plan.shard_of(rank)});
-    auto marks = std::uint32_t{one.ends_in} << 8U;
-    marks |= open.contains({what, expert}) ? goes_on : 0U;
-    marks |= what.pair == in_pair::first ? is_first : 0U;
-    marks |= what.pair == in_pair::second ? is_second : 0U;
+  for (const auto& measured : row) {
+    const auto& [ran_action, expert] = std::pair{measured.action, measured.expert};
+    const auto pipeline =
+      stage_indexing{plan}.pipeline({plan.data_of(rank), ran_action.direction,
+                                     ran_action.stage, plan.shard_of(rank)});
+    auto marks = std::uint32_t{measured.ends_in} << 8U;
+    marks |= open.contains({ran_action, expert}) ? is_later_part : 0U;
+    marks |= ran_action.pair == in_pair::first ? is_first : 0U;
+    marks |= ran_action.pair == in_pair::second ? is_second : 0U;
     marks |= expert >= 0 ? of_expert : 0U;
-    if (one.part) {
+    if (measured.part) {
       marks |= is_part;
-      open.emplace(what, expert);
+      open.emplace(ran_action, expert);
     } else {
-      open.erase({what, expert});
+      open.erase({ran_action, expert});
     }
     for (const std::int64_t number :
-         {std::int64_t{static_cast<int>(what.what)}, std::int64_t{what.stage},
-          std::int64_t{what.microbatch}, static_cast<std::int64_t>(pipeline),
-          std::int64_t{one.version}, std::int64_t{one.start - before},
-          std::int64_t{one.end - one.start}, std::int64_t{marks},
-          std::int64_t{one.versions_alive}})
+         {std::int64_t{static_cast<int>(ran_action.op)}, std::int64_t{ran_action.stage},
+          std::int64_t{ran_action.microbatch}, static_cast<std::int64_t>(pipeline),
+          std::int64_t{measured.version}, std::int64_t{measured.start - previous_end},
+          std::int64_t{measured.end - measured.start}, std::int64_t{marks},
+          std::int64_t{measured.versions_alive}})
       text += (text.empty() ? "" : ",") + std::to_string(number);
-    before = one.end;
+    previous_end = measured.end;
   }
   return text;
 }
@@ -125,14 +126,16 @@ json schedule_json(const run_plan& plan) {
 
 std::string letters_of_actions() {
   std::string letters;
-  for (int what = 0; what < op_count; ++what)
-    letters += letter_of(static_cast<op>(what));
+  for (int kind = 0; kind < op_count; ++kind)
+    letters += letter_of(static_cast<op>(kind));
   return letters;
 }
 
-void replace_all(std::string& text, std::string_view what, std::string_view by) {
-  for (auto at = text.find(what); at != text.npos; at = text.find(what, at + by.size()))
-    text.replace(at, what.size(), by);
+void replace_all(std::string& text, std::string_view old_text,
+                 std::string_view new_text) {
+  for (auto position = text.find(old_text); position != text.npos;
+       position = text.find(old_text, position + new_text.size()))
+    text.replace(position, old_text.size(), new_text);
 }
 
 } // namespace
@@ -178,14 +181,14 @@ std::string report_page(const std::string& results, const std::string& table,
                         const std::vector<std::string>& timelines) {
   auto data = "{\"letters\":\"" + letters_of_actions() + "\",\"table\":"
               + json_text(json(table)) + ",\"results\":" + results + ",\"runs\":[";
-  for (const auto& one : timelines)
-    data += (&one == &timelines.front() ? "\n" : ",\n") + one;
+  for (const auto& timeline : timelines)
+    data += (&timeline == &timelines.front() ? "\n" : ",\n") + timeline;
   data += "]}";
   replace_all(data, "</", "<\\/"); // no text in the data ends the script
   replace_all(data, "<!--", "<\\u0021--");
   std::string page{page_text};
-  constexpr std::string_view place = "@page_data@";
-  return page.replace(page.find(place), place.size(), data);
+  constexpr std::string_view placeholder = "@page_data@";
+  return page.replace(page.find(placeholder), placeholder.size(), data);
 }
 
 } // namespace troupe

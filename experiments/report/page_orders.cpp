@@ -17,7 +17,7 @@ constexpr std::int64_t most_ordered = 60'000;
 
 std::string text_of(const action& a) {
   std::string text = a.direction > 0 ? std::to_string(a.direction) + ":" : "";
-  text += std::to_string(a.stage) + letter_of(a.what) + std::to_string(a.microbatch);
+  text += std::to_string(a.stage) + letter_of(a.op) + std::to_string(a.microbatch);
   return text + (a.pair == in_pair::first ? "+" : "");
 }
 
@@ -28,7 +28,7 @@ std::optional<shape> sizes_of(const schedule& sch, const shape& dims, int ranks,
   const shape result{stages_on(sch.where, ranks), microbatches,
                      std::min(dims.steps, 3)};
   if (ranks < 1 || microbatches < 1 || result.stages > most_stages
-      || !refusal(sch, result).empty() || ranks_of(sch.where, result) != ranks)
+      || !validation_error(sch, result).empty() || ranks_of(sch.where, result) != ranks)
     return {};
   return result;
 }
@@ -58,22 +58,22 @@ std::string order_json(const schedule& sch, const shape& dims) {
 std::string orders_json(const run_plan& plan) {
   const auto& [sch, dims] = std::pair{plan.sch, plan.dims};
   const int ranks = plan.ranks_of_pipeline();
-  std::vector<shape> all;
+  std::vector<shape> candidates;
   for (const auto& [times, parts] : {std::pair{1, 1}, {1, 2}, {2, 1}, {4, 1}})
     for (const auto& [more, fewer] : {std::pair{1, 1}, {2, 1}, {4, 1}, {1, 2}})
       if (ranks * times % parts == 0 && dims.microbatches * more % fewer == 0)
         if (const auto sizes = sizes_of(sch, dims, ranks * times / parts,
                                         dims.microbatches * more / fewer))
-          all.push_back(*sizes);
+          candidates.push_back(*sizes);
   std::string text;
-  std::int64_t room = most_ordered;
-  for (const auto& sizes : all) {
-    if (actions_of(sizes) > room) {
+  std::int64_t budget = most_ordered;
+  for (const auto& sizes : candidates) {
+    if (actions_of(sizes) > budget) {
       if (text.empty()) // the page starts from the order of the run
         break;
       continue;
     }
-    room -= actions_of(sizes);
+    budget -= actions_of(sizes);
     text += (text.empty() ? "[" : ",\n") + order_json(sch, sizes);
   }
   return (text.empty() ? "[" : text) + "]";

@@ -47,8 +47,9 @@ json parameters_json(const run_request& request) {
 /// \param losses of the run
 int steps_before(const run_account& run, const loss_history::series& losses) {
   const auto& plan = run.request->plan;
-  return run.losses_of_all_starts ? static_cast<int>(losses.before / plan.work->batch)
-                                  : plan.dims.before;
+  return run.losses_of_all_starts
+           ? static_cast<int>(losses.samples_before / plan.work->batch)
+           : plan.dims.batches_before;
 }
 
 /// "cpu", "cuda", or "cpu and cuda".
@@ -80,10 +81,10 @@ json bf16_path_of(const run_plan& plan) {
 std::string recompute_of(const run_plan& plan) {
   if (!plan.recomputes())
     return "none";
-  const auto what = plan.recomputed_units > 0
-                      ? "blocks=" + std::to_string(plan.recomputed_units)
-                      : "stage";
-  return what + (plan.sch.recomputes == recomputation::ahead ? ",ahead" : "");
+  const auto extent = plan.recomputed_units > 0
+                        ? "blocks=" + std::to_string(plan.recomputed_units)
+                        : "stage";
+  return extent + (plan.sch.recomputes == recomputation::ahead ? ",ahead" : "");
 }
 
 /// For each use of memory, the largest number of bytes that each rank held.
@@ -97,9 +98,9 @@ json peaks_json(const run_result& r) {
                                   {"activations", memory_use::activations},
                                   {"passing", memory_use::passing},
                                   {"checkpoint", memory_use::checkpoint}}) {
-    auto& of = result[name] = json::array();
+    auto& peaks = result[name] = json::array();
     for (const auto& rank : r.peak_parts)
-      of.push_back(rank[static_cast<std::size_t>(use)]);
+      peaks.push_back(rank[static_cast<std::size_t>(use)]);
   }
   return result;
 }
@@ -110,7 +111,7 @@ json verification_json(const std::optional<verification>& v) {
   auto proofs = json::array();
   for (const auto& p : v->proofs)
     proofs.push_back(
-      {{"proof", p.name}, {"verdict", name_of(p.what)}, {"detail", p.detail}});
+      {{"proof", p.name}, {"verdict", name_of(p.outcome)}, {"detail", p.detail}});
   return {{"steps", v->steps},
           {"holds", v->holds()},
           {"proofs", std::move(proofs)},
@@ -133,7 +134,7 @@ json run_json(const run_account& run) {
   json result{
     {"schedule", plan.sch.name},
     {"parameters", parameters_json(*run.request)},
-    {"ending", name_of(run.how())},
+    {"ending", name_of(run.outcome())},
     {"clock", run.virtual_time() ? "virtual" : "real"},
     {"device", plan.work ? devices_of(plan) : "none"},
     {"precision", precision_of(plan)},
@@ -152,7 +153,7 @@ json run_json(const run_account& run) {
     {"sequence_lengths", plan.uneven ? json(plan.uneven->lengths) : json(nullptr)},
     {"steps", last_step(plan).count},
     {"steps_before", steps_before(run, losses)},
-    {"steps_before_last_start", plan.dims.before},
+    {"steps_before_last_start", plan.dims.batches_before},
     {"samples", plan.work ? json(run.samples()) : json(nullptr)},
     {"updates", r.updates.empty() ? json(nullptr) : json(r.updates)},
     // Wall time would differ in each run, but virtual runs give the same results byte
@@ -177,7 +178,7 @@ json run_json(const run_account& run) {
       {"experts", r.bytes_moved[4]},
       {"tied", r.bytes_moved[5]}}},
     {"gpu_groups", plan.has_gpus()
-                     ? json{{"count", r.gpu_groups}, {"absence", r.ungrouped}}
+                     ? json{{"count", r.gpu_groups}, {"absence", r.ungrouped_reason}}
                      : json(nullptr)},
     {"sums", {{"messages", r.summed}, {"beside_work", r.summed_at_work}}},
     {"weight_versions", r.sums.weight_versions},
@@ -194,7 +195,7 @@ json run_json(const run_account& run) {
     {"evaluations", std::move(evaluations)},
     {"experts", experts_json(plan, r.loads)},
   };
-  if (r.how == ending::failed) {
+  if (r.outcome == ending::failed) {
     for (const char* unknown :
          {"makespan", "busy", "idle", "bubble", "bubble_ideal", "span_idle",
           "peak_activations", "weight_versions", "staleness", "exchange_staleness"})
@@ -207,66 +208,67 @@ json run_json(const run_account& run) {
 } // namespace
 
 bool verification::holds() const {
-  return how == ending::finished && std::ranges::none_of(proofs, &proof::fails);
+  return outcome == ending::finished && std::ranges::none_of(proofs, &proof::fails);
 }
 
 std::string verification::sentence() const {
-  const auto over =
+  const auto span =
     " over " + std::to_string(steps) + (steps == 1 ? " step" : " steps");
-  if (how != ending::finished)
-    return "not proved" + over + ": " + failure.substr(0, failure.find('\n'));
+  if (outcome != ending::finished)
+    return "not proved" + span + ": " + failure.substr(0, failure.find('\n'));
   std::string held, failed, unknown;
   for (const auto& p : proofs)
     if (p.fails())
       failed +=
-        (failed.empty() ? "" : "; ") + p.name + " fails" + over + ": " + p.detail;
-    else if (p.what == verdict::holds)
+        (failed.empty() ? "" : "; ") + p.name + " fails" + span + ": " + p.detail;
+    else if (p.outcome == verdict::holds)
       held += (held.empty() ? "" : ", ") + p.name;
     else
       unknown = "; " + p.name + ": none is published";
   if (!failed.empty())
     return failed;
-  return held + (held.find(',') == held.npos ? " holds" : " hold") + over + unknown;
+  return held + (held.find(',') == held.npos ? " holds" : " hold") + span + unknown;
 }
 
 std::string missing_losses(const run_account& run) {
   const auto& r = run.result;
-  if (r.how == ending::failed)
+  if (r.outcome == ending::failed)
     return {};
   if (r.missing_losses > 0)
     return "the losses of " + std::to_string(r.missing_losses)
            + " microbatches have not arrived: the results contain those of the first "
            + std::to_string(run.samples()) + " samples alone";
-  if (const auto& all = run.losses_of_all_starts; all && all->missing > 0)
-    return "the losses of " + std::to_string(all->missing)
+  if (const auto& losses_of_run = run.losses_of_all_starts;
+      losses_of_run && losses_of_run->missing > 0)
+    return "the losses of " + std::to_string(losses_of_run->missing)
            + " samples were lost with nodes: the results miss these losses, and the "
              "weights contain the updates";
   return {};
 }
 
-ending run_account::how() const {
-  return result.how == ending::finished && !evaluated_to_end ? ending::interrupted
-                                                             : result.how;
+ending run_account::outcome() const {
+  return result.outcome == ending::finished && !evaluated_to_end ? ending::interrupted
+                                                                 : result.outcome;
 }
 
 loss_history::series run_account::losses() const {
   if (losses_of_all_starts)
     return *losses_of_all_starts;
   const auto& plan = request->plan;
-  loss_history::series all{.loss = result.loss,
-                           .samples = result.loss_samples,
-                           .every = result.loss_every,
-                           .before = total_of(run_samples{}, plan).count};
-  for (auto& samples : all.samples)
+  loss_history::series series{.loss = result.loss,
+                              .samples = result.loss_samples,
+                              .every = result.loss_every,
+                              .samples_before = total_of(run_samples{}, plan).count};
+  for (auto& samples : series.samples)
     samples = total_of(run_samples{samples}, plan).count;
-  return all;
+  return series;
 }
 
 std::int64_t run_account::samples() const {
   if (!losses_of_all_starts)
     return result.samples;
-  const auto& all = *losses_of_all_starts;
-  return all.samples.empty() ? 0 : all.samples.back() - all.before;
+  const auto& series = *losses_of_all_starts;
+  return series.samples.empty() ? 0 : series.samples.back() - series.samples_before;
 }
 
 timing_kind run_account::timing() const {
@@ -277,8 +279,8 @@ timing_kind run_account::timing() const {
   return has_thread_a_rank(request->plan) ? timing_kind::measured : timing_kind::shared;
 }
 
-std::string name_of(ending how) {
-  switch (how) {
+std::string name_of(ending outcome) {
+  switch (outcome) {
   case ending::finished:
     return "finished";
   case ending::interrupted:
@@ -294,8 +296,8 @@ std::string name_of(verdict says) {
                                   : "no formula";
 }
 
-std::string name_of(timing_kind how) {
-  switch (how) {
+std::string name_of(timing_kind timing) {
+  switch (timing) {
   case timing_kind::measured:
     return "measured";
   case timing_kind::modelled:

@@ -19,16 +19,16 @@ namespace troupe {
 /// clock, while ranks took turns on fewer threads. `virtual_time`: the virtual clock.
 enum class timing_kind : std::uint8_t { measured, modelled, shared, virtual_time };
 
-std::string name_of(timing_kind how);
+std::string name_of(timing_kind timing);
 
-std::string name_of(ending how);
+std::string name_of(ending outcome);
 
 /// "holds", "fails" or "no formula".
 std::string name_of(verdict says);
 
 /// A run and the results of its proofs.
 struct verification {
-  ending how;
+  ending outcome;
   std::string failure; ///< Failure of the run itself.
   std::vector<proof> proofs;
   int steps; ///< Steps of the run.
@@ -52,7 +52,7 @@ struct run_account {
   bool evaluated_to_end = true; ///< False: the user ended the last evaluation.
 
   /// How the run ended. A run whose last evaluation did not end counts as interrupted.
-  ending how() const;
+  ending outcome() const;
 
   timing_kind timing() const;
 

@@ -15,23 +15,23 @@ namespace {
 
 /// The meaning of the words in the column of timing, for the words that occur.
 std::string timing_legend(const setup& shared, const std::vector<run_account>& runs) {
-  std::set<timing_kind> told;
+  std::set<timing_kind> shown_kinds;
   for (const auto& run : runs)
-    if (run.how() != ending::failed)
-      told.insert(run.timing());
+    if (run.outcome() != ending::failed)
+      shown_kinds.insert(run.timing());
   const auto& plan = shared.runs.front().plan;
   const std::string scarce = plan.threads < plan.ranks() ? "threads" : "cores";
   std::string result;
-  if (told.contains(timing_kind::modelled))
+  if (shown_kinds.contains(timing_kind::modelled))
     result += "\nmodelled: makespan, idle and bubble are computed from the measured "
               "time of each action, with one\ndevice for each rank, as "
               + (has_thread_a_rank(plan) ? "nodes have clocks of their own"
                                          : "there are fewer " + scarce + " than ranks")
               + "; samples/s is measured";
-  if (told.contains(timing_kind::shared))
+  if (shown_kinds.contains(timing_kind::shared))
     result += "\nshared: times are measured while ranks shared fewer " + scarce
               + " than there are ranks; with a\ndevice for each rank they would differ";
-  if (told.contains(timing_kind::virtual_time))
+  if (shown_kinds.contains(timing_kind::virtual_time))
     result += "\nvirtual: all times and rates are those of the virtual clock, at "
               + shared.rates;
   return result;
@@ -39,20 +39,21 @@ std::string timing_legend(const setup& shared, const std::vector<run_account>& r
 
 /// One line with a text for each run that has one, joined by semicolons.
 std::string each(const std::vector<run_account>& runs,
-                 const std::function<std::string(const run_account&)>& say) {
+                 const std::function<std::string(const run_account&)>& describe) {
   std::string result;
   for (const auto& run : runs)
-    if (const auto said = say(run); !said.empty())
+    if (const auto said = describe(run); !said.empty())
       result += (result.empty() ? "" : "; ") + run.request->text + ": " + said;
   return result;
 }
 
 std::string exchange_legend(const std::vector<run_account>& runs) {
   const auto said = each(runs, [](const run_account& run) -> std::string {
-    const auto& of = run.result.exchange;
-    if (of.max.empty())
+    const auto& measures = run.result.exchange;
+    if (measures.max.empty())
       return "";
-    return largest(of.max) + text(*std::ranges::max_element(of.mean), " (%.2f)");
+    return largest(measures.max)
+           + text(*std::ranges::max_element(measures.mean), " (%.2f)");
   });
   return said.empty() ? ""
                       : "\nupdates of other data replicas between a replica's read and "
@@ -62,7 +63,7 @@ std::string exchange_legend(const std::vector<run_account>& runs) {
 
 std::string expert_legend(const std::vector<run_account>& runs) {
   const auto said = each(runs, [](const run_account& run) -> std::string {
-    return run.result.loads.of.empty() ? "" : summary_of(run.result.loads);
+    return run.result.loads.by_layer.empty() ? "" : summary_of(run.result.loads);
   });
   return said.empty() ? ""
                       : "\nexperts: rows of the fullest expert over its layer's mean, "
@@ -72,9 +73,9 @@ std::string expert_legend(const std::vector<run_account>& runs) {
 
 std::string ending_legend(const std::vector<run_account>& runs) {
   const auto said = each(runs, [](const run_account& run) -> std::string {
-    if (run.how() != ending::interrupted)
+    if (run.outcome() != ending::interrupted)
       return "";
-    if (run.result.how == ending::finished)
+    if (run.result.outcome == ending::finished)
       return "training complete, evaluation not";
     const auto& plan = run.request->plan;
     return plan.work
@@ -118,8 +119,8 @@ std::string results_legend(const setup& shared, const std::vector<run_account>& 
       "update (mean of its stage)";
   result += timing_legend(shared, runs) + ending_legend(runs) + exchange_legend(runs)
             + expert_legend(runs);
-  if (!shared.beginning.empty())
-    result += "\n" + shared.beginning;
+  if (!shared.start_description.empty())
+    result += "\n" + shared.start_description;
   if (shared.evaluates_training_data)
     result += "\nevaluated: on data that the training reads too";
   if (samples > 0)

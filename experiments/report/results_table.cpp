@@ -29,7 +29,7 @@ time_unit unit_for(const std::vector<run_account>& runs) {
   double shortest = std::numeric_limits<double>::max();
   for (const auto& run : runs)
     if (const auto makespan = static_cast<double>(run.result.sums.makespan);
-        makespan > 0 && run.how() != ending::failed)
+        makespan > 0 && run.outcome() != ending::failed)
       shortest = std::min(shortest, makespan);
   constexpr time_unit units[] = {{"s", 1e9}, {"ms", 1e6}, {"us", 1e3}};
   for (const auto& unit : units)
@@ -43,23 +43,26 @@ time_unit unit_for(const std::vector<run_account>& runs) {
 std::int64_t samples_of_loss(const std::vector<run_account>& runs) {
   std::int64_t result = 0;
   for (const auto& run : runs)
-    if (const auto all = run.losses(); !all.samples.empty()) {
-      const auto& ends = all.samples;
-      const auto before = ends.size() > 1 ? *(ends.rbegin() + 1) : all.before;
-      result = std::max({result, run.request->plan.work->batch, ends.back() - before});
+    if (const auto losses = run.losses(); !losses.samples.empty()) {
+      const auto& ends = losses.samples;
+      const auto previous_end =
+        ends.size() > 1 ? *(ends.rbegin() + 1) : losses.samples_before;
+      result =
+        std::max({result, run.request->plan.work->batch, ends.back() - previous_end});
     }
   return result;
 }
 
 /// The mean loss of a run's last samples. The oldest entry counts only with as many
 /// samples as are needed.
-std::optional<double> last_loss(const loss_history::series& all, std::int64_t samples) {
+std::optional<double> last_loss(const loss_history::series& losses,
+                                std::int64_t samples) {
   double sum = 0;
   std::int64_t count = 0;
-  for (auto i = all.loss.size(); i-- > 0 && count < samples;) {
-    const auto before = i > 0 ? all.samples[i - 1] : all.before;
-    const auto part = std::min(all.samples[i] - before, samples - count);
-    sum += all.loss[i] * static_cast<double>(part);
+  for (auto i = losses.loss.size(); i-- > 0 && count < samples;) {
+    const auto previous_end = i > 0 ? losses.samples[i - 1] : losses.samples_before;
+    const auto part = std::min(losses.samples[i] - previous_end, samples - count);
+    sum += losses.loss[i] * static_cast<double>(part);
     count += part;
   }
   return count > 0 ? std::optional{sum / static_cast<double>(count)} : std::nullopt;
@@ -90,14 +93,14 @@ std::vector<column> common_columns(const time_unit& unit) {
   const auto in_units = [unit](double time) {
     return text(time / unit.length, "%.3f");
   };
-  const std::string behind = " " + std::string{unit.name};
+  const std::string suffix = " " + std::string{unit.name};
   return {
     {"timing", [](const run_account& run) { return name_of(run.timing()); }},
-    {"makespan" + behind,
+    {"makespan" + suffix,
      [in_units](const run_account& run) {
        return in_units(static_cast<double>(run.result.sums.makespan));
      }},
-    {"idle" + behind,
+    {"idle" + suffix,
      [in_units](const run_account& run) {
        return in_units(mean(run.result.sums.idle()));
      }},
@@ -151,12 +154,12 @@ std::string rows_of(const setup& shared, const std::vector<run_account>& runs,
     rows.front().push_back(c.head);
   const std::vector<std::string> unknown(columns.size(), "-");
   for (const auto& run : runs) {
-    const bool failed = run.how() == ending::failed;
+    const bool failed = run.outcome() == ending::failed;
     auto& row = rows.emplace_back();
     row.push_back(run.request->text
-                  + (failed                             ? " (failed)"
-                     : run.how() == ending::interrupted ? " (interrupted)"
-                                                        : ""));
+                  + (failed                                 ? " (failed)"
+                     : run.outcome() == ending::interrupted ? " (interrupted)"
+                                                            : ""));
     if (failed)
       row.insert(row.end(), unknown.begin(), unknown.end());
     else

@@ -34,7 +34,7 @@ struct total_steps {
 };
 
 inline total_samples total_of(run_samples samples, const run_plan& plan) {
-  return {plan.batches().before + samples.count};
+  return {plan.batches().preceding_samples + samples.count};
 }
 
 /// \pre the run trains
@@ -44,12 +44,12 @@ inline total_samples samples_after(total_steps steps, const run_plan& plan) {
 
 /// Samples of this run up to a number of the training; negative before the run.
 inline run_samples samples_of_run(total_samples samples, const run_plan& plan) {
-  return {samples.count - plan.batches().before};
+  return {samples.count - plan.batches().preceding_samples};
 }
 
 /// The step at which the run ends.
 inline total_steps last_step(const run_plan& plan) {
-  return {plan.dims.before + plan.dims.steps};
+  return {plan.dims.batches_before + plan.dims.steps};
 }
 
 } // namespace troupe

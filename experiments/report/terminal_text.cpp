@@ -12,7 +12,7 @@ constexpr unsigned char space = 0x20, rubout = 0x7f, first_further = 0x80,
                         lead_of_three = 0xe0, lead_of_four = 0xf0, last_lead = 0xf4;
 
 /// Number of bytes in a character after its lead byte.
-int behind(unsigned char lead) {
+int continuation_bytes(unsigned char lead) {
   return lead < first_lead || lead > last_lead ? 0
          : lead < lead_of_three                ? 1
          : lead < lead_of_four                 ? 2
@@ -28,7 +28,7 @@ std::string terminal_text::operator()(unsigned char byte) {
     commands = byte <= last_command && !within;
     to_come_ = to_come_ > 0 ? to_come_ - 1 : 0;
   } else {
-    to_come_ = behind(lead_ = byte);
+    to_come_ = continuation_bytes(lead_ = byte);
   }
   if (!commands)
     return {static_cast<char>(byte)};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/report/trace.hpp"
 
-#include "actors/plan/places.hpp"
+#include "actors/plan/stage_indexing.hpp"
 #include "messaging/held_activations.hpp"
 #include "models/utf8.hpp"
 
@@ -19,8 +19,8 @@ namespace {
 using json = nlohmann::ordered_json;
 
 /// Colours that both viewers know by name.
-const char* colour_of(op what) {
-  switch (what) {
+const char* colour_of(op kind) {
+  switch (kind) {
   case op::forward:
     return "thread_state_running"; // green
   case op::backward:
@@ -87,7 +87,7 @@ private:
     std::set<std::pair<action, int>> open; // unfinished actions, and their experts
     for (const auto& s : row) {
       add_slice(rank, s);
-      const std::pair which{s.what, s.expert};
+      const std::pair which{s.action, s.expert};
       if (s.expert < 0)
         note_messages(rank, s, open.contains(which));
       if (s.part)
@@ -98,7 +98,7 @@ private:
         count(rank, "activations", *when, held.count());
       if (s.part || s.expert >= 0)
         continue;
-      auto& of_stage = versions[{s.what.direction, s.what.stage}];
+      auto& of_stage = versions[{s.action.direction, s.action.stage}];
       if (of_stage != s.versions_alive) {
         alive += s.versions_alive - std::exchange(of_stage, s.versions_alive);
         count(rank, "weight versions", s.end, alive);
@@ -113,58 +113,58 @@ private:
     std::map<std::pair<int, int>, int> result; // by direction and stage
     for (const auto& s : row)
       if (!s.part && s.expert < 0)
-        result.try_emplace({s.what.direction, s.what.stage}, s.versions_alive);
+        result.try_emplace({s.action.direction, s.action.stage}, s.versions_alive);
     return result;
   }
 
   /// The tensor shards of a replica send messages separately, so each shard is a
   /// pipeline of its own.
   int pipeline_of(int rank, const action& a) const {
-    return static_cast<int>(places{plan_}.pipeline(
+    return static_cast<int>(stage_indexing{plan_}.pipeline(
       {plan_.data_of(rank), a.direction, a.stage, plan_.shard_of(rank)}));
   }
 
   void add_slice(int rank, const measured_action& s) {
-    json args{{"stage", s.what.stage},
-              {"microbatch", s.what.microbatch},
+    json args{{"stage", s.action.stage},
+              {"microbatch", s.action.microbatch},
               {"version", s.version}};
     if (plan_.replicas() > 1)
-      args["replica"] = pipeline_of(rank, s.what) / plan_.tensor;
+      args["replica"] = pipeline_of(rank, s.action) / plan_.tensor;
     if (plan_.tensor > 1)
       args["tensor shard"] = rank % plan_.tensor;
     if (s.expert >= 0) {
       const int data = plan_.hosted_by(rank).front().data;
       args["expert"] =
-        plan_.name_of_expert(s.expert, {data, s.what.direction, s.what.stage});
+        plan_.name_of_expert(s.expert, {data, s.action.direction, s.action.stage});
     }
-    if (s.what.what == op::update) {
+    if (s.action.op == op::update) {
       args["gradients"] = s.gradients;
       args["staleness"] = s.stalest;
     }
     add({{"ph", "X"},
          {"pid", 0},
          {"tid", rank},
-         {"name", to_string(s.what) + (s.expert < 0 ? "" : " (expert)")},
-         {"cat", std::string{letter_of(s.what.what)}},
-         {"cname", colour_of(s.what.what)},
+         {"name", to_string(s.action) + (s.expert < 0 ? "" : " (expert)")},
+         {"cat", std::string{letter_of(s.action.op)}},
+         {"cname", colour_of(s.action.op)},
          {"ts", microseconds(s.start)},
          {"dur", microseconds(s.end - s.start)},
          {"args", std::move(args)}});
   }
 
-  void count(int rank, const std::string& what, nanoseconds when, int value) {
+  void count(int rank, const std::string& counter, nanoseconds when, int value) {
     add({{"ph", "C"},
          {"pid", 0},
-         {"name", what + " of rank " + std::to_string(rank)},
+         {"name", counter + " of rank " + std::to_string(rank)},
          {"ts", microseconds(when)},
-         {"args", {{what, value}}}});
+         {"args", {{counter, value}}}});
   }
 
   /// \param is_later_part whether a part of the action ran before
-  void note_messages(int rank, const measured_action& s, bool goes_on) {
-    const auto& a = s.what;
-    const bool back = goes_back(a.what);
-    if (a.what != op::forward && !back)
+  void note_messages(int rank, const measured_action& s, bool is_later_part) {
+    const auto& a = s.action;
+    const bool back = goes_back(a.op);
+    if (a.op != op::forward && !back)
       return;
     const auto kind = back ? op::backward : op::forward;
     // the sender of the action's input
@@ -173,7 +173,7 @@ private:
     auto& sent = flows_[{kind, replica, a.stage, a.microbatch}];
     sent.from = rank;
     sent.sent = s.end;
-    if (goes_on)
+    if (is_later_part)
       return;
     auto& received = flows_[{kind, replica, below, a.microbatch}];
     received.to = rank;

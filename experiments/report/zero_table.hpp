@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "actors/run/company.hpp"
+#include "actors/run/perform.hpp"
 
 #include <optional>
 

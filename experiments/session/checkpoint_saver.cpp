@@ -32,11 +32,12 @@ checkpoint_saver::~checkpoint_saver() {
   count_failures();
 }
 
-void checkpoint_saver::save(training_copies all) {
+void checkpoint_saver::save(training_copies saved) {
   wait();
-  const auto given = std::make_shared<training_copies>(std::move(all));
-  const auto write = [this, given] {
-    const auto copies = std::move(*given); // freed as soon as the checkpoint is written
+  const auto shared_copies = std::make_shared<training_copies>(std::move(saved));
+  const auto write = [this, shared_copies] {
+    const auto copies =
+      std::move(*shared_copies); // freed as soon as the checkpoint is written
     return write_checkpoint(options_.folder, plan_, copies, options_.keep);
   };
   try {
@@ -53,20 +54,20 @@ void checkpoint_saver::wait() {
   note(last_.get());
 }
 
-void checkpoint_saver::note(const std::string& wrong) {
-  auto reason = without_numbers(wrong);
+void checkpoint_saver::note(const std::string& error) {
+  auto reason = without_numbers(error);
   if (reason == reason_) {
-    untold_ += wrong.empty() ? 0 : 1;
+    unreported_ += error.empty() ? 0 : 1;
     return;
   }
   count_failures();
   reason_ = std::move(reason);
-  if (!wrong.empty())
-    complain_("no checkpoint: " + wrong);
+  if (!error.empty())
+    complain_("no checkpoint: " + error);
 }
 
 void checkpoint_saver::count_failures() {
-  if (const int more = std::exchange(untold_, 0); more > 0)
+  if (const int more = std::exchange(unreported_, 0); more > 0)
     complain_("no checkpoint: " + std::to_string(more)
               + " more could not be written, for the same reason");
 }
@@ -74,48 +75,49 @@ void checkpoint_saver::count_failures() {
 namespace {
 
 /// One sentence if checkpoints in the folder exclude new ones; empty if not.
-std::string refusal_of_others(const checkpoint_options& o) {
+std::string existing_checkpoints_error(const checkpoint_options& o) {
   std::error_code failed;
   if (is_checkpoint(o.folder))
     return "--checkpoint: " + o.folder
            + " is a checkpoint itself: name the folder above it, or another";
-  const auto all = checkpoints_in(o.folder);
-  if (all.empty() || std::filesystem::equivalent(o.folder, o.resume, failed))
+  const auto existing = checkpoints_in(o.folder);
+  if (existing.empty() || std::filesystem::equivalent(o.folder, o.resume, failed))
     return {};
   const auto named = checkpoints_at(o.resume);
   const bool is_here =
-    !named.empty() && std::ranges::any_of(all, [&](const std::filesystem::path& one) {
-      return std::filesystem::equivalent(one, named.front(), failed);
-    });
+    !named.empty()
+    && std::ranges::any_of(existing, [&](const std::filesystem::path& checkpoint) {
+         return std::filesystem::equivalent(checkpoint, named.front(), failed);
+       });
   if (!is_here)
     return "--checkpoint: " + o.folder
            + " has checkpoints of another training: go on from them with --resume "
            + o.folder + ", or name another folder";
-  return std::filesystem::equivalent(all.front(), named.front(), failed)
+  return std::filesystem::equivalent(existing.front(), named.front(), failed)
            ? ""
-           : "--checkpoint: new checkpoints would replace " + all.front().string()
+           : "--checkpoint: new checkpoints would replace " + existing.front().string()
                + ", which is newer than " + named.front().string()
                + ": name another folder, or move the newer ones out of this one";
 }
 
 } // namespace
 
-std::string refusal_of_folder(const checkpoint_options& o, folder_lock& lock) {
+std::string checkpoint_folder_error(const checkpoint_options& o, folder_lock& lock) {
   std::error_code failed;
   std::filesystem::create_directories(o.folder, failed);
   if (failed || !std::filesystem::is_directory(o.folder, failed))
     return "--checkpoint: cannot make the folder " + o.folder
            + (failed ? ": " + failed.message() : "") + "; name another";
-  if (!lock.take(o.folder))
+  if (!lock.try_lock(o.folder))
     return "--checkpoint: another program is writing into " + o.folder
            + ": name another folder";
-  if (auto wrong = refusal_of_others(o); !wrong.empty())
-    return wrong;
+  if (auto error = existing_checkpoints_error(o); !error.empty())
+    return error;
   sweep_checkpoints(o.folder);
-  if (const auto wrong =
-        unwritable({"--checkpoint", std::filesystem::path{o.folder} / "batch-0"});
-      !wrong.empty())
-    return wrong;
+  if (const auto error =
+        write_error({"--checkpoint", std::filesystem::path{o.folder} / "batch-0"});
+      !error.empty())
+    return error;
   return {};
 }
 

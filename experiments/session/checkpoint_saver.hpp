@@ -27,11 +27,11 @@ public:
   checkpoint_saver(const checkpoint_saver&) = delete;
   checkpoint_saver& operator=(const checkpoint_saver&) = delete;
 
-  void save(training_copies all);
+  void save(training_copies saved);
   void wait();
 
 private:
-  void note(const std::string& wrong);
+  void note(const std::string& error);
   void count_failures();
 
   const checkpoint_options& options_;
@@ -40,11 +40,11 @@ private:
   std::future<std::string> last_;
   // of the last failure, without numbers; empty: the last one was written
   std::string reason_;
-  int untold_ = 0; // checkpoints that the reason has cost since the last report
+  int unreported_ = 0; // checkpoints that the reason has cost since the last report
 };
 
 /// One sentence if checkpoints cannot go to the folder, which this function makes;
 /// empty if they can. No other program writes there while `lock` lives.
-std::string refusal_of_folder(const checkpoint_options& o, folder_lock& lock);
+std::string checkpoint_folder_error(const checkpoint_options& o, folder_lock& lock);
 
 } // namespace troupe

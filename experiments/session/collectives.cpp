@@ -49,16 +49,17 @@ std::pair<collective_result, bool> run_checked(collective_trial trial) {
   const auto expected = plain_collective(
     trial.order, views, chunks::even(trial.values, trial.order.chunks(trial.ranks)));
   auto result = perform(std::move(trial));
-  bool right = true;
+  bool is_right = true;
   for (std::size_t r = 0; r < expected.size(); ++r)
-    right = right && same_bits(result.arrays[r], expected[r]);
-  return {std::move(result), right};
+    is_right = is_right && same_bits(result.arrays[r], expected[r]);
+  return {std::move(result), is_right};
 }
 
-double book_seconds(const collective_cost& book, const collective_options& asked) {
+double formula_seconds(const collective_cost& formula_cost,
+                       const collective_options& asked) {
   const auto& link = asked.machines.model.inside;
-  return book.seconds(static_cast<double>(link.latency) / nanoseconds_a_second,
-                      link.bytes_per_second, asked.sum_rate);
+  return formula_cost.seconds(static_cast<double>(link.latency) / nanoseconds_a_second,
+                              link.bytes_per_second, asked.sum_rate);
 }
 
 } // namespace
@@ -68,22 +69,22 @@ collective_measurement measure(const collective_options& asked,
   const auto checked = values_to_check(ranks, asked.values);
   collective_trial trial{order, ranks,         checked, asked.machines.model,
                          0,     asked.sum_rate};
-  auto [result, right] = run_checked(trial);
+  auto [result, is_right] = run_checked(trial);
   if (checked < asked.values) {
     trial.values = asked.values;
     result = perform(trial);
   }
-  const auto book = order.cost(ranks, 4.0 * static_cast<double>(asked.values));
+  const auto formula_cost = order.cost(ranks, 4.0 * static_cast<double>(asked.values));
   return {.order = order,
           .ranks = ranks,
           .sent = result.sent,
           .seconds = static_cast<double>(result.makespan) / nanoseconds_a_second,
-          .book = book,
-          .book_seconds = asked.machines.model.machine_of(ranks - 1) > 0
-                            ? std::nullopt
-                            : std::optional{book_seconds(book, asked)},
+          .formula_cost = formula_cost,
+          .formula_seconds = asked.machines.model.machine_of(ranks - 1) > 0
+                               ? std::nullopt
+                               : std::optional{formula_seconds(formula_cost, asked)},
           .checked_values = checked,
-          .right = right};
+          .is_right = is_right};
 }
 
 std::optional<crossover> ring_beats_tree(int ranks, const link_cost& link,
@@ -95,7 +96,7 @@ std::optional<crossover> ring_beats_tree(int ranks, const link_cost& link,
     return {};
   const double latency = static_cast<double>(link.latency) / nanoseconds_a_second;
   const double sums = tree_cost.summed_bytes - ring_cost.summed_bytes;
-  const double book =
+  const double formula_bytes =
     more_rounds * latency * link.bytes_per_second
     / (tree_cost.serial_bytes - ring_cost.serial_bytes
        + (sum_rate > 0 ? sums * link.bytes_per_second / sum_rate : 0));
@@ -110,19 +111,20 @@ std::optional<crossover> ring_beats_tree(int ranks, const link_cost& link,
     return static_cast<double>(takes(ring) - takes(tree));
   };
   constexpr std::int64_t largest_chunk = std::int64_t{1} << 40;
-  std::int64_t before = 1, chunk = 1 << 20;
-  double behind_before = ring_behind_by(before);
-  for (int i = 0; i < 20 && std::abs(chunk - before) > chunk / 10'000; ++i) {
-    const double behind = ring_behind_by(chunk);
-    if (behind == behind_before)
+  std::int64_t previous_chunk = 1, chunk = 1 << 20;
+  double previous_delay = ring_behind_by(previous_chunk);
+  for (int i = 0; i < 20 && std::abs(chunk - previous_chunk) > chunk / 10'000; ++i) {
+    const double delay = ring_behind_by(chunk);
+    if (delay == previous_delay)
       break;
-    const double slope = (behind - behind_before) / static_cast<double>(chunk - before);
-    const auto next = static_cast<double>(chunk) - behind / slope;
-    before = std::exchange(
+    const double slope =
+      (delay - previous_delay) / static_cast<double>(chunk - previous_chunk);
+    const auto next = static_cast<double>(chunk) - delay / slope;
+    previous_chunk = std::exchange(
       chunk, std::clamp<std::int64_t>(std::llround(next), 1, largest_chunk));
-    behind_before = behind;
+    previous_delay = delay;
   }
-  return crossover{4.0 * static_cast<double>(chunk * ranks), book};
+  return crossover{4.0 * static_cast<double>(chunk * ranks), formula_bytes};
 }
 
 } // namespace troupe

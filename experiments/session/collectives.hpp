@@ -14,10 +14,11 @@ struct collective_measurement {
   int ranks;
   collective_traffic sent;
   double seconds;
-  collective_cost book;               ///< The cost by the textbook's formula.
-  std::optional<double> book_seconds; ///< Absent where ranks are on several machines.
+  collective_cost formula_cost; ///< The cost by the textbook's formula.
+  std::optional<double>
+    formula_seconds;           ///< Absent where ranks are on several machines.
   std::int64_t checked_values; ///< Length of the arrays whose results were compared.
-  bool right;                  ///< Equal to a plain loop's result, bit for bit.
+  bool is_right;               ///< Equal to a plain loop's result, bit for bit.
 };
 
 /// Runs a collective, and compares the result with a plain loop's. Arrays are real as
@@ -32,7 +33,7 @@ struct crossover {
   double measured;
   /// 2 (K - 1 - L) latency / ((L - (K - 1) / K) (2 / bandwidth + 1 / sum_rate)), where
   /// L = ceil(log2 K). Sums that take no time have no term.
-  double book;
+  double formula_bytes;
 };
 
 /// The crossover; absent where the ring is never slower (up to three ranks, or without

@@ -9,8 +9,8 @@ namespace troupe {
 
 namespace {
 
-double largest(const std::vector<int>& all) {
-  return all.empty() ? 0 : *std::ranges::max_element(all);
+double largest(const std::vector<int>& values) {
+  return values.empty() ? 0 : *std::ranges::max_element(values);
 }
 
 } // namespace
@@ -24,22 +24,23 @@ event_log::event_log(const std::filesystem::path& folder, const std::string& com
     give_up("cannot make the folder " + folder.string() + ": " + failed.message());
     return;
   }
-  auto made = event_file::in(folder);
-  if (!made) {
-    give_up(made.error());
+  auto file = event_file::in(folder);
+  if (!file) {
+    give_up(file.error());
     return;
   }
-  file_.emplace(std::move(*made));
+  file_.emplace(std::move(*file));
 }
 
 // At samples before the start, the losses that an earlier start wrote stay.
 void event_log::begin(const run_plan& plan) {
   plan_ = &plan;
   if (file_) {
-    const auto before = total_of(run_samples{}, plan).count;
+    const auto samples_before = total_of(run_samples{}, plan).count;
     // A start makes readers of the file drop all events from this step on.
-    file_->add_start(before > 0 ? before + 1 : 0);
-    file_->add_text(before, "command", "    " + command_); // Markdown: a verbatim line
+    file_->add_start(samples_before > 0 ? samples_before + 1 : 0);
+    file_->add_text(samples_before, "command",
+                    "    " + command_); // Markdown: a verbatim line
   }
   write();
 }
@@ -47,12 +48,12 @@ void event_log::begin(const run_plan& plan) {
 void event_log::add(const progress& p) {
   if (!file_)
     return;
-  for (const auto& one : p.losses)
-    file_->add_scalar(total_of(run_samples{one.samples}, *plan_).count, "loss",
-                      one.loss);
+  for (const auto& loss : p.losses)
+    file_->add_scalar(total_of(run_samples{loss.samples}, *plan_).count, "loss",
+                      loss.loss);
   const double now = seconds_now();
-  pace_.add(now, static_cast<double>(p.samples));
-  if (const auto rate = pace_.rate(); rate && now - rate_at_ >= 1) {
+  throughput_.add(now, static_cast<double>(p.samples));
+  if (const auto rate = throughput_.rate(); rate && now - rate_at_ >= 1) {
     rate_at_ = now;
     file_->add_scalar(total_of(run_samples{p.samples}, *plan_).count,
                       "samples_per_second", *rate);
@@ -70,7 +71,7 @@ void event_log::add_evaluation(total_samples seen, const score& s) {
 }
 
 void event_log::end(const run_account& run) {
-  if (!file_ || run.result.how == ending::failed)
+  if (!file_ || run.result.outcome == ending::failed)
     return;
   const auto& sums = run.result.sums;
   const auto seen = total_of(run_samples{run.result.samples}, *plan_);
@@ -88,8 +89,8 @@ void event_log::end(const run_account& run) {
 void event_log::write() {
   if (!file_)
     return;
-  if (const auto wrong = file_->write(); !wrong.empty())
-    give_up(wrong);
+  if (const auto error = file_->write(); !error.empty())
+    give_up(error);
 }
 
 void event_log::give_up(const std::string& why) {

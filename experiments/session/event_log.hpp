@@ -5,7 +5,7 @@
 #include "experiments/report/event_file.hpp"
 #include "experiments/report/results.hpp"
 #include "experiments/report/run_counts.hpp"
-#include "experiments/session/pace.hpp"
+#include "experiments/session/throughput.hpp"
 
 #include <filesystem>
 #include <functional>
@@ -47,7 +47,7 @@ private:
   std::string command_;
   std::optional<event_file> file_; // empty after a failure: nothing more is written
   const run_plan* plan_ = nullptr; // set by begin()
-  pace pace_;
+  throughput throughput_;
   double rate_at_ = 0; // seconds, of the last rate
 };
 

@@ -13,7 +13,7 @@ namespace {
 bool fits(const std::string& name, int ranks, int microbatches, int units) {
   const auto sch = *find_schedule(name);
   const int stages = stages_on(sch.where, ranks);
-  return stages <= units && refusal(sch, {stages, microbatches}).empty();
+  return stages <= units && validation_error(sch, {stages, microbatches}).empty();
 }
 
 } // namespace

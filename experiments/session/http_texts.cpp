@@ -29,11 +29,11 @@ public:
 
   std::string take_answer() { return std::move(answer_); }
 
-  bool is_readable() const override { return at_ < request_.size(); }
+  bool is_readable() const override { return position_ < request_.size(); }
   bool is_writable() const override { return true; }
   ssize_t read(char* to, std::size_t size) override {
-    const auto count = request_.copy(to, size, at_);
-    at_ += count;
+    const auto count = request_.copy(to, size, position_);
+    position_ += count;
     return static_cast<ssize_t>(count);
   }
   ssize_t write(const char* from, std::size_t size) override {
@@ -46,7 +46,7 @@ public:
 
 private:
   std::string request_, answer_;
-  std::size_t at_ = 0; // of the request
+  std::size_t position_ = 0; // of the request
 };
 
 /// Removes Range fields from a request: this server ignores such fields, and
@@ -158,10 +158,10 @@ void http_texts::server::respond(const httplib::Request& request,
   }
   requested_at_ = steady::now();
   const std::lock_guard guard{lock_};
-  const auto found = texts_.find(request.path);
-  if (found == texts_.end())
+  const auto match = texts_.find(request.path);
+  if (match == texts_.end())
     return refuse(404, "There is nothing here.");
-  const auto& [content, type] = found->second;
+  const auto& [content, type] = match->second;
   to.status = 200;
   to.set_header("Content-Type", type);
   to.set_header("Content-Length", std::to_string(content->size()));
@@ -170,10 +170,10 @@ void http_texts::server::respond(const httplib::Request& request,
 }
 
 http_texts::http_texts(int port) {
-  struct sigaction before {};
-  sigaction(SIGPIPE, nullptr, &before);
+  struct sigaction previous {};
+  sigaction(SIGPIPE, nullptr, &previous);
   server_ = std::make_unique<server>(port); // httplib ignores SIGPIPE from here on
-  sigaction(SIGPIPE, &before, nullptr);
+  sigaction(SIGPIPE, &previous, nullptr);
 }
 
 http_texts::~http_texts() = default;

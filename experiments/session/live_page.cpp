@@ -35,13 +35,13 @@ json loss_json(double x) {
 void live_page::point::join(point& a, const point& b) {
   a.value = (a.value * a.count + b.value * b.count) / (a.count + b.count);
   a.count += b.count;
-  a.at = b.at;
+  a.samples = b.samples;
 }
 
 tl::expected<std::unique_ptr<live_page>, std::string>
-live_page::at(int port, const std::vector<run_request>& runs,
-              const std::string& command, const std::string& report) {
-  auto server = page_server::at(port);
+live_page::open(int port, const std::vector<run_request>& runs,
+                const std::string& command, const std::string& report) {
+  auto server = page_server::open(port);
   if (!server)
     return tl::unexpected{"--watch: " + server.error()};
   return std::unique_ptr<live_page>{
@@ -70,20 +70,20 @@ void live_page::begin(const run_request& run, timing_kind timing) {
   run_ = &run;
   timing_ = timing;
   proved_.clear();
-  pace_ = {};
+  throughput_ = {};
   loss_.reset();
   losses_ = evaluations_ = bounded_list<point>{most_points};
   waits_for_.clear();
   ran_.assign(static_cast<std::size_t>(run.plan.ranks()), {});
   known_from_.assign(ran_.size(), 0);
   done_ = 0;
-  all_ = all_of(run.plan);
+  total_ = all_of(run.plan);
   show(true);
 }
 
 void live_page::add(const progress& p) {
-  for (const auto& one : p.losses)
-    losses_.add({static_cast<double>(one.samples), one.loss, 1}, point::join);
+  for (const auto& loss : p.losses)
+    losses_.add({static_cast<double>(loss.samples), loss.loss, 1}, point::join);
   loss_ = p.loss;
   waits_for_ = p.waits_for;
   add_part(static_cast<double>(p.samples));
@@ -94,14 +94,14 @@ void live_page::add(const recent_actions& recent) {
     std::clamp(most_actions / run_->plan.ranks(), least_of_rank, most_of_rank));
   for (auto& from : known_from_)
     from = std::max(from, recent.dropped_to);
-  for (const auto& [rank, what] : recent.ran) {
+  for (const auto& [rank, measured] : recent.ran) {
     const auto index = static_cast<std::size_t>(rank);
     auto& row = ran_[index];
     if (row.size() == most) {
       known_from_[index] = std::max(known_from_[index], row.front().end);
       row.pop_front();
     }
-    row.push_back(what);
+    row.push_back(measured);
   }
 }
 
@@ -111,19 +111,19 @@ void live_page::add_simulated(double microbatches) {
 
 void live_page::add_part(double done) {
   done_ = done;
-  pace_.add(seconds_now(), done);
+  throughput_.add(seconds_now(), done);
   show(false);
 }
 
 void live_page::add_evaluation(total_steps steps, const score& s) {
-  const auto at = samples_of_run(samples_after(steps, run_->plan), run_->plan);
-  evaluations_.add({static_cast<double>(at.count), s.loss, 1}, point::join);
+  const auto samples = samples_of_run(samples_after(steps, run_->plan), run_->plan);
+  evaluations_.add({static_cast<double>(samples.count), s.loss, 1}, point::join);
   show(false);
 }
 
-void live_page::end_run(ending how, std::string report) {
+void live_page::end_run(ending outcome, std::string report) {
   run_ = nullptr;
-  over_.push_back(how);
+  outcomes_.push_back(outcome);
   if (!report.empty()) {
     ++version_;
     server_->put("/report.html", std::move(report), "text/html");
@@ -157,34 +157,34 @@ void live_page::show(bool now) {
   if (!now && time - shown_at_ < between_shows)
     return;
   shown_at_ = time;
-  json all{{"command", command_}, {"runs", json::array()}, {"over", json::array()},
-           {"version", version_}, {"report", report_},     {"ended", ended_},
-           {"proves", proved_},   {"now", nullptr}};
-  for (const auto how : over_)
-    all["over"].push_back(name_of(how));
+  json state{{"command", command_}, {"runs", json::array()}, {"over", json::array()},
+             {"version", version_}, {"report", report_},     {"ended", ended_},
+             {"proves", proved_},   {"now", nullptr}};
+  for (const auto outcome : outcomes_)
+    state["over"].push_back(name_of(outcome));
   for (const auto& run : runs_)
-    all["runs"].push_back(run.text);
+    state["runs"].push_back(run.text);
   if (run_ != nullptr) {
     auto losses = json::array(), evaluations = json::array();
-    for (const auto& one : losses_.entries())
-      losses.push_back({one.at, loss_json(one.value)});
-    for (const auto& one : evaluations_.entries())
-      evaluations.push_back({one.at, loss_json(one.value)});
-    const auto rate = pace_.rate();
-    const auto left = pace_.left(all_);
-    all["now"] = {{"text", run_->text},
-                  {"done", std::floor(done_)},
-                  {"all", all_},
-                  {"unit", run_->plan.work ? "samples" : "microbatches"},
-                  {"rate", rate ? rate_text(*rate) : ""},
-                  {"left", left ? time_left(*left) : ""},
-                  {"waits_for", waits_for_},
-                  {"loss", loss_ ? loss_json(*loss_) : json(nullptr)},
-                  {"losses", std::move(losses)},
-                  {"losses_every", losses_.every()},
-                  {"evaluations", std::move(evaluations)}};
+    for (const auto& entry : losses_.entries())
+      losses.push_back({entry.samples, loss_json(entry.value)});
+    for (const auto& entry : evaluations_.entries())
+      evaluations.push_back({entry.samples, loss_json(entry.value)});
+    const auto rate = throughput_.rate();
+    const auto left = throughput_.left(total_);
+    state["now"] = {{"text", run_->text},
+                    {"done", std::floor(done_)},
+                    {"all", total_},
+                    {"unit", run_->plan.work ? "samples" : "microbatches"},
+                    {"rate", rate ? rate_text(*rate) : ""},
+                    {"left", left ? time_left(*left) : ""},
+                    {"waits_for", waits_for_},
+                    {"loss", loss_ ? loss_json(*loss_) : json(nullptr)},
+                    {"losses", std::move(losses)},
+                    {"losses_every", losses_.every()},
+                    {"evaluations", std::move(evaluations)}};
   }
-  auto text = json_text(all);
+  auto text = json_text(state);
   if (run_ != nullptr) { // the recent actions come last
     text.pop_back();
     text += ",\"recent\":" + recent() + "}";

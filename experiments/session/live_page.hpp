@@ -5,8 +5,8 @@
 #include "experiments/options/setup.hpp"
 #include "experiments/report/results.hpp"
 #include "experiments/report/run_counts.hpp"
-#include "experiments/session/pace.hpp"
 #include "experiments/session/page_server.hpp"
+#include "experiments/session/throughput.hpp"
 #include "messaging/bounded_list.hpp"
 #include "models/evaluation.hpp"
 
@@ -30,8 +30,8 @@ public:
   /// \param runs outlive the page
   /// \param report path of the future report.html; empty: none
   static tl::expected<std::unique_ptr<live_page>, std::string>
-  at(int port, const std::vector<run_request>& runs, const std::string& command,
-     const std::string& report);
+  open(int port, const std::vector<run_request>& runs, const std::string& command,
+       const std::string& report);
 
   std::string address() const { return server_->address(); }
 
@@ -47,7 +47,7 @@ public:
 
   /// A run has ended.
   /// \param report the page of all ended runs; empty: there is none
-  void end_run(ending how, std::string report);
+  void end_run(ending outcome, std::string report);
 
   /// All runs have ended. Waits at most three seconds while browsers still ask, so that
   /// the browsers receive the end.
@@ -56,9 +56,9 @@ public:
 
 private:
   struct point {
-    double at;    // samples of the run
-    double value; // mean
-    double count; // number of joined values
+    double samples; // samples of the run
+    double value;   // mean
+    double count;   // number of joined values
 
     static void join(point& a, const point& b);
   };
@@ -75,12 +75,12 @@ private:
   const run_request* run_ = nullptr; // the current run; null: none
   timing_kind timing_ = timing_kind::measured;
   std::string proved_; // text of the run whose first steps are being proved
-  std::vector<ending> over_;
+  std::vector<ending> outcomes_;
   int version_ = 0; // version of the report
   bool ended_ = false;
 
-  double done_ = 0, all_ = 0;
-  pace pace_;
+  double done_ = 0, total_ = 0;
+  throughput throughput_;
   std::optional<double> loss_; // the latest loss
   bounded_list<point> losses_;
   bounded_list<point> evaluations_; // losses of evaluations

@@ -14,10 +14,10 @@ namespace troupe {
 
 namespace {
 
-bool asks(const chosen_schedule& one) {
-  const auto found = one.values.find("measured");
-  return one.name == "zb-auto" && found != one.values.end()
-         && (found->second == "on" || found->second == "true" || found->second == "1");
+bool asks(const chosen_schedule& chosen) {
+  const auto entry = chosen.values.find("measured");
+  return chosen.name == "zb-auto" && entry != chosen.values.end()
+         && (entry->second == "on" || entry->second == "true" || entry->second == "1");
 }
 
 /// Measures the network as one stage on one rank.
@@ -43,19 +43,20 @@ tl::expected<std::vector<measured_unit>, std::string> measure(const options& o) 
 /// As many digits as the noise of a measurement leaves, so that the printed costs are
 /// exactly the costs that are used.
 std::string split_of(const std::vector<measured_unit>& units) {
-  const auto least = std::ranges::min_element(units, {}, &measured_unit::all)->all();
+  const auto least =
+    std::ranges::min_element(units, {}, &measured_unit::total)->total();
   std::string result;
   for (const auto& unit : units) {
-    char one[32];
-    std::snprintf(one, sizeof one, "%.3g", unit.all() / least);
-    result += (result.empty() ? "costs=" : "/") + std::string{one};
+    char digits[32];
+    std::snprintf(digits, sizeof digits, "%.3g", unit.total() / least);
+    result += (result.empty() ? "costs=" : "/") + std::string{digits};
   }
   return result;
 }
 
 /// The schedule with the times of F, I and W of the whole network, in hundredths of the
 /// shortest one.
-std::string schedule_of(const chosen_schedule& one,
+std::string schedule_of(const chosen_schedule& chosen,
                         const std::vector<measured_unit>& units) {
   measured_unit sum{0, 0, 0};
   for (const auto& [forward, input_gradient, weight_gradient] : units) {
@@ -64,7 +65,7 @@ std::string schedule_of(const chosen_schedule& one,
     sum.weight_gradient += weight_gradient;
   }
   const auto least = std::min({sum.forward, sum.input_gradient, sum.weight_gradient});
-  auto values = one.values;
+  auto values = chosen.values;
   values.erase("measured");
   for (const auto& [key, seconds] : {std::pair{"f", sum.forward},
                                      {"i", sum.input_gradient},
@@ -73,7 +74,7 @@ std::string schedule_of(const chosen_schedule& one,
       std::to_string(std::clamp(std::lround(100 * seconds / least), 1L, 1'000'000L));
   std::string result;
   for (const auto& [key, value] : values)
-    result += (result.empty() ? one.name + ":" : ",") + key + "=" + value;
+    result += (result.empty() ? chosen.name + ":" : ",") + key + "=" + value;
   return result;
 }
 
@@ -94,23 +95,23 @@ std::string measure_options(options& o) {
   const auto units = measure(o);
   if (!units)
     return units.error();
-  const auto tell = [&](const std::string& what) {
+  const auto print_value = [&](const std::string& setting) {
     if (!o.output.quiet)
-      std::cerr << o.output.command.front() << ": measured: " << what << '\n';
+      std::cerr << o.output.command.front() << ": measured: " << setting << '\n';
   };
   if (o.mesh.measures_units) {
     const auto text = split_of(*units);
-    tell("--split " + text);
+    print_value("--split " + text);
     // Parsed from the printed text: further digits would give another split.
     o.mesh.unit_costs = parse({.split = text})->unit_costs;
     o.mesh.measures_units = false;
   }
-  for (auto& one : o.schedules.chosen) {
-    if (!asks(one))
+  for (auto& chosen : o.schedules.chosen) {
+    if (!asks(chosen))
       continue;
-    const auto text = schedule_of(one, *units);
-    tell("--schedule " + text);
-    one = parse_schedule(text, one.of_all, &o.optimizer).value();
+    const auto text = schedule_of(chosen, *units);
+    print_value("--schedule " + text);
+    chosen = parse_schedule(text, chosen.of_all, &o.optimizer).value();
   }
   return {};
 }

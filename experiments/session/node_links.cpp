@@ -37,10 +37,10 @@ node_links::from(const std::optional<tls_files>& tls) {
                           + std::to_string(free) + ": raise the limit (ulimit -u)"};
   std::shared_ptr<tls_identity> identity;
   if (tls) {
-    auto found = tls_identity::from(*tls);
-    if (!found)
-      return tl::unexpected{"--tls: " + found.error()};
-    identity = std::move(*found);
+    auto loaded = tls_identity::from(*tls);
+    if (!loaded)
+      return tl::unexpected{"--tls: " + loaded.error()};
+    identity = std::move(*loaded);
   }
   return std::unique_ptr<node_links>{new node_links{std::move(identity)}};
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/session/node_part.hpp"
 
-#include "actors/checkpoints/saved_training.hpp"
-#include "actors/nodes/node_places.hpp"
+#include "actors/checkpoints/training_state.hpp"
+#include "actors/nodes/node_maps.hpp"
 #include "actors/pipeline/stage_pools.hpp"
-#include "actors/run/room.hpp"
+#include "actors/run/memory_check.hpp"
 #include "experiments/options/options_text.hpp"
 #include "experiments/options/setup.hpp"
 #include "kernels/bf16_choice.hpp"
@@ -31,48 +31,50 @@ void forget_files(options& o) {
 
 /// One sentence about options that the command line would have refused; empty if there
 /// are none.
-std::string fault_of(const options& o, const mail::prepare& facts) {
+std::string validation_error(const options& o, const mail::prepare& facts) {
   const auto& m = o.model;
   const auto& mesh = o.mesh;
   constexpr std::int64_t most = 1 << 30;
-  const auto right = [](std::int64_t n, std::int64_t largest) {
+  const auto in_range = [](std::int64_t n, std::int64_t largest) {
     return n >= 1 && n <= largest;
   };
   constexpr int most_ranks = 1 << 16;
   for (const int axis : {mesh.data, mesh.stages, mesh.tensor, mesh.expert})
-    if (!right(axis, most_ranks))
+    if (!in_range(axis, most_ranks))
       return "the order has a mesh that is out of range";
   const auto ranks = std::int64_t{mesh.data} * mesh.stages * mesh.tensor;
-  if (!right(ranks, most_ranks) || std::ssize(facts.places) != ranks)
+  if (!in_range(ranks, most_ranks) || std::ssize(facts.node_map) != ranks)
     return "the order has ranks of another run";
-  if (!right(o.schedules.microbatches, most) || !right(o.schedules.steps, most)
+  if (!in_range(o.schedules.microbatches, most) || !in_range(o.schedules.steps, most)
       || o.schedules.microbatches % mesh.data != 0 || o.schedules.chosen.size() != 1
       || o.schedules.epochs.value_or(1) <= 0)
     return "the order has steps that are out of range";
   for (const auto n : {m.layers, m.width, m.heads, m.length, m.words})
-    if (!right(n, most))
+    if (!in_range(n, most))
       return "the order has a model that is out of range";
-  if (o.data.batch && !right(*o.data.batch, most))
+  if (o.data.batch && !in_range(*o.data.batch, most))
     return "the order has batches that are out of range";
-  if (!right(o.run.stall_timeout.count(), most))
+  if (!in_range(o.run.stall_timeout.count(), most))
     return "the order has a stall timeout that is out of range";
   if (o.run.products != precision::fp32 && o.run.products != precision::bf16)
     return "the order has a precision that does not exist";
   if (paths_of(o.run.sums).empty())
     return "the order has sums of bf16 that do not exist";
   if (std::ssize(o.run.processors) > ranks
-      || std::ranges::any_of(o.run.processors, [](const processor& one) {
-           return one.gpu < processor::cpu || (one.tf32 && !one.is_gpu());
+      || std::ranges::any_of(o.run.processors, [](const processor& device) {
+           return device.gpu < processor::cpu || (device.tf32 && !device.is_gpu());
          }))
     return "the order has devices that do not exist";
   if (mesh.sequence_parallel && mesh.tensor == 1)
     return "the order divides sequences between tensor shards, and has one shard";
-  const auto& learns = o.optimizer;
-  if ((learns.kind != optimizer_kind::sgd && learns.kind != optimizer_kind::adamw)
-      || (learns.scope != clip_scope::network && learns.scope != clip_scope::stage))
+  const auto& optimizer = o.optimizer;
+  if ((optimizer.kind != optimizer_kind::sgd && optimizer.kind != optimizer_kind::adamw)
+      || (optimizer.scope != clip_scope::network
+          && optimizer.scope != clip_scope::stage))
     return "the order has an optimizer that is out of range";
   const auto& e = m.experts;
-  if (m.model == "moe" && !(right(e.count, most_ranks) && right(e.chosen, e.count)))
+  if (m.model == "moe"
+      && !(in_range(e.count, most_ranks) && in_range(e.chosen, e.count)))
     return "the order has experts that are out of range";
   return {};
 }
@@ -80,28 +82,28 @@ std::string fault_of(const options& o, const mail::prepare& facts) {
 /// One sentence if this CPU's bf16 products have other bits than the leader's. Empty if
 /// the bits are equal, or if the CPU computes no such products.
 /// \param ranks of the node
-std::string fault_of_products(const run_options& of_lead,
-                              const std::vector<int>& ranks) {
+std::string products_error(const run_options& leader_options,
+                           const std::vector<int>& ranks) {
   std::vector<processor> of_ranks;
-  if (!of_lead.processors.empty())
+  if (!leader_options.processors.empty())
     for (const int rank : ranks)
-      of_ranks.push_back(of_lead.processors[static_cast<std::size_t>(rank)]);
-  if (!makes_bf16_by_cpu(of_lead.products, of_ranks))
+      of_ranks.push_back(leader_options.processors[static_cast<std::size_t>(rank)]);
+  if (!makes_bf16_by_cpu(leader_options.products, of_ranks))
     return {};
   const auto path = chosen_bf16_path();
   if (!path)
     return path.error();
-  if (sums_of(*path) == of_lead.sums)
+  if (sums_of(*path) == leader_options.sums)
     return {};
   std::string allowed; // the leader's paths that this processor has
-  for (const auto other : bf16_paths())
-    if (sums_of(other) == of_lead.sums)
-      allowed += (allowed.empty() ? "" : " or ") + to_text(other);
+  for (const auto other_path : bf16_paths())
+    if (sums_of(other_path) == leader_options.sums)
+      allowed += (allowed.empty() ? "" : " or ") + to_text(other_path);
   auto values = allowed + (allowed.empty() ? "" : " here");
-  if (of_lead.sums != bf16_sums::fp32) // every processor has the path widen
+  if (leader_options.sums != bf16_sums::fp32) // every processor has the path widen
     values += (values.empty() ? "" : ", or ") + std::string{"widen here and there"};
   return "its products of bf16 are made by TROUPE_BF16=" + to_text(*path)
-         + ", and the lead's by " + paths_of(of_lead.sums)
+         + ", and the lead's by " + paths_of(leader_options.sums)
          + ", with other bits: set TROUPE_BF16=" + values;
 }
 
@@ -122,23 +124,23 @@ std::vector<int> all_gpus() {
 /// Assigns processors to a node's ranks. Returns one sentence about a mistake, else an
 /// empty text.
 /// \param rank_count number of the run's ranks
-std::string place(const std::vector<int>& ranks, std::size_t all,
-                  const node_limits& limits, run_options& run) {
+std::string assign_processors(const std::vector<int>& ranks, std::size_t rank_count,
+                              const node_limits& limits, run_options& run) {
   const bool asks = std::ranges::any_of(run.processors, &processor::is_gpu);
-  const auto absence = asks ? absence_of_gpus() : "";
+  const auto reason = asks ? absence_of_gpus() : "";
   std::vector<int> gpus;
-  if (asks && absence.empty())
+  if (asks && reason.empty())
     gpus = limits.gpus ? *limits.gpus : all_gpus();
-  auto processors = processors_of_part(run, ranks, all, gpus);
+  auto processors = processors_of_part(run, ranks, rank_count, gpus);
   if (!processors)
-    return processors.error() + (absence.empty() ? "" : ": " + absence);
+    return processors.error() + (reason.empty() ? "" : ": " + reason);
   run.processors = std::move(*processors);
   return {};
 }
 
 /// Whether a run can resume from the layers, versions and moments that the leader
 /// announces.
-bool can_go_on(const run_plan& plan, const mail::prepare& facts) {
+bool can_resume(const run_plan& plan, const mail::prepare& facts) {
   const auto layers = plan.work->whole.layers.size();
   const auto ordered =
     std::ranges::adjacent_find(facts.layers, std::ranges::greater_equal{});
@@ -147,25 +149,25 @@ bool can_go_on(const run_plan& plan, const mail::prepare& facts) {
   });
   if (!known || ordered != facts.layers.end())
     return false;
-  if (facts.before == 0)
+  if (facts.batches_before == 0)
     return facts.older == 0 && facts.moments == 0 && facts.updates.empty();
-  return facts.before > 0 && facts.before < plan.dims.steps && facts.older >= 0
-         && facts.older <= most_older(plan) && !facts.layers.empty()
+  return facts.batches_before > 0 && facts.batches_before < plan.dims.steps
+         && facts.older >= 0 && facts.older <= most_older(plan) && !facts.layers.empty()
          && facts.moments == optimizer::state_size(plan.work->optimizer)
          && facts.updates.size() == layers;
 }
 
-void keep(const mail::kept_things& what, run_plan& plan) {
-  plan.keep_record = what.record;
-  plan.keep_first = what.first;
-  plan.watched = what.watched;
-  plan.keep_weights = what.weights;
-  plan.keep_gradients = what.gradients;
-  plan.keep_versions = what.versions;
-  plan.model_times = what.model_times;
-  plan.evaluate_every = what.evaluate_every;
-  plan.checkpoint_every = what.checkpoint_every;
-  plan.keep_steps = what.steps;
+void keep(const mail::kept_results& kept, run_plan& plan) {
+  plan.keep_record = kept.record;
+  plan.keep_first = kept.first;
+  plan.watched = kept.watched;
+  plan.keep_weights = kept.weights;
+  plan.keep_gradients = kept.gradients;
+  plan.keep_versions = kept.versions;
+  plan.model_times = kept.model_times;
+  plan.evaluate_every = kept.evaluate_every;
+  plan.checkpoint_every = kept.checkpoint_every;
+  plan.keep_steps = kept.steps;
 }
 
 /// Bytes for messages to and from other nodes. At most as much is needed as between
@@ -197,10 +199,10 @@ std::int64_t bytes_of_links(const run_plan& plan, position where,
 /// Bytes that each of a node's ranks needs: pools, and messages with other nodes.
 std::vector<std::int64_t> bytes_of(const run_plan& plan,
                                    const std::vector<int>& ranks) {
-  const auto all = bytes_needed(plan);
+  const auto needed = bytes_needed(plan);
   std::vector<std::int64_t> result;
   for (const int rank : ranks) {
-    auto& sum = result.emplace_back(all[static_cast<std::size_t>(rank)]);
+    auto& sum = result.emplace_back(needed[static_cast<std::size_t>(rank)]);
     for (const auto& where : plan.hosted_by(rank))
       sum += bytes_of_links(plan, where, ranks);
   }
@@ -210,24 +212,24 @@ std::vector<std::int64_t> bytes_of(const run_plan& plan,
 } // namespace
 
 tl::expected<std::vector<processor>, std::string>
-processors_of_part(const run_options& of_lead, const std::vector<int>& ranks,
-                   std::size_t all, const std::vector<int>& gpus) {
-  const auto& asked = of_lead.processors;
+processors_of_part(const run_options& leader_options, const std::vector<int>& ranks,
+                   std::size_t rank_count, const std::vector<int>& gpus) {
+  const auto& asked = leader_options.processors;
   if (asked.empty())
     return asked;
-  std::vector<processor> result(all);
-  std::size_t taken = 0;
+  std::vector<processor> result(rank_count);
+  std::size_t next_gpu = 0;
   for (const int rank : ranks) {
-    auto one = asked[static_cast<std::size_t>(rank) % asked.size()];
-    const bool listed = of_lead.lists_processors;
-    if (one.is_gpu() && !listed && !gpus.empty())
-      one.gpu = gpus[taken++ % gpus.size()];
-    if (one.is_gpu() && std::ranges::find(gpus, one.gpu) == gpus.end())
+    auto device = asked[static_cast<std::size_t>(rank) % asked.size()];
+    const bool listed = leader_options.lists_processors;
+    if (device.is_gpu() && !listed && !gpus.empty())
+      device.gpu = gpus[next_gpu++ % gpus.size()];
+    if (device.is_gpu() && std::ranges::find(gpus, device.gpu) == gpus.end())
       return problem{"rank " + std::to_string(rank) + " needs "
-                     + (listed ? to_string(one) : "a GPU")
+                     + (listed ? to_string(device) : "a GPU")
                      + (gpus.empty() ? ", and this node has no GPU for it"
                                      : ", and this node offers " + text_of(gpus))};
-    result[static_cast<std::size_t>(rank)] = one;
+    result[static_cast<std::size_t>(rank)] = device;
   }
   return result;
 }
@@ -238,8 +240,8 @@ tl::expected<run_plan, std::string> plan_of_part(const mail::prepare& facts,
   if (!o)
     return problem{o.error()};
   forget_files(*o);
-  if (auto wrong = fault_of(*o, facts); !wrong.empty())
-    return problem{wrong};
+  if (auto error = validation_error(*o, facts); !error.empty())
+    return problem{error};
   o->data = parse(typed_data{.text = o->data.text, // only the path in this text counts
                              .evaluation = o->data.evaluation,
                              .batch = o->data.batch,
@@ -247,11 +249,12 @@ tl::expected<run_plan, std::string> plan_of_part(const mail::prepare& facts,
                              .seed = o->data.seed});
   if (!o->trains || o->run.clock != clock_kind::real)
     return problem{"a node runs trainings in real time, and nothing else"};
-  const auto ranks = ranks_at(facts.places, facts.node);
-  if (auto wrong = place(ranks, facts.places.size(), limits, o->run); !wrong.empty())
-    return problem{wrong};
-  if (auto wrong = fault_of_products(o->run, ranks); !wrong.empty())
-    return problem{wrong};
+  const auto ranks = ranks_at(facts.node_map, facts.node);
+  if (auto error = assign_processors(ranks, facts.node_map.size(), limits, o->run);
+      !error.empty())
+    return problem{error};
+  if (auto error = products_error(o->run, ranks); !error.empty())
+    return problem{error};
   if (limits.most_ranks > 0 && std::ssize(ranks) > limits.most_ranks)
     return problem{"it runs at most " + std::to_string(limits.most_ranks)
                    + " ranks (--max-ranks), and this run gives it "
@@ -264,15 +267,15 @@ tl::expected<run_plan, std::string> plan_of_part(const mail::prepare& facts,
   // copies for checkpoints need memory here
   o->checkpoint.every = facts.keep.checkpoint_every;
   o->nodes.keep_steps = facts.keep.steps;
-  auto all = set_up_part(*o, ranks, limits.folder);
-  if (!all)
-    return problem{all.error()};
-  auto plan = std::move(all->runs.front().plan);
-  if (auto wrong =
-        refusal_of_places(plan, facts.places, static_cast<int>(facts.nodes.size()));
-      !wrong.empty())
-    return problem{wrong};
-  if (!can_go_on(plan, facts))
+  auto prepared = set_up_part(*o, ranks, limits.folder);
+  if (!prepared)
+    return problem{prepared.error()};
+  auto plan = std::move(prepared->runs.front().plan);
+  if (auto error =
+        node_map_error(plan, facts.node_map, static_cast<int>(facts.nodes.size()));
+      !error.empty())
+    return problem{error};
+  if (!can_resume(plan, facts))
     return problem{"the order continues from values that no run leaves"};
   keep(facts.keep, plan);
   const auto bytes = bytes_of(plan, ranks);
@@ -281,8 +284,8 @@ tl::expected<run_plan, std::string> plan_of_part(const mail::prepare& facts,
     return problem{"its ranks need " + std::to_string(sum >> 20)
                    + " MiB, and it allows runs (--max-memory) "
                    + std::to_string(limits.most_memory >> 20)};
-  if (auto wrong = no_room_for_ranks(plan, ranks, bytes); !wrong.empty())
-    return problem{wrong};
+  if (auto error = check_memory_of_ranks(plan, ranks, bytes); !error.empty())
+    return problem{error};
   return plan;
 }
 

@@ -31,8 +31,8 @@ struct node_limits {
 /// \param rank_count number of the run's ranks
 /// \param gpus that the node offers to runs
 tl::expected<std::vector<processor>, std::string>
-processors_of_part(const run_options& of_lead, const std::vector<int>& ranks,
-                   std::size_t all, const std::vector<int>& gpus);
+processors_of_part(const run_options& leader_options, const std::vector<int>& ranks,
+                   std::size_t rank_count, const std::vector<int>& gpus);
 
 /// The plan of a run that another process leads, from the facts in the leader's
 /// message. The error is one sentence: a limit of the node, or a mistake in the

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "actors/nodes/lead.hpp"
+#include "actors/nodes/leader.hpp"
 #include "experiments/options/setup.hpp"
 #include "experiments/session/node_links.hpp"
 #include "experiments/session/restarts.hpp"
@@ -23,21 +23,22 @@ public:
   static tl::expected<node_runs, std::string> from(const options& o);
 
   /// One sentence if the run's ranks cannot be placed on the nodes; empty if they can.
-  std::string refusal(const run_plan& plan) const;
+  std::string placement_error(const run_plan& plan) const;
 
   /// The same before the first start of a run. With --keep-steps, each step must also
   /// survive the loss of a node.
-  std::string first_refusal(const run_plan& plan) const;
+  std::string first_placement_error(const run_plan& plan) const;
 
   /// As troupe::perform. With --restart, a run that loses nodes starts again on the
   /// nodes that answer, until the run ends.
   /// \param text of the run's schedule in the options
   /// \throws node_failure too, if nodes cannot be reached
-  run_result perform(const std::string& text, run_plan plan, const run_callbacks& told,
+  run_result perform(const std::string& text, run_plan plan,
+                     const run_callbacks& callbacks,
                      const restarts::new_start& again = {});
 
   /// Whether nodes perform the runs.
-  bool elsewhere() const { return links_ != nullptr; }
+  bool uses_nodes() const { return links_ != nullptr; }
 
   /// The current number of nodes.
   std::size_t nodes() const { return nodes_.size(); }
@@ -46,10 +47,10 @@ private:
   explicit node_runs(const options& o) : options_(&o), nodes_(o.nodes.nodes) {
     // nop
   }
-  std::vector<int> places_for(const run_plan& plan) const;
+  std::vector<int> node_map_of(const run_plan& plan) const;
   std::string text_of(const std::string& schedule) const;
   restarts::attempt start(const std::string& text, const run_plan& plan,
-                          const run_callbacks& told);
+                          const run_callbacks& callbacks);
   bool find_nodes(const run_plan& plan);
 
   const options* options_;

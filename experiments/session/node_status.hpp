@@ -13,6 +13,6 @@ namespace troupe {
 /// \param session of a run whose leader asks; zeros: none
 tl::expected<mail::node_status, std::string>
 status_of(const node_address& where, connector& links,
-          std::chrono::milliseconds patience, const session_id& session = {});
+          std::chrono::milliseconds timeout, const session_id& session = {});
 
 } // namespace troupe

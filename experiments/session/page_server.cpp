@@ -61,12 +61,13 @@ struct page_server::state {
     stream_progress::state send_answer();
   };
 
-  explicit state(listening_sockets at) : listens(std::move(at)), texts(listens.port()) {
+  explicit state(listening_sockets sockets)
+    : listens(std::move(sockets)), texts(listens.port()) {
     // nop
   }
 
   bool advance(client& c);
-  bool make_room();
+  bool close_oldest();
   bool accept_clients();
   void work();
 
@@ -88,8 +89,8 @@ stream_progress::state page_server::state::client::send_answer() {
       parts[1] = {const_cast<char*>(body->data()) + (sent - of_head),
                   body->size() - (sent - of_head)};
     const auto moved = stream->write(parts);
-    if (moved.how != stream_progress::state::moved)
-      return moved.how;
+    if (moved.outcome != stream_progress::state::moved)
+      return moved.outcome;
     sent += moved.bytes;
     deadline = steady::now() + time_for_bytes;
   }
@@ -105,8 +106,8 @@ bool page_server::state::advance(client& c) {
   std::array<char, 4096> block;
   while (c.answer.head.empty()) {
     const auto moved = c.stream->read(std::as_writable_bytes(std::span{block}));
-    if (moved.how != progress::moved)
-      return moved.how == progress::needs_read;
+    if (moved.outcome != progress::moved)
+      return moved.outcome == progress::needs_read;
     c.received.append(block.data(), moved.bytes);
     if (c.received.find("\r\n\r\n") == std::string::npos
         && c.received.size() < most_head_bytes)
@@ -120,12 +121,12 @@ bool page_server::state::advance(client& c) {
     return stopped == progress::moved || stopped == progress::needs_write;
   }
   const auto moved = c.stream->read(std::as_writable_bytes(std::span{block}));
-  return moved.how == progress::moved || moved.how == progress::needs_read;
+  return moved.outcome == progress::moved || moved.outcome == progress::needs_read;
 }
 
 /// Closes the oldest connection whose answer is not being sent, else the oldest.
 /// Returns whether there was one.
-bool page_server::state::make_room() {
+bool page_server::state::close_oldest() {
   if (clients.empty())
     return false;
   const auto idle =
@@ -141,14 +142,14 @@ bool page_server::state::accept_clients() {
   for (int i = 0; i < at_once; ++i) {
     auto socket = listens.accept();
     const bool has_no_more = !socket && (errno == EMFILE || errno == ENFILE);
-    if (has_no_more && !make_room())
+    if (has_no_more && !close_oldest())
       return false;
     if (!socket && !has_no_more)
       return true;
     if (!socket)
       continue;
     if (clients.size() >= most_clients)
-      make_room();
+      close_oldest();
     clients.push_back({.stream = plain_stream(std::move(socket))});
     if (!advance(clients.back()))
       clients.pop_back();
@@ -187,7 +188,7 @@ page_server::page_server(std::unique_ptr<state> parts) : state_(std::move(parts)
   // nop
 }
 
-tl::expected<std::unique_ptr<page_server>, std::string> page_server::at(int port) {
+tl::expected<std::unique_ptr<page_server>, std::string> page_server::open(int port) {
   auto listens = listen_at({loopback, static_cast<std::uint16_t>(port)});
   if (!listens)
     return tl::unexpected{listens.error()
@@ -195,8 +196,8 @@ tl::expected<std::unique_ptr<page_server>, std::string> page_server::at(int port
   auto parts = std::make_unique<state>(std::move(*listens));
   try {
     parts->thread = start_thread(1, [&server = *parts] { server.work(); });
-  } catch (const no_thread& wrong) {
-    return tl::unexpected{std::string{wrong.what()}};
+  } catch (const no_thread& error) {
+    return tl::unexpected{std::string{error.what()}};
   }
   return std::unique_ptr<page_server>{new page_server{std::move(parts)}};
 }

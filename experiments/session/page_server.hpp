@@ -18,7 +18,7 @@ class page_server {
 public:
   /// The error is one sentence: why the port cannot be used.
   /// \param port 0: any free port
-  static tl::expected<std::unique_ptr<page_server>, std::string> at(int port);
+  static tl::expected<std::unique_ptr<page_server>, std::string> open(int port);
 
   /// Closes all connections, answered or not.
   ~page_server();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/session/program.hpp"
 
-#include "actors/run/ensemble.hpp"
+#include "actors/run/local_run.hpp"
 #include "experiments/options/command_line.hpp"
 #include "experiments/session/interruption.hpp"
 #include "experiments/session/measured_options.hpp"
@@ -35,27 +35,27 @@ bool took_all(std::ostream& stream, std::FILE* file) {
   return std::fflush(file) == 0 && std::ferror(file) == 0 && stream.good();
 }
 
-int exit_code_of(const program_about& about, int argc, const char* const* argv,
+int exit_code_of(const program_info& program, int argc, const char* const* argv,
                  const std::function<int(options)>& body) {
   try {
-    auto o = read_command_line(about, argc, argv);
+    auto o = read_command_line(program, argc, argv);
     if (!o)
       return o.error();
-    if (const auto wrong = measure_options(*o); !wrong.empty()) {
-      std::cerr << about.name << ": " << wrong << '\n';
+    if (const auto error = measure_options(*o); !error.empty()) {
+      std::cerr << program.name << ": " << error << '\n';
       return 2;
     }
     return body(std::move(*o));
   } catch (const std::bad_alloc&) {
-    std::cerr << about.name << ": out of memory: choose smaller sizes\n";
-  } catch (const std::system_error& wrong) {
-    const bool no_thread = wrong.code() == std::errc::resource_unavailable_try_again;
-    std::cerr << about.name << ": "
+    std::cerr << program.name << ": out of memory: choose smaller sizes\n";
+  } catch (const std::system_error& error) {
+    const bool no_thread = error.code() == std::errc::resource_unavailable_try_again;
+    std::cerr << program.name << ": "
               << (no_thread ? "cannot start a thread: the system allows no more"
-                            : wrong.what())
+                            : error.what())
               << '\n';
-  } catch (const std::exception& wrong) {
-    std::cerr << about.name << ": " << wrong.what() << '\n';
+  } catch (const std::exception& error) {
+    std::cerr << program.name << ": " << error.what() << '\n';
   }
   return 1;
 }
@@ -73,17 +73,17 @@ int leave(int exit_code) {
 
 } // namespace
 
-int run_program(const program_about& about, int argc, const char* const* argv,
+int run_program(const program_info& program, int argc, const char* const* argv,
                 const std::function<int(options)>& body) {
   open_standard_streams();
   outlive_failed_writes();
-  end_when_out_of_memory(about.name);
-  const int exit_code = exit_code_of(about, argc, argv, body);
+  end_when_out_of_memory(program.name);
+  const int exit_code = exit_code_of(program, argc, argv, body);
   if (took_all(std::cout, stdout))
     return leave(exit_code);
   if (reader_is_gone())
     return leave(std::max(exit_code, ended_by_user));
-  std::cerr << about.name << ": cannot write standard output\n";
+  std::cerr << program.name << ": cannot write standard output\n";
   return leave(std::max(exit_code, 1));
 }
 

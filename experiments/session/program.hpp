@@ -12,7 +12,7 @@ namespace troupe {
 /// --version, and 2 after one sentence about a mistake in the options. The code is 1
 /// after one sentence about an exception of `body`, or if standard output accepted less
 /// than was written. The code is 130 if a reader of the output has gone.
-int run_program(const program_about& about, int argc, const char* const* argv,
+int run_program(const program_info& program, int argc, const char* const* argv,
                 const std::function<int(options)>& body);
 
 } // namespace troupe

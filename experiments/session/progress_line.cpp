@@ -51,16 +51,18 @@ std::shared_ptr<const double> count_microbatches(run_plan& plan) {
   // I and W are half a backward each. The second action of a pair is counted together
   // with the first.
   const auto part = [](int kind, int stage) {
-    const auto what = static_cast<op>(kind);
-    const bool half = what == op::input_gradient || what == op::weight_gradient;
-    return stage != 0 ? 0 : half ? 0.5 : what == op::backward ? 1 : 0;
+    const auto operation = static_cast<op>(kind);
+    const bool half =
+      operation == op::input_gradient || operation == op::weight_gradient;
+    return stage != 0 ? 0 : half ? 0.5 : operation == op::backward ? 1 : 0;
   };
-  plan.cost = [done, part, cost = std::move(plan.cost)](const work& what) {
-    double parts = part(what.kind, what.stage);
-    for (const auto& other : what.also)
-      parts += part(other.kind, other.stage);
-    *done += parts * (what.done() - (what.parts.empty() ? 0 : what.begun));
-    return cost(what);
+  plan.cost = [done, part, cost = std::move(plan.cost)](const work& executed) {
+    double parts = part(executed.kind, executed.stage);
+    for (const auto& paired : executed.also)
+      parts += part(paired.kind, paired.stage);
+    *done +=
+      parts * (executed.done() - (executed.parts.empty() ? 0 : executed.start_share));
+    return cost(executed);
   };
   return done;
 }
@@ -75,7 +77,7 @@ progress_line::progress_line(const run_plan& plan, bool quiet)
 }
 
 void progress_line::show(const progress& p, bool last) {
-  tell_of_waiting(p.waits_for);
+  report_waiting(p.waits_for);
   show_part(static_cast<double>(p.samples), "samples", p.loss, last);
 }
 
@@ -84,19 +86,19 @@ void progress_line::show_simulation(double microbatches) {
 }
 
 /// \param unit of the count: samples or microbatches
-void progress_line::show_part(double done, const char* what, std::optional<double> loss,
+void progress_line::show_part(double done, const char* unit, std::optional<double> loss,
                               bool last) {
-  const double all = all_of(*plan_);
-  pace_.add(seconds_now(), done);
+  const double total = all_of(*plan_);
+  throughput_.add(seconds_now(), done);
   if (!is_due(last))
     return;
   std::vector<std::string> parts{
-    formatted("%-12s %.0f of %.0f %s", plan_->sch.name.c_str(), done, all, what)};
+    formatted("%-12s %.0f of %.0f %s", plan_->sch.name.c_str(), done, total, unit)};
   if (loss)
     parts.push_back(formatted(", loss %.4f", *loss));
-  if (const auto rate = last ? std::nullopt : pace_.rate())
+  if (const auto rate = last ? std::nullopt : throughput_.rate())
     parts.push_back(", " + rate_text(*rate) + "/s");
-  if (const auto left = last ? std::nullopt : pace_.left(all))
+  if (const auto left = last ? std::nullopt : throughput_.left(total))
     parts.push_back(", " + time_left(*left));
   write(fitting(parts, terminal_ ? columns() : std::string::npos), last);
 }
@@ -122,9 +124,9 @@ std::string progress_line::wiped() const {
 }
 
 /// Writes the reason for a wait, once for each long wait.
-void progress_line::tell_of_waiting(const std::string& for_whom) {
-  const bool before = std::exchange(waits_, !for_whom.empty());
-  if (waits_ && !before && !quiet_)
+void progress_line::report_waiting(const std::string& for_whom) {
+  const bool was_waiting = std::exchange(waits_, !for_whom.empty());
+  if (waits_ && !was_waiting && !quiet_)
     write("no action has ended for a while:\n" + for_whom, true);
 }
 

@@ -4,7 +4,7 @@
 #include "actors/plan/run_plan.hpp"
 #include "actors/run/run_callbacks.hpp"
 #include "experiments/report/run_counts.hpp"
-#include "experiments/session/pace.hpp"
+#include "experiments/session/throughput.hpp"
 #include "models/evaluation.hpp"
 
 #include <memory>
@@ -34,7 +34,7 @@ public:
 
   /// The run starts again.
   /// \param plan outlives the line
-  void begin_again(const run_plan& plan) { plan_ = &plan; }
+  void restart(const run_plan& plan) { plan_ = &plan; }
 
   /// Shows a run that computes something.
   /// \param last whether the run has ended, so that the line stays
@@ -50,9 +50,9 @@ public:
   void end();
 
 private:
-  void tell_of_waiting(const std::string& for_whom);
+  void report_waiting(const std::string& for_whom);
   bool is_due(bool last);
-  void show_part(double done, const char* what, std::optional<double> loss, bool last);
+  void show_part(double done, const char* unit, std::optional<double> loss, bool last);
   std::string wiped() const;
   void write(const std::string& line, bool stays);
 
@@ -62,7 +62,7 @@ private:
   std::size_t changes_ = 0; ///< Columns of a line that will change; 0: there is none.
   std::string written_;     ///< The last line, which is not written twice in a row.
   bool waits_ = false;
-  pace pace_;
+  throughput throughput_;
   double shown_at_ = 0;
 };
 

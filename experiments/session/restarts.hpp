@@ -16,15 +16,15 @@ public:
   static constexpr int most = 50;
 
   /// \param batches_before batches of the training before the run's first start
-  explicit restart_limit(int before) : furthest_(before) {
+  explicit restart_limit(int batches_before) : furthest_(batches_before) {
     // nop
   }
 
   /// The run starts again.
   /// \param batches_before batches of the training before this start
-  void start(int before) {
-    fruitless_ = before > furthest_ ? 0 : fruitless_ + 1;
-    furthest_ = std::max(furthest_, before);
+  void start(int batches_before) {
+    fruitless_ = batches_before > furthest_ ? 0 : fruitless_ + 1;
+    furthest_ = std::max(furthest_, batches_before);
   }
 
   bool is_reached() const { return fruitless_ >= most; }
@@ -49,7 +49,7 @@ public:
   };
 
   /// The functions that start runs. Each may be called several times.
-  struct means {
+  struct start_functions {
     /// \throws node_failure if nodes cannot be reached, or refuse
     std::function<attempt(const run_plan&)> start;
     std::function<bool(const run_plan&)> find_nodes; ///< False: too few nodes answer.
@@ -67,7 +67,8 @@ public:
   /// \throws node_failure if nodes have never answered in this command, or refuse
   /// before any start
   /// \throws lasting_refusal if a new start would be refused for the same reason
-  run_result perform(run_plan plan, const means& by, const new_start& again);
+  run_result perform(run_plan plan, const start_functions& functions,
+                     const new_start& again);
 
   /// Whether any run has lost nodes, at a start or later.
   bool has_lost() const { return has_lost_; }

@@ -25,13 +25,13 @@ std::string read_weights(const std::string& path, saved_network& to) {
     to.from = path;
     return {};
   }
-  auto found = newest_checkpoint(path, to.plan.whole);
-  if (!found)
-    return found.error();
-  to.from = found->folder.string();
-  to.passed_over = std::move(found->passed_over);
-  to.keeps_facts = found->facts.training.has_value();
-  to.plan.weights = [saved = found->saved](std::size_t layer, float* bucket) {
+  auto newest = newest_checkpoint(path, to.plan.whole);
+  if (!newest)
+    return newest.error();
+  to.from = newest->folder.string();
+  to.passed_over = std::move(newest->passed_over);
+  to.keeps_facts = newest->facts.training.has_value();
+  to.plan.weights = [saved = newest->saved](std::size_t layer, float* bucket) {
     std::ranges::copy(saved->parameters[layer], bucket);
   };
   return {};
@@ -66,8 +66,8 @@ tl::expected<saved_network, std::string> open_saved_network(const options& o) {
       + (o.mesh.stages == 1 ? "one stage" : std::to_string(o.mesh.stages) + " stages")
       + ": list at most one processor for each"};
   result.plan.stall_timeout = o.run.stall_timeout;
-  if (auto wrong = read_weights(o.inference.weights, result); !wrong.empty())
-    return problem{wrong};
+  if (auto error = read_weights(o.inference.weights, result); !error.empty())
+    return problem{error};
   if (auto slow = warning_of(o.run); !slow.empty())
     result.notes.push_back(std::move(slow));
   return result;
@@ -82,10 +82,10 @@ std::vector<std::string> warnings_of(const saved_network& network) {
   return result;
 }
 
-std::string description(const saved_network& of) {
-  const auto& [whole, stages] = std::pair{of.plan.whole, of.plan.stages()};
+std::string description(const saved_network& network) {
+  const auto& [whole, stages] = std::pair{network.plan.whole, network.plan.stages()};
   return whole.options.model + " of " + std::to_string(whole.values())
-         + " parameters from " + of.from + "; " + std::to_string(stages)
+         + " parameters from " + network.from + "; " + std::to_string(stages)
          + (stages == 1 ? " stage" : " stages");
 }
 

@@ -27,6 +27,6 @@ tl::expected<saved_network, std::string> open_saved_network(const options& o);
 std::vector<std::string> warnings_of(const saved_network& network);
 
 /// One line for people: "gpt of 1234 parameters from FILE; 2 stages".
-std::string description(const saved_network& of);
+std::string description(const saved_network& network);
 
 } // namespace troupe

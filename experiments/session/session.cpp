@@ -12,10 +12,10 @@
 #include "experiments/report/results_legend.hpp"
 #include "experiments/session/checkpoint_saver.hpp"
 #include "experiments/session/interruption.hpp"
-#include "experiments/session/new_beginning.hpp"
 #include "experiments/session/node_runs.hpp"
-#include "experiments/session/patience.hpp"
-#include "experiments/session/run_audience.hpp"
+#include "experiments/session/progress_notice.hpp"
+#include "experiments/session/restart_point.hpp"
+#include "experiments/session/run_observer.hpp"
 #include "experiments/session/verification.hpp"
 #include "experiments/session/verified_catalog.hpp"
 #include "kernels/folder_lock.hpp"
@@ -49,28 +49,28 @@ public:
     : options_(o), output_(o.output), shared_(shared), performs_(performs), files_(o) {}
 
   int run_all() {
-    if (auto wrong = files_.refusal(shared_.runs); !wrong.empty()) {
-      complain(wrong);
+    if (auto error = files_.prepare(shared_.runs); !error.empty()) {
+      complain(error);
       return 2;
     }
     if (const auto& to = options_.checkpoint; !to.folder.empty())
-      if (auto wrong = refusal_of_folder(to, checkpoints_lock_); !wrong.empty()) {
-        complain(wrong);
+      if (auto error = checkpoint_folder_error(to, checkpoints_lock_); !error.empty()) {
+        complain(error);
         return 2;
       }
-    if (auto wrong = try_texts(); !wrong.empty()) {
-      complain(wrong);
+    if (auto error = try_texts(); !error.empty()) {
+      complain(error);
       return 2;
     }
-    if (auto wrong = begin_watching(); !wrong.empty()) {
-      complain(wrong);
+    if (auto error = begin_watching(); !error.empty()) {
+      complain(error);
       return 2;
     }
     for (const auto& note : shared_.notes)
       std::cerr << output_.command.front() << ": " << note << '\n';
     for (const auto& why : shared_.passed_over)
       std::cerr << output_.command.front() << ": passed over: " << why << '\n';
-    if (!shared_.checkpoint.empty() && !shared_.before)
+    if (!shared_.checkpoint.empty() && !shared_.resumed_training)
       std::cerr << output_.command.front() << ": " << without_facts(shared_.checkpoint)
                 << '\n';
     if (const auto slow = warning_of(options_.run); options_.trains && !slow.empty())
@@ -125,9 +125,9 @@ private:
           (void)safetensors_header({}, facts_to_save(options_, facts.data));
         }
       return {};
-    } catch (const std::exception& wrong) {
+    } catch (const std::exception& error) {
       return std::string{"the results of these runs cannot be written: "}
-             + wrong.what();
+             + error.what();
     }
   }
 
@@ -139,12 +139,12 @@ private:
       return {};
     std::error_code failed;
     const auto file = files_.page_file();
-    auto made = live_page::at(
+    auto page = live_page::open(
       *port, shared_.runs, output_.typed(),
       file.empty() ? "" : std::filesystem::absolute(file, failed).string());
-    if (!made)
-      return made.error();
-    live_ = std::move(*made);
+    if (!page)
+      return page.error();
+    live_ = std::move(*page);
     std::cerr << output_.command.front() << ": watch at " << live_->address()
               << std::endl;
     return {};
@@ -154,8 +154,8 @@ private:
     std::string text;
     if (shared_.runs.front().plan.work)
       text = description_of(shared_) + '\n';
-    if (!shared_.beginning.empty())
-      text += shared_.beginning + '\n';
+    if (!shared_.start_description.empty())
+      text += shared_.start_description + '\n';
     if (!shared_.left_out.empty())
       text += left_out_line(shared_) + '\n';
     if (!output_.quiet && !text.empty())
@@ -172,98 +172,102 @@ private:
       return;
     }
     auto plan = request.plan;
-    run_callbacks told{.interrupted = &interruption()};
+    run_callbacks callbacks{.interrupted = &interruption()};
     plan.keep_record = output_.print || !output_.exported.empty();
     plan.keep_first = files_.actions_shown(plan);
     plan.model_times = account.modelled =
-      needs_modelled_times(plan, performs_.elsewhere());
+      needs_modelled_times(plan, performs_.uses_nodes());
     plan.watched = live_ != nullptr;
-    run_audience audience{account, output_, files_.events_of(request), live_.get(),
-                          [this](const std::string& wrong) { complain(wrong); }};
+    run_observer observer{account, output_, files_.events_of(request), live_.get(),
+                          [this](const std::string& error) { complain(error); }};
     std::optional<evaluator> judge;
     std::optional<checkpoint_saver> saver;
-    evaluations_kept found{most_entries};
+    evaluations_kept evaluations{most_entries};
     std::optional<loss_history> losses; // of a run that may start again
     if (options_.nodes.restart && plan.work)
-      losses.emplace(plan.batches().before, losses_apart(plan, options_.checkpoint));
+      losses.emplace(plan.batches().preceding_samples,
+                     losses_apart(plan, options_.checkpoint));
     bool refused = false; // by nodes, before the run began
     try {
       if (plan.work)
-        watch_training(plan, told, found, losses, judge, audience);
+        watch_training(plan, callbacks, evaluations, losses, judge, observer);
       else
-        watch_simulation(plan, told, audience);
+        watch_simulation(plan, callbacks, observer);
       if (live_)
-        told.watch = [&](const recent_actions& recent) {
-          audience.tell_of_actions(recent);
+        callbacks.watch = [&](const recent_actions& recent) {
+          observer.report_actions(recent);
         };
       if (plan.checkpoint_every > 0) {
-        saver.emplace(options_.checkpoint, request.plan, [&](const std::string& wrong) {
-          audience.step_aside();
-          complain(wrong);
+        saver.emplace(options_.checkpoint, request.plan, [&](const std::string& error) {
+          observer.end_line();
+          complain(error);
         });
-        told.save = [&](training_copies all) { saver->save(std::move(all)); };
-        told.await_saved = [&] { saver->wait(); };
+        callbacks.save = [&](training_copies copies) {
+          saver->save(std::move(copies));
+        };
+        callbacks.await_saved = [&] { saver->wait(); };
       }
       restarts::new_start again;
-      std::shared_ptr<const saved_training> kept; // by the nodes that remain
+      std::shared_ptr<const training_state> kept; // by the nodes that remain
       if (options_.nodes.restart)
         again = [&](const run_result& lost) {
           if (saver)
             saver->wait();
-          audience.step_aside();
-          if (lost.survives)
-            kept = lost.survives;
-          auto next = begin_again(lost, plan, kept, account);
-          evaluations_kept before{most_entries}; // repeated evaluations are kept once
-          for (const auto& one : found.entries())
-            if (one.first.count <= next.dims.before)
-              before.add(one, [](auto& first, const auto& second) { first = second; });
-          found = std::move(before);
+          observer.end_line();
+          if (lost.recovered)
+            kept = lost.recovered;
+          auto next = restarted_plan(lost, plan, kept, account);
+          evaluations_kept earlier{most_entries}; // repeated evaluations are kept once
+          for (const auto& evaluation : evaluations.entries())
+            if (evaluation.first.count <= next.dims.batches_before)
+              earlier.add(evaluation,
+                          [](auto& first, const auto& second) { first = second; });
+          evaluations = std::move(earlier);
           if (losses)
-            losses->begin_again(next.batches().before);
-          audience.begin_again(*account.request);
+            losses->restart(next.batches().preceding_samples);
+          observer.restart(*account.request);
           return next;
         };
-      account.result = performs_.perform(request.text, plan, told, again);
-    } catch (const node_failure& wrong) {
-      account.result.how = ending::failed;
-      account.result.failure = wrong.what();
+      account.result = performs_.perform(request.text, plan, callbacks, again);
+    } catch (const node_failure& error) {
+      account.result.outcome = ending::failed;
+      account.result.failure = error.what();
       refused = true;
     } catch (const std::bad_alloc&) {
-      account.result.how = ending::failed;
+      account.result.outcome = ending::failed;
       account.result.failure = "out of memory";
-    } catch (const std::exception& wrong) {
-      account.result.how = ending::failed;
-      account.result.failure = wrong.what();
+    } catch (const std::exception& error) {
+      account.result.outcome = ending::failed;
+      account.result.failure = error.what();
     }
     saver.reset(); // after all checkpoints are written
-    account.evaluations = found.entries();
+    account.evaluations = evaluations.entries();
     if (losses && account.request != &request)
-      account.losses_of_all_starts = losses->all();
+      account.losses_of_all_starts = losses->summary();
     const auto& result = account.result;
-    audience.tell_of_end(result);
-    if (result.how == ending::failed)
+    observer.report_end(result);
+    if (result.outcome == ending::failed)
       complain(plan.sch.name + ": " + result.failure
                + last_checkpoint(options_.checkpoint));
-    if (result.how == ending::interrupted)
+    if (result.outcome == ending::interrupted)
       exit_code_ = ended_by_user;
     if (const auto missing = missing_losses(account); !missing.empty())
       std::cerr << output_.command.front() << ": " << plan.sch.name << ": " << missing
                 << '\n'; // the weights contain the updates: no failure
-    if (!result.ungrouped.empty() && !output_.quiet)
+    if (!result.ungrouped_reason.empty() && !output_.quiet)
       complain(plan.sch.name
                + ": the GPUs of the ranks cannot exchange tensors directly, so that "
                  "this machine sums for them: "
-               + result.ungrouped);
+               + result.ungrouped_reason);
     has_begun_ = has_begun_ || !refused;
     if (has_begun_)
       keep(account);
     if (judge)
       evaluate(*judge, account);
-    audience.end(account);
+    observer.end(account);
     account.result.parameters.clear();
     if (live_)
-      show_end(account.how());
+      show_end(account.outcome());
   }
 
   /// Proves the first steps of a run before the run begins.
@@ -271,7 +275,7 @@ private:
     const auto& request = *account.request;
     if (live_)
       live_->prove(request);
-    const patience asked{output_.quiet ? "" : request.text + ": proving"};
+    const progress_notice asked{output_.quiet ? "" : request.text + ": proving"};
     const auto& v =
       account.proved.emplace(verify_first(request, options_.evaluation.verify));
     if (interruption())
@@ -287,76 +291,81 @@ private:
   }
 
   /// Shows browsers that a run has ended, and the page of all ended runs.
-  void show_end(ending how) {
+  void show_end(ending outcome) {
     std::string page;
     try {
       page = files_.page(results_json(options_, shared_, accounts_),
                          results_table(shared_, accounts_));
     } catch (const std::bad_alloc&) { // browsers keep the previous page
     }
-    live_->end_run(how, std::move(page));
+    live_->end_run(outcome, std::move(page));
   }
 
   /// The plan of a new start after the loss of nodes, from the last step that other
   /// nodes have kept, or from the last checkpoint.
-  run_plan begin_again(const run_result& lost, const run_plan& first,
-                       std::shared_ptr<const saved_training> kept,
-                       run_account& account) {
+  run_plan restarted_plan(const run_result& lost, const run_plan& first,
+                          std::shared_ptr<const training_state> kept,
+                          run_account& account) {
     auto next = first;
     auto begins =
-      beginning_behind(lost, first, std::move(kept), options_.checkpoint.folder);
+      find_restart_point(lost, first, std::move(kept), options_.checkpoint.folder);
     if (begins.from) {
-      next.dims.steps = first.dims.before + first.dims.steps - begins.from->batches;
-      go_on_from(std::move(begins.from), next);
+      next.dims.steps =
+        first.dims.batches_before + first.dims.steps - begins.from->batches;
+      resume_from(std::move(begins.from), next);
     }
     for (const auto& why : begins.passed_over)
       std::cerr << output_.command.front() << ": passed over: " << why << '\n';
     const auto nodes = performs_.nodes();
     std::cerr << output_.command.front() << ": " << lost.failure
-              << (lost.lost_for.empty() ? "" : "; no step survives: " + lost.lost_for)
+              << (lost.recovery_error.empty()
+                    ? ""
+                    : "; no step survives: " + lost.recovery_error)
               << "; begins again "
-              << (begins.behind.empty() ? "from the first step"
-                                        : "behind " + begins.behind)
+              << (begins.description.empty() ? "from the first step"
+                                             : "behind " + begins.description)
               << " on " << nodes << (nodes == 1 ? " node\n" : " nodes\n");
-    if (begun_again_.empty() || account.request != &begun_again_.back())
-      begun_again_.push_back(*account.request);
-    begun_again_.back().plan = next; // each older plan holds a whole network
-    account.request = &begun_again_.back();
+    if (restarted_.empty() || account.request != &restarted_.back())
+      restarted_.push_back(*account.request);
+    restarted_.back().plan = next; // each older plan holds a whole network
+    account.request = &restarted_.back();
     return next;
   }
 
   using evaluations_kept = bounded_list<std::pair<total_steps, score>>;
 
   /// Makes a run report losses, and evaluate at intervals.
-  void watch_training(run_plan& plan, run_callbacks& told, evaluations_kept& all,
+  void watch_training(run_plan& plan, run_callbacks& callbacks,
+                      evaluations_kept& evaluations,
                       std::optional<loss_history>& losses,
-                      std::optional<evaluator>& judge, run_audience& audience) const {
+                      std::optional<evaluator>& judge, run_observer& observer) const {
     judge.emplace(plan.work->whole, *plan.work->data, options_.evaluation.samples,
                   evaluation_batch(plan.work->batch), plan.threads,
-                  evaluated_parts(plan, !performs_.elsewhere()));
-    told.report = [&audience, &losses](const progress& p) {
+                  evaluated_parts(plan, !performs_.uses_nodes()));
+    callbacks.report = [&observer, &losses](const progress& p) {
       if (losses)
         losses->add(p.losses);
-      audience.tell(p);
+      observer.report_progress(p);
     };
     plan.keep_weights = true;
-    told.evaluate = [&](int batches, const std::vector<const float*>& parameters) {
+    callbacks.evaluate = [&](int batches, const std::vector<const float*>& parameters) {
       const total_steps steps{batches};
       if (steps == last_step(plan))
         return; // the weights are saved before the last evaluation
-      const auto found = judge->evaluate(parameters, &interruption());
-      if (!found)
+      const auto evaluated = judge->evaluate(parameters, &interruption());
+      if (!evaluated)
         return;
-      all.add({steps, *found}, [](auto& first, const auto& next) { first = next; });
-      audience.tell_of_evaluation(steps, *found);
+      evaluations.add({steps, *evaluated},
+                      [](auto& first, const auto& next) { first = next; });
+      observer.report_evaluation(steps, *evaluated);
     };
   }
 
   /// Makes a run without arithmetic report the number of microbatches that are done.
-  static void watch_simulation(run_plan& plan, run_callbacks& told,
-                               run_audience& audience) {
-    told.report = [done = count_microbatches(plan), &audience](const progress&) {
-      audience.tell_of_simulation(*done);
+  static void watch_simulation(run_plan& plan, run_callbacks& callbacks,
+                               run_observer& observer) {
+    callbacks.report = [done = count_microbatches(plan), &observer](const progress&) {
+      observer.report_simulation(*done);
     };
   }
 
@@ -370,15 +379,15 @@ private:
             << draw(timeline_of(result.actions), widest_picture) << '\n';
     complain(files_.write_trace(account));
     complain(files_.write_schedule(request, result));
-    if (result.how == ending::finished)
-      tell_of_export(request.plan.sch);
+    if (result.outcome == ending::finished)
+      report_export(request.plan.sch);
     result.actions.clear();
     // The last write reports a failure.
     (void)files_.write_results(results_json(options_, shared_, accounts_));
   }
 
   /// Says so if the exported schedule has a form that only troupe reads.
-  void tell_of_export(const schedule& sch) const {
+  void report_export(const schedule& sch) const {
     if (output_.exported.empty() || output_.quiet || is_pytorch_form(sch))
       return;
     std::cerr << output_.command.front() << ": " << output_.exported
@@ -393,7 +402,7 @@ private:
   void evaluate(evaluator& judge, run_account& account) {
     const auto& result = account.result;
     if (judge.samples() == 0 || result.parameters.empty()
-        || result.how != ending::finished)
+        || result.outcome != ending::finished)
       return;
     account.evaluated = judge.evaluate(readable(result.parameters), &interruption());
     account.evaluated_to_end = account.evaluated.has_value();
@@ -413,7 +422,7 @@ private:
   output_files files_;
   std::unique_ptr<live_page> live_; // null: there is no live page
   folder_lock checkpoints_lock_;
-  std::list<run_request> begun_again_;
+  std::list<run_request> restarted_;
   std::vector<run_account> accounts_;
   bool has_begun_ = false; // of any run
   int exit_code_ = 0;
@@ -445,24 +454,24 @@ int end_complete(const options& o, const std::string& completed) {
 
 int run_session(const options& o, const setup& shared) {
   auto performs = node_runs::from(o);
-  std::string wrong = performs ? "" : performs.error();
+  std::string error = performs ? "" : performs.error();
   for (const auto& request : shared.runs) {
-    if (wrong.empty())
-      wrong = performs->first_refusal(request.plan);
-    if (wrong.empty() && o.evaluation.verify > 0)
-      if (const auto why = refusal_of_proofs(request.plan); !why.empty())
-        wrong = "--verify: " + why;
+    if (error.empty())
+      error = performs->first_placement_error(request.plan);
+    if (error.empty() && o.evaluation.verify > 0)
+      if (const auto why = proof_error(request.plan); !why.empty())
+        error = "--verify: " + why;
   }
-  if (wrong.empty())
+  if (error.empty())
     return session{o, shared, *performs}.run_all();
-  std::cerr << o.output.command.front() << ": " << wrong << '\n';
+  std::cerr << o.output.command.front() << ": " << error << '\n';
   return 2;
 }
 
 int run_session(const options& o) {
   const auto& name = o.output.command.front();
   const auto shared = [&] {
-    const patience asked{o.output.quiet ? "" : name + ": setting up"};
+    const progress_notice asked{o.output.quiet ? "" : name + ": setting up"};
     return set_up_part(o, ranks_here(o));
   }();
   if (shared && !shared->completed.empty())

@@ -2,7 +2,7 @@
 #include "experiments/session/verification.hpp"
 
 #include "actors/proof/proof.hpp"
-#include "actors/proof/step_judge.hpp"
+#include "actors/proof/step_validator.hpp"
 #include "experiments/options/setup.hpp"
 #include "experiments/session/interruption.hpp"
 #include "experiments/session/node_runs.hpp"
@@ -32,23 +32,25 @@ struct ended_proof : std::exception {};
 /// Samples for the loops of a proof; throws once the user ends the program.
 class samples_until_interrupted : public data_set {
 public:
-  explicit samples_until_interrupted(std::shared_ptr<const data_set> all)
-    : all_(std::move(all)) {}
+  explicit samples_until_interrupted(std::shared_ptr<const data_set> samples)
+    : samples_(std::move(samples)) {}
 
   void training(std::int64_t index, const sample_view& to) const override {
     if (interruption())
       throw ended_proof{};
-    all_->training(index, to);
+    samples_->training(index, to);
   }
-  std::int64_t evaluation_size() const override { return all_->evaluation_size(); }
+  std::int64_t evaluation_size() const override { return samples_->evaluation_size(); }
   void evaluation(std::int64_t index, const sample_view& to) const override {
-    all_->evaluation(index, to);
+    samples_->evaluation(index, to);
   }
-  std::optional<data_identity> identity() const override { return all_->identity(); }
-  std::string description() const override { return all_->description(); }
+  std::optional<data_identity> identity() const override {
+    return samples_->identity();
+  }
+  std::string description() const override { return samples_->description(); }
 
 private:
-  std::shared_ptr<const data_set> all_;
+  std::shared_ptr<const data_set> samples_;
 };
 
 std::string name_of(const run_request& request) {
@@ -69,9 +71,9 @@ std::string name_of(const run_request& request) {
          + (plan.processor_of(0).is_gpu() ? ", on a GPU" : "");
 }
 
-void print(const std::string& what, const proof& p) {
+void print(const std::string& run_name, const proof& p) {
   auto& to = p.fails() ? std::cerr : std::cout;
-  to << "  " << (p.fails() ? "FAILS" : name_of(p.what)) << "  " << what << ": "
+  to << "  " << (p.fails() ? "FAILS" : name_of(p.outcome)) << "  " << run_name << ": "
      << p.name << ": " << p.detail << std::endl;
 }
 
@@ -80,14 +82,14 @@ int first_whole(const run_plan& plan, int at_least) {
   auto part = plan.dims;
   for (part.steps = at_least; part.steps < plan.dims.steps; ++part.steps)
     if (std::int64_t{part.steps} * part.microbatches % update_size(plan.sch, part) == 0
-        && refusal(plan.sch, part).empty())
+        && validation_error(plan.sch, part).empty())
       return part.steps;
   return plan.dims.steps;
 }
 
 } // namespace
 
-program_about about_verify() {
+program_info verify_program() {
   return {
     .name = "verify",
     .description =
@@ -103,13 +105,13 @@ program_about about_verify() {
   };
 }
 
-void prove_on_own_gpu(run_plan& plan) {
+void prove_on_local_gpu(run_plan& plan) {
   if (const auto first = plan.processor_of(0);
       first.is_gpu() && !plan.mixes_processors())
     plan.processors = {{.gpu = 0, .tf32 = first.tf32}};
 }
 
-std::string refusal_of_proofs(const run_plan& plan) {
+std::string proof_error(const run_plan& plan) {
   if (!can_be_replayed(plan))
     return "in real time hogwild's replicas write the same memory at once, and no "
            "record has the order: say --clock virtual, or another --exchange";
@@ -126,15 +128,15 @@ std::string refusal_of_proofs(const run_plan& plan) {
 verification verify(const run_request& request, node_runs* performs) {
   auto plan = request.plan;
   keep_for_proofs(plan);
-  const run_callbacks told{.interrupted = &interruption()};
+  const run_callbacks callbacks{.interrupted = &interruption()};
   const auto run = [&] {
-    return performs != nullptr ? performs->perform(request.text, plan, told)
-                               : perform(plan, told);
+    return performs != nullptr ? performs->perform(request.text, plan, callbacks)
+                               : perform(plan, callbacks);
   };
   const auto result = run();
-  verification all{result.how, result.failure, {}, plan.dims.steps};
-  if (result.how != ending::finished)
-    return all;
+  verification verified{result.outcome, result.failure, {}, plan.dims.steps};
+  if (result.outcome != ending::finished)
+    return verified;
   if (const auto which = not_finite(plan.work->whole, readable(result.parameters));
       !which.empty())
     return {ending::failed,
@@ -145,19 +147,19 @@ verification verify(const run_request& request, node_runs* performs) {
   auto read = plan;
   read.work->data = std::make_shared<samples_until_interrupted>(plan.work->data);
   try {
-    all.proofs =
+    verified.proofs =
       prove(read, result, published::find(plan.sch.name, request.parameters));
   } catch (const ended_proof&) {
     return {ending::interrupted, "", {}, plan.dims.steps};
   }
   if (!sums_elsewhere(plan))
-    return all;
+    return verified;
   const auto second = run();
-  if (second.how == ending::finished)
-    all.proofs.push_back(again(plan, result, second));
+  if (second.outcome == ending::finished)
+    verified.proofs.push_back(again(plan, result, second));
   else
-    all = {second.how, "run again: " + second.failure, {}, plan.dims.steps};
-  return all;
+    verified = {second.outcome, "run again: " + second.failure, {}, plan.dims.steps};
+  return verified;
 }
 
 verification verify_first(const run_request& request, int steps) {
@@ -171,37 +173,37 @@ verification verify_first(const run_request& request, int steps) {
     return verify(part);
   } catch (const std::bad_alloc&) {
     return {ending::failed, "out of memory", {}, plan.dims.steps};
-  } catch (const std::exception& wrong) {
-    return {ending::failed, wrong.what(), {}, plan.dims.steps};
+  } catch (const std::exception& error) {
+    return {ending::failed, error.what(), {}, plan.dims.steps};
   }
 }
 
 std::optional<verified_runs> verify(const options& o) {
   auto shared = set_up_part(o, ranks_here(o));
   auto performs = node_runs::from(o);
-  auto wrong = !shared ? shared.error() : !performs ? performs.error() : "";
-  for (std::size_t i = 0; wrong.empty() && i < shared->runs.size(); ++i)
-    wrong = performs->refusal(shared->runs[i].plan);
-  for (std::size_t i = 0; wrong.empty() && i < shared->runs.size(); ++i) {
-    if (performs->elsewhere())
-      prove_on_own_gpu(shared->runs[i].plan);
-    wrong = refusal_of_proofs(shared->runs[i].plan);
+  auto error = !shared ? shared.error() : !performs ? performs.error() : "";
+  for (std::size_t i = 0; error.empty() && i < shared->runs.size(); ++i)
+    error = performs->placement_error(shared->runs[i].plan);
+  for (std::size_t i = 0; error.empty() && i < shared->runs.size(); ++i) {
+    if (performs->uses_nodes())
+      prove_on_local_gpu(shared->runs[i].plan);
+    error = proof_error(shared->runs[i].plan);
   }
-  if (!wrong.empty()) {
-    std::cerr << "verify: " << wrong << '\n';
+  if (!error.empty()) {
+    std::cerr << "verify: " << error << '\n';
     return {};
   }
   verified_runs count;
   for (const auto& request : shared->runs) {
     ++count.runs;
-    const auto what = name_of(request);
-    const auto all = verify(request, &*performs);
-    count.failures += !all.holds();
-    if (all.how == ending::failed)
-      std::cerr << "verify: " << what << ": " << all.failure << '\n';
-    for (const auto& p : all.proofs)
+    const auto run_name = name_of(request);
+    const auto verified = verify(request, &*performs);
+    count.failures += !verified.holds();
+    if (verified.outcome == ending::failed)
+      std::cerr << "verify: " << run_name << ": " << verified.failure << '\n';
+    for (const auto& p : verified.proofs)
       if (!o.output.quiet || p.fails())
-        print(what, p);
+        print(run_name, p);
     if (interruption())
       break;
   }

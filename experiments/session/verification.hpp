@@ -14,15 +14,15 @@ namespace troupe {
 class node_runs;
 
 /// The program verify, also for tests that call the program in the test's own process.
-program_about about_verify();
+program_info verify_program();
 
 /// One sentence if a run cannot be proved, with a remedy; else an empty text.
-std::string refusal_of_proofs(const run_plan& plan);
+std::string proof_error(const run_plan& plan);
 
 /// Puts a plan's ranks on the first GPU of this process. If nodes perform the run on
 /// GPUs, the proof runs here, whichever GPUs the nodes use. Does nothing if some ranks
 /// are on CPUs.
-void prove_on_own_gpu(run_plan& plan);
+void prove_on_local_gpu(run_plan& plan);
 
 /// Performs a request and proves the run, by the published rule that the request's text
 /// calls for. A run whose sums no plain loop computes is performed twice, and must give

@@ -2,8 +2,8 @@
 #include "experiments/session/verified_catalog.hpp"
 
 #include "experiments/session/fitting_schedules.hpp"
+#include "experiments/session/optimizer_variants.hpp"
 #include "experiments/session/verified_meshes.hpp"
-#include "experiments/session/ways_to_learn.hpp"
 #include "schedules/catalog/catalog.hpp"
 
 #include <string>
@@ -92,7 +92,7 @@ public:
 
   /// Adds runs with recomputed forwards, and with microbatches of different sizes.
   void add_recomputed_and_uneven() {
-    const auto before = to_.size();
+    const auto first_new = to_.size();
     for (const std::string recompute :
          {"stage", "stage,ahead", "blocks=1", "blocks=2,ahead"})
       for (const int data : {1, 2}) {
@@ -101,12 +101,12 @@ public:
         add("gpt", schedules, 2, 4 * data, 4 * data + 1,
             {.axes = "data=" + std::to_string(data), .recompute = recompute});
       }
-    for (auto i = before; i < to_.size(); ++i) {
-      auto& one = to_[i].schedules;
-      one.sizes = one.microbatches == 4 ? "1,3,1,2" : "2,1,1,4,1,1,3,1";
-      to_[i].data.batch = one.microbatches == 4 ? 7 : 14;
+    for (auto i = first_new; i < to_.size(); ++i) {
+      auto& schedules = to_[i].schedules;
+      schedules.sizes = schedules.microbatches == 4 ? "1,3,1,2" : "2,1,1,4,1,1,3,1";
+      to_[i].data.batch = schedules.microbatches == 4 ? 7 : 14;
       if (i % 2 == 0)
-        one.lengths = "8,5,3";
+        schedules.lengths = "8,5,3";
     }
   }
 
@@ -122,30 +122,30 @@ std::vector<options> verified_catalog(const options& asked) {
   typed_options usual;
   usual.data.seed = asked.data.seed;
   usual.run.precision = asked.run.products == precision::bf16 ? "bf16" : "fp32";
-  std::vector<typed_options> all;
-  pipelines of{all, usual};
-  of.add_sizes();
-  of.add_replicas();
-  of.add_recomputed_and_uneven();
-  add_exchanges_apart(all, usual);
-  add_tensor_meshes(all, usual);
-  add_sequence_meshes(all, usual);
-  add_expert_meshes(all, usual);
-  add_tied_meshes(all, usual);
+  std::vector<typed_options> typed_runs;
+  pipelines tiny_models{typed_runs, usual};
+  tiny_models.add_sizes();
+  tiny_models.add_replicas();
+  tiny_models.add_recomputed_and_uneven();
+  add_exchanges_apart(typed_runs, usual);
+  add_tensor_meshes(typed_runs, usual);
+  add_sequence_meshes(typed_runs, usual);
+  add_expert_meshes(typed_runs, usual);
+  add_tied_meshes(typed_runs, usual);
   for (const std::string images : {"lenet", "lenet5", "mlp"})
-    of.add(images, all_that_fit(4, 4, 4), 4, 4, 8);
+    tiny_models.add(images, all_that_fit(4, 4, 4), 4, 4, 8);
   std::vector<options> result;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    learn(all[i], i);
-    auto& one = result.emplace_back(parse(all[i], true).value());
-    one.run.stall_timeout = asked.run.stall_timeout;
-    one.output = asked.output;
+  for (std::size_t i = 0; i < typed_runs.size(); ++i) {
+    set_optimizer_variant(typed_runs[i], i);
+    auto& parsed = result.emplace_back(parse(typed_runs[i], true).value());
+    parsed.run.stall_timeout = asked.run.stall_timeout;
+    parsed.output = asked.output;
   }
   return result;
 }
 
-bool always_holds(const options& one) {
-  return one.run.products != precision::bf16 || one.mesh.tensor == 1;
+bool always_holds(const options& asked) {
+  return asked.run.products != precision::bf16 || asked.mesh.tensor == 1;
 }
 
 } // namespace troupe

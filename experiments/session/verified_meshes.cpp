@@ -55,7 +55,7 @@ void add_exchanges_apart(std::vector<typed_options>& to, const typed_options& us
 void add_tensor_meshes(std::vector<typed_options>& to, const typed_options& usual) {
   const std::array exchanges{"ring", "zero1", "zero2", "zero3", "tree"};
   std::size_t turn = 0;
-  new_schedules others;
+  new_schedules extra_schedules;
   for (const std::string clock : {"virtual", "real"})
     for (const int data : {1, 2, 3, 4})
       for (const int pipe : {1, 2, 3, 4})
@@ -70,7 +70,8 @@ void add_tensor_meshes(std::vector<typed_options>& to, const typed_options& usua
             o.schedules.names = {"naive", "gpipe", "1f1b", "2bw"};
           if (pipe % 2 == 0)
             o.schedules.names.emplace_back("chimera");
-          others.add(o.schedules.names, pipe, 4, 4, clock == "virtual" ? 2 : 1);
+          extra_schedules.add(o.schedules.names, pipe, 4, 4,
+                              clock == "virtual" ? 2 : 1);
           o.mesh.axes = axes(data, pipe, "tensor", tensor);
           o.mesh.exchange = exchanges[turn++ % exchanges.size()];
           set_sizes(o, data, ranks == 4 ? 40 : 10); // more steps round more
@@ -85,9 +86,9 @@ void add_tensor_meshes(std::vector<typed_options>& to, const typed_options& usua
 }
 
 void add_sequence_meshes(std::vector<typed_options>& to, const typed_options& usual) {
-  std::vector<typed_options> all;
-  add_tensor_meshes(all, usual);
-  for (auto& o : all) {
+  std::vector<typed_options> meshes;
+  add_tensor_meshes(meshes, usual);
+  for (auto& o : meshes) {
     if (o.schedules.names.front() == "pipedream")
       continue;
     o.mesh.sequence_parallel = true;
@@ -100,7 +101,7 @@ void add_sequence_meshes(std::vector<typed_options>& to, const typed_options& us
 void add_expert_meshes(std::vector<typed_options>& to, const typed_options& usual) {
   const std::array exchanges{"zero1", "ring", "server", "tree", "halving"};
   std::size_t turn = 0;
-  new_schedules others;
+  new_schedules extra_schedules;
   for (const char* clock : {"virtual", "real"})
     for (const char* gate : {"switch", "gshard"})
       for (const int pipe : {1, 2})
@@ -122,7 +123,7 @@ void add_expert_meshes(std::vector<typed_options>& to, const typed_options& usua
                                "pipedream:update_every=2"};
           if (pipe == 2)
             o.schedules.names.emplace_back("chimera");
-          others.add(o.schedules.names, pipe, 4, 4, 3);
+          extra_schedules.add(o.schedules.names, pipe, 4, 4, 3);
           o.mesh.recompute = turn % 3 == 0   ? "stage,ahead"
                              : turn % 3 == 1 ? "blocks=1"
                                              : "none";
@@ -141,7 +142,7 @@ void add_tied_meshes(std::vector<typed_options>& to, const typed_options& usual)
   const std::array exchanges{"zero1", "ring", "zero2", "server", "zero3", "tree"};
   const std::array of_experts{"zero1", "ring", "server"};
   std::size_t turn = 0;
-  new_schedules others;
+  new_schedules extra_schedules;
   for (const std::string clock : {"virtual", "real"})
     for (const auto& [data, pipe, tensor, expert] : {tied_mesh{1, 1, 1, 0},
                                                      {1, 2, 1, 0},
@@ -174,7 +175,7 @@ void add_tied_meshes(std::vector<typed_options>& to, const typed_options& usual)
       o.schedules.names = {"naive", "gpipe", "1f1b", "2bw"};
       if (pipe % 2 == 0)
         o.schedules.names.emplace_back("chimera");
-      others.add(o.schedules.names, pipe, 4, 4, 3);
+      extra_schedules.add(o.schedules.names, pipe, 4, 4, 3);
       o.mesh.axes = expert > 0 ? axes(data, pipe, "expert", expert)
                                : axes(data, pipe, "tensor", tensor);
       o.mesh.exchange = expert > 0 ? of_experts[turn++ % of_experts.size()]

@@ -55,7 +55,7 @@ using backward_tiles = attention_tiles<Value, Width,
 
 /// A matrix whose rows are tokens.
 struct token_matrix {
-  stored all;
+  stored storage;
   bool is_wide; ///< Whether the columns of a head can be cut into packs.
 };
 
@@ -73,15 +73,15 @@ struct head_columns {
 
   /// \param slice index in (B, H) \param part index of the C columns: of queries, keys
   /// or values
-  __device__ head_columns(const token_matrix& all, const attention_shape& dims,
+  __device__ head_columns(const token_matrix& tokens, const attention_shape& dims,
                           std::int64_t slice, int part)
-    : from(all),
+    : from(tokens),
       width(static_cast<int>(dims.width / dims.heads)),
       length(static_cast<int>(dims.length)) {
-    const auto own = static_cast<unsigned>(slice),
+    const auto slice_index = static_cast<unsigned>(slice),
                heads = static_cast<unsigned>(dims.heads);
-    const std::int64_t sequence = own / heads;
-    const int head = static_cast<int>(own % heads);
+    const std::int64_t sequence = slice_index / heads;
+    const int head = static_cast<int>(slice_index % heads);
     first_row = dims.by_position ? sequence : sequence * dims.length;
     apart = dims.by_position ? static_cast<int>(dims.sequences) : 1;
     first_column = part * static_cast<int>(dims.width) + head * width;
@@ -97,7 +97,7 @@ struct head_columns {
   template <int Rows, int Threads, class Value, int Width>
   __device__ void begin_load(const tile<Value, Width>& to, int first) const {
     constexpr bool of_bf16 = std::is_same_v<Value, bf16_bits>;
-    if (from.is_wide && from.all.is_bf16 == of_bf16)
+    if (from.is_wide && from.storage.is_bf16 == of_bf16)
       begin_packs<Rows, Threads>(to, first);
     else
       for (int i = static_cast<int>(threadIdx.x); i < Rows * Width; i += Threads)
@@ -106,16 +106,16 @@ struct head_columns {
 
   /// Stores a pair of neighbours, except values behind the last column.
   __device__ void store(int token, int column, const float (&pair)[2]) const {
-    const auto at = row(token) * from.all.stride + first_column + column;
+    const auto offset = row(token) * from.storage.stride + first_column + column;
     if (!from.is_wide) {
       for (int i = 0; i < 2; ++i)
         if (column + i < width)
-          from.all.store(row(token), first_column + column + i, {pair[i]});
-    } else if (column < width && from.all.is_bf16) {
-      static_cast<unsigned*>(from.all.data)[at / 2] =
+          from.storage.store(row(token), first_column + column + i, {pair[i]});
+    } else if (column < width && from.storage.is_bf16) {
+      static_cast<unsigned*>(from.storage.data)[offset / 2] =
         bits_of_bf16(pair[0]) | (unsigned{bits_of_bf16(pair[1])} << 16);
     } else if (column < width) {
-      reinterpret_cast<two*>(from.all.data)[at / 2] = {{pair[0], pair[1]}};
+      reinterpret_cast<two*>(from.storage.data)[offset / 2] = {{pair[0], pair[1]}};
     }
   }
 
@@ -129,10 +129,11 @@ struct head_columns {
       const int token = first + sums.row(2 * half);
       TROUPE_UNROLL
       for (int block = 0; block < Columns / 8; ++block) {
-        const auto& own = sums.values[block];
+        const auto& values = sums.values[block];
         if (token < length)
-          store(token, to_column + sums.column(block, 0),
-                {own[2 * half] * factors[half], own[2 * half + 1] * factors[half]});
+          store(
+            token, to_column + sums.column(block, 0),
+            {values[2 * half] * factors[half], values[2 * half + 1] * factors[half]});
       }
     }
   }
@@ -150,27 +151,29 @@ private:
                   at_once = Threads / across;
     static_assert(packs % across == 0 && Threads % across == 0 && Rows % at_once == 0);
     const int r = static_cast<int>(threadIdx.x) / across,
-              own = static_cast<int>(threadIdx.x) % across * n;
-    const auto* const source = static_cast<const Value*>(from.all.data)
-                               + row(first + r) * from.all.stride + first_column + own;
-    const auto apart_here = at_once * apart * from.all.stride;
+              column = static_cast<int>(threadIdx.x) % across * n;
+    const auto* const source = static_cast<const Value*>(from.storage.data)
+                               + row(first + r) * from.storage.stride + first_column
+                               + column;
+    const auto apart_here = at_once * apart * from.storage.stride;
     TROUPE_UNROLL
     for (int i = 0; i < Rows / at_once; ++i)
       for (int c = 0; c < Width; c += across * n)
-        begin_copy<16>(to.row(r + i * at_once) + own + c, source + i * apart_here + c,
-                       first + r + i * at_once < length && own + c < width);
+        begin_copy<16>(to.row(r + i * at_once) + column + c,
+                       source + i * apart_here + c,
+                       first + r + i * at_once < length && column + c < width);
   }
 
   __device__ void load_one(float* to, int token, int column) const {
     float value[1] = {};
     if (token < length && column < width)
-      from.all.load(row(token), first_column + column, value);
+      from.storage.load(row(token), first_column + column, value);
     *to = value[0];
   }
 
   __device__ void load_one(bf16_bits* to, int token, int column) const {
     *to = token < length && column < width ? static_cast<const bf16_bits*>(
-            from.all.data)[row(token) * from.all.stride + first_column + column]
+            from.storage.data)[row(token) * from.storage.stride + first_column + column]
                                            : bf16_bits{0};
   }
 };
@@ -179,13 +182,13 @@ private:
 /// multiplied, the next step is loaded into the other half of the tiles.
 template <class Value, int Width, int Step, int Threads>
 struct steps_of_rows {
-  static constexpr int rows = 4 * Step; ///< Number of rows in `all`.
-  tile<Value, Width> all;
+  static constexpr int rows = 4 * Step; ///< Number of rows in `tiles`.
+  tile<Value, Width> tiles;
   head_columns first, second;
 
   /// \param token the first token of the step
   __device__ tile<Value, Width> first_at(int token) const {
-    return all.below(token / Step % 2 * 2 * Step);
+    return tiles.below(token / Step % 2 * 2 * Step);
   }
   __device__ tile<Value, Width> second_at(int token) const {
     return first_at(token).below(Step);
@@ -224,7 +227,7 @@ __device__ void go_through_keys(const steps_of_rows<Value, Width, Step, Threads>
     0, end, [&](int key) { keys.begin_load(key); },
     [&](int key) {
       if (key + Step <= first)
-        add(key, everything{});
+        add(key, all_columns{});
       else if (key <= first)
         add(key, triangle<side::up_to_row>{(first - key) / chunk});
     });
@@ -262,7 +265,7 @@ inline unsigned blocks_of_heads(const attention_shape& dims, int rows) {
 /// columns, or all heads together 2^31 tokens
 template <class F>
 void by_tile(const attention_shape& dims, bool by_bf16, const F& f) {
-  const auto with = [&](auto width) {
+  const auto call_with = [&](auto width) {
     if (by_bf16)
       f(bf16_bits{}, width);
     else
@@ -274,15 +277,15 @@ void by_tile(const attention_shape& dims, bool by_bf16, const F& f) {
       "a GPU's attention has fewer than 2^31 tokens of all heads"};
   const auto width = dims.width / dims.heads;
   if (width <= 16)
-    with(std::integral_constant<int, 16>{});
+    call_with(std::integral_constant<int, 16>{});
   else if (width <= 32)
-    with(std::integral_constant<int, 32>{});
+    call_with(std::integral_constant<int, 32>{});
   else if (width <= 64)
-    with(std::integral_constant<int, 64>{});
+    call_with(std::integral_constant<int, 64>{});
   else if (width <= 128)
-    with(std::integral_constant<int, 128>{});
+    call_with(std::integral_constant<int, 128>{});
   else if (width <= 256)
-    with(std::integral_constant<int, 256>{});
+    call_with(std::integral_constant<int, 256>{});
   else
     throw std::runtime_error{"a GPU's attention has heads of at most 256 columns"};
 }

@@ -26,8 +26,9 @@ __global__ void __launch_bounds__(column_sum_warps* warp_size)
   TROUPE_SHARED(float, groups, [column_sum_warps][Sums][columns_a_block]);
   constexpr int across = columns_a_block / N,
                 rows_at_once = column_sum_warps * warp_size / across;
-  const int thread = static_cast<int>(threadIdx.x), own = thread % across * N;
-  const auto first = std::int64_t{blockIdx.x} * columns_a_block, c = first + own;
+  const int thread = static_cast<int>(threadIdx.x), thread_column = thread % across * N;
+  const auto first = std::int64_t{blockIdx.x} * columns_a_block,
+             c = first + thread_column;
   float sums[Sums][N] = {};
   for (std::int64_t row = thread / across; row < rows && c < columns;
        row += rows_under_way * rows_at_once) {
@@ -48,7 +49,7 @@ __global__ void __launch_bounds__(column_sum_warps* warp_size)
       for (int apart = across; apart < warp_size; apart *= 2)
         sums[s][i] += __shfl_xor_sync(whole_warp, sums[s][i], apart);
       if (thread % warp_size < across)
-        groups[thread / warp_size][s][own + i] = sums[s][i];
+        groups[thread / warp_size][s][thread_column + i] = sums[s][i];
     }
   __syncthreads();
   if (thread >= columns_a_block || first + thread >= columns)
@@ -64,11 +65,11 @@ __global__ void __launch_bounds__(column_sum_warps* warp_size)
 
 /// \param matrices decide the width of loads: packs if all matrices are wide
 template <int Sums, class Terms, class... Matrices>
-void launch_column_sums(cudaStream_t on, std::int64_t rows, std::int64_t columns,
+void launch_column_sums(cudaStream_t stream, std::int64_t rows, std::int64_t columns,
                         const Terms& terms, float beta, const Matrices&... matrices) {
   by_pack(
     [&](auto n) {
-      launch(on, {blocks_of(columns, columns_a_block), 1, 1},
+      launch(stream, {blocks_of(columns, columns_a_block), 1, 1},
              {column_sum_warps * warp_size, 1, 1}, 0, sum_columns<Sums, n, Terms>, rows,
              columns, terms, beta);
     },

@@ -16,7 +16,7 @@ std::string absence_of_communicators();
 
 group_id new_group();
 
-std::unique_ptr<communicator> join_group(stream& on, const membership& as,
+std::unique_ptr<communicator> join_group(stream& gpu_stream, const group_member& as,
                                          const std::atomic<bool>& ended);
 
 } // namespace troupe::cuda

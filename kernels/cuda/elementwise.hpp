@@ -20,27 +20,27 @@ __global__ void __launch_bounds__(threads_of_elementwise)
 }
 
 template <int N, class Body>
-void launch_over(cudaStream_t on, std::int64_t rows, std::int64_t columns,
+void launch_over(cudaStream_t stream, std::int64_t rows, std::int64_t columns,
                  const Body& body) {
   if (rows * columns > 0)
-    launch(on, {blocks_of(rows * (columns / N), threads_of_elementwise), 1, 1},
+    launch(stream, {blocks_of(rows * (columns / N), threads_of_elementwise), 1, 1},
            {threads_of_elementwise, 1, 1}, 0, over_packs<N, Body>, rows, columns, body);
 }
 
 /// Calls body.run<1>(row, column) for each value of (R, C), one thread per value.
 template <class Body>
-void for_each_value(cudaStream_t on, std::int64_t rows, std::int64_t columns,
+void for_each_value(cudaStream_t stream, std::int64_t rows, std::int64_t columns,
                     const Body& body) {
-  launch_over<1>(on, rows, columns, body);
+  launch_over<1>(stream, rows, columns, body);
 }
 
 /// Calls body.run<N>(row, column) for each N neighbouring values of (R, C), one thread
 /// per call. \param arrays decide whether N is a pack, or 1
 template <class Body, class... Arrays>
-void for_each_pack(cudaStream_t on, std::int64_t rows, std::int64_t columns,
+void for_each_pack(cudaStream_t stream, std::int64_t rows, std::int64_t columns,
                    const Body& body, const Arrays&... arrays) {
-  by_pack([&](auto n) { launch_over<n>(on, rows, columns, body); }, is_packs{columns},
-          arrays...);
+  by_pack([&](auto n) { launch_over<n>(stream, rows, columns, body); },
+          is_packs{columns}, arrays...);
 }
 
 } // namespace troupe::cuda

@@ -42,128 +42,130 @@ using input = stored_matrix<const float>;
 using output = stored_matrix<float>;
 
 struct arrays {
-  static void copy(input from, output to, stream_handle on);
-  static void add(const float* from, std::int64_t n, float* to, stream_handle on);
-  static void clear(std::int64_t n, float* to, stream_handle on);
+  static void copy(input from, output to, stream_handle stream);
+  static void add(const float* from, std::int64_t n, float* to, stream_handle stream);
+  static void clear(std::int64_t n, float* to, stream_handle stream);
 };
 
 struct bias {
   static void add_with_residual(matrix<const float> product, const float* bias, input x,
-                                output y, stream_handle on);
-  static void gradient(input dy, float beta, float* dbias, stream_handle on);
+                                output y, stream_handle stream);
+  static void gradient(input dy, float beta, float* dbias, stream_handle stream);
 };
 
 struct epilogues {
   /// Applies the epilogue to a product, and writes c. c may be the product.
   static void finish(matrix<const float> product, const epilogue<float>& end, output c,
-                     stream_handle on);
+                     stream_handle stream);
 };
 
 struct relu {
   static void backward(input dy, matrix<const std::uint8_t> mask, output dx,
-                       stream_handle on);
+                       stream_handle stream);
 };
 
 struct layer_norm {
   static void forward(input x, const float* gain, const float* bias, output y,
-                      float* mean, float* rstd, stream_handle on);
+                      float* mean, float* rstd, stream_handle stream);
   static void input_gradient(input x, const float* gain, const float* mean,
                              const float* rstd, input dy, input dresidual, output dx,
-                             stream_handle on);
+                             stream_handle stream);
   static void weight_gradient(input x, const float* mean, const float* rstd, input dy,
-                              float beta, float* dgain, float* dbias, stream_handle on);
+                              float beta, float* dgain, float* dbias,
+                              stream_handle stream);
 };
 
 struct embedding {
   using shape = embedding_shape;
 
   static void forward(const shape& dims, const std::int32_t* tokens, input words,
-                      input places, output y, stream_handle on);
+                      input positions, output y, stream_handle stream);
   /// Copies tokens: to = tokens.
   static void take(const std::int32_t* tokens, std::int64_t n, std::int32_t* to,
-                   stream_handle on);
+                   stream_handle stream);
 
   static void gradient(const shape& dims, const std::int32_t* tokens, input dy,
-                       float beta, float* dwords, float* dplaces, stream_handle on);
+                       float beta, float* dwords, float* dplaces, stream_handle stream);
 };
 
 struct cross_entropy {
   /// \param correct (R): 1 where the first of the largest logits is the label's, else 0
   static void forward(matrix<float> logits, const std::int32_t* labels, float scale,
-                      float* row_losses, std::int32_t* correct, stream_handle on);
-  static void tell(matrix<float> logits, std::int64_t first, const std::int32_t* labels,
-                   float* own, stream_handle on);
+                      float* row_losses, std::int32_t* correct, stream_handle stream);
+  static void prepare(matrix<float> logits, std::int64_t first,
+                      const std::int32_t* labels, float* local_facts,
+                      stream_handle stream);
   static void finish(matrix<float> exponentials, std::int64_t first,
-                     const std::int32_t* labels, const float* all, int shards, int own,
-                     float scale, float* row_losses, std::int32_t* correct,
-                     stream_handle on);
+                     const std::int32_t* labels, const float* all_facts, int shards,
+                     int local_shard, float scale, float* row_losses,
+                     std::int32_t* correct, stream_handle stream);
 
   /// Sums the losses and the correct rows in double, and writes `to`.
   static void sum(const float* row_losses, const std::int32_t* correct,
-                  std::int64_t rows, loss_sum* to, stream_handle on);
+                  std::int64_t rows, loss_sum* to, stream_handle stream);
 };
 
 struct optimizers {
-  static void adamw(const adamw_step& how, float scale, const float* gradient,
+  static void adamw(const adamw_step& update, float scale, const float* gradient,
                     const float* from, float* to, float* mean, float* square,
-                    std::int64_t n, stream_handle on);
-  static void sgd(const sgd_step& how, float scale, const float* gradient,
+                    std::int64_t n, stream_handle stream);
+  static void sgd(const sgd_step& update, float scale, const float* gradient,
                   const float* from, float* to, float* velocity, std::int64_t n,
-                  stream_handle on);
+                  stream_handle stream);
 
   /// \param partial sum_parts(n) values, filled with sums of parts \param sum one
   /// value, filled
   static void sum_of_squares(const float* x, std::int64_t n, double* partial,
-                             double* sum, stream_handle on);
+                             double* sum, stream_handle stream);
   static std::int64_t sum_parts(std::int64_t n);
 };
 
 struct attention {
   /// Needs no scratch memory: scores stay in registers and shared memory.
   static void forward(const attention_shape& dims, input qkv, output y, float* log_sum,
-                      stream_handle on);
+                      stream_handle stream);
 
   /// \param space scratch memory (B, H, T)
   static void backward(const attention_shape& dims, input qkv, input y,
                        const float* log_sum, input dy, output dqkv, float* space,
-                       stream_handle on);
+                       stream_handle stream);
 };
 
 struct top_k_gate {
-  static void forward(const gate_table<float>& to, stream_handle on);
-  static void backward(const gate_table<float>& of, const float* dweights,
-                       float balance, float* dlogits, stream_handle on);
+  static void forward(const gate_table<float>& to, stream_handle stream);
+  static void backward(const gate_table<float>& table, const float* dweights,
+                       float balance, float* dlogits, stream_handle stream);
 };
 
 struct dispatch {
-  static void send(const gate_table<float>& by, matrix<const float> x, float* rows,
-                   stream_handle on);
-  static void combine(const gate_table<float>& by, const float* rows, matrix<float> y,
-                      stream_handle on);
-  static void combine_gradient(const gate_table<float>& by, const float* rows,
+  static void send(const gate_table<float>& table, matrix<const float> x, float* rows,
+                   stream_handle stream);
+  static void combine(const gate_table<float>& table, const float* rows,
+                      matrix<float> y, stream_handle stream);
+  static void combine_gradient(const gate_table<float>& table, const float* rows,
                                matrix<const float> dy, float* drows, float* dweights,
-                               stream_handle on);
-  static void send_gradient(const gate_table<float>& by, const float* drows,
-                            matrix<float> dx, stream_handle on);
+                               stream_handle stream);
+  static void send_gradient(const gate_table<float>& table, const float* drows,
+                            matrix<float> dx, stream_handle stream);
 };
 
 struct convolution {
   static void forward(const convolution_shape& dims, const float* x, const float* w,
-                      const float* bias, float* y, stream_handle on);
+                      const float* bias, float* y, stream_handle stream);
   static void input_gradient(const convolution_shape& dims, const float* w,
-                             const float* dy, float* dx, stream_handle on);
+                             const float* dy, float* dx, stream_handle stream);
   static void weight_gradient(const convolution_shape& dims, const float* x,
                               const float* dy, float beta, float* dw, float* dbias,
-                              stream_handle on);
+                              stream_handle stream);
 };
 
 struct relu_pool {
   using shape = relu_pool_shape;
 
   static void forward(const shape& dims, const float* x, output y, std::uint8_t* choice,
-                      stream_handle on);
+                      stream_handle stream);
   static void backward(const shape& dims, input dy, const std::uint8_t* choice,
-                       float* dx, stream_handle on);
+                       float* dx, stream_handle stream);
 };
 
 } // namespace troupe::cuda

@@ -3,51 +3,51 @@
 
 namespace troupe::cuda {
 
-void launch_graphs::launch(launch_list& what) {
+void launch_graphs::launch(launch_list& list) {
   struct emptied {
     launch_list& list;
     ~emptied() { list.clear(); } // launches that failed are not tried again
-  } const at_end{what};
-  launch_all(what);
+  } const at_end{list};
+  launch_all(list);
 }
 
-void launch_graphs::launch_all(const launch_list& what) {
-  if (what.size() < 2 || !make_)
-    return what.launch();
+void launch_graphs::launch_all(const launch_list& list) {
+  if (list.size() < 2 || !make_)
+    return list.launch();
   if (known_.size() >= most_known) { // learning rates and counts of rows keep changing
-    std::erase_if(known_, [](const auto& one) { return !one.second; });
+    std::erase_if(known_, [](const auto& entry) { return !entry.second; });
     if (known_.size() >= most_known)
       known_.clear();
   }
-  const auto [found, is_new] = known_.try_emplace(what.key());
+  const auto [entry, is_new] = known_.try_emplace(list.key());
   if (is_new)
-    return what.launch();
-  if (!found->second)
-    found->second = make_(what);
-  found->second->launch();
+    return list.launch();
+  if (!entry->second)
+    entry->second = make_(list);
+  entry->second->launch();
 }
 
 namespace {
 
-struct place_of_thread {
-  const CUstream_st* on = nullptr;
+struct thread_deferral {
+  const CUstream_st* stream = nullptr;
   launch_list* to = nullptr;
 };
 
-thread_local place_of_thread here;
+thread_local thread_deferral current_deferral;
 
 } // namespace
 
 launch_list* deferred_on(const CUstream_st* stream) {
-  return here.on == stream ? here.to : nullptr;
+  return current_deferral.stream == stream ? current_deferral.to : nullptr;
 }
 
-deferral::deferral(const CUstream_st* on, launch_list& to) {
-  here = {on, &to};
+deferral::deferral(const CUstream_st* stream, launch_list& to) {
+  current_deferral = {stream, &to};
 }
 
 deferral::~deferral() {
-  here = {};
+  current_deferral = {};
 }
 
 } // namespace troupe::cuda

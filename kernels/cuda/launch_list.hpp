@@ -28,8 +28,8 @@ public:
   }
 
   void launch() const {
-    for (const auto& one : launches_)
-      one();
+    for (const auto& deferred : launches_)
+      deferred();
   }
 
   /// Empties the list, and keeps the capacity: the next list has about the same size.
@@ -69,19 +69,19 @@ public:
     virtual void launch() = 0;
   };
 
-  using graph_maker = std::function<std::unique_ptr<graph>(const launch_list& what)>;
+  using graph_maker = std::function<std::unique_ptr<graph>(const launch_list& list)>;
 
   /// \param make may be empty: no graphs are made
   explicit launch_graphs(graph_maker make) : make_(std::move(make)) {}
 
   /// Launches the list, and empties the list, even on failure. \throws the exceptions
   /// of the launches
-  void launch(launch_list& what);
+  void launch(launch_list& list);
 
   static constexpr std::size_t most_known = 256;
 
 private:
-  void launch_all(const launch_list& what);
+  void launch_all(const launch_list& list);
 
   graph_maker make_;
   std::unordered_map<std::string, std::unique_ptr<graph>> known_; // null: seen once
@@ -96,7 +96,7 @@ class deferral {
 public:
   /// \pre no other object lives on this thread \param to receives the launches;
   /// outlives this object
-  deferral(const CUstream_st* on, launch_list& to);
+  deferral(const CUstream_st* stream, launch_list& to);
   ~deferral();
   deferral(const deferral&) = delete;
   deferral& operator=(const deferral&) = delete;

@@ -8,11 +8,11 @@ namespace troupe::cuda {
 namespace {
 
 /// Copies a matrix of fp32 to bf16, without gaps between rows. \pre not bf16
-input rounded(input m, bf16* copy, stream& on) {
+input rounded(input m, bf16* copy, stream& gpu_stream) {
   const matrix<bf16> to{copy, m.rows, m.columns, m.columns, false};
   auto stored = m;
   stored.transposed = false;
-  arrays::copy(stored, to, on.on());
+  arrays::copy(stored, to, gpu_stream.handle());
   return matrix<const bf16>{copy, m.rows, m.columns, m.columns, m.transposed};
 }
 
@@ -22,40 +22,44 @@ std::int64_t bytes_of_bf16(const input& m) {
 
 /// The right factor in bf16. If b.packed has memory, the copy stays there, and is
 /// reused for the same version.
-input rounded_right(const kept_right_side<float>& b, stream& on) {
+input rounded_right(const kept_right_side<float>& b, stream& gpu_stream) {
   if (b.b.is_bf16)
     return b.b;
   if (b.packed == nullptr)
     return rounded(
-      b.b, static_cast<bf16*>(on.space(workspace::right_factor, bytes_of_bf16(b.b))),
-      on);
+      b.b,
+      static_cast<bf16*>(gpu_stream.space(workspace::right_factor, bytes_of_bf16(b.b))),
+      gpu_stream);
   auto* const kept = reinterpret_cast<bf16*>(b.packed);
   if (*b.holds == b.version)
     return matrix<const bf16>{kept, b.b.rows, b.b.columns, b.b.columns, b.b.transposed};
   *b.holds = b.version;
-  return rounded(b.b, kept, on);
+  return rounded(b.b, kept, gpu_stream);
 }
 
 } // namespace
 
-void matmul(precision by, input a, const kept_right_side<float>& b, float beta,
-            output c, stream& on, const epilogue<float>& end, bool exact) {
+void matmul(precision operand_precision, input a, const kept_right_side<float>& b,
+            float beta, output c, stream& gpu_stream, const epilogue<float>& end,
+            bool exact) {
   auto factor = b.b;
-  if (by == precision::bf16) {
+  if (operand_precision == precision::bf16) {
     if (!a.is_bf16)
       a = rounded(
-        a, static_cast<bf16*>(on.space(workspace::left_factor, bytes_of_bf16(a))), on);
-    factor = rounded_right(b, on);
+        a,
+        static_cast<bf16*>(gpu_stream.space(workspace::left_factor, bytes_of_bf16(a))),
+        gpu_stream);
+    factor = rounded_right(b, gpu_stream);
   }
   const auto sums =
-    c.is_bf16 ? dense(static_cast<float*>(on.space(
+    c.is_bf16 ? dense(static_cast<float*>(gpu_stream.space(
                         workspace::sums,
                         c.rows * c.columns * static_cast<std::int64_t>(sizeof(float)))),
                       c.rows, c.columns)
               : c.plain();
-  on.product(a, factor, beta, sums, on.tf32() && !exact);
-  if (c.is_bf16 || end.what != epilogue_kind::none)
-    epilogues::finish(sums, end, c, on.on());
+  gpu_stream.product(a, factor, beta, sums, gpu_stream.tf32() && !exact);
+  if (c.is_bf16 || end.kind != epilogue_kind::none)
+    epilogues::finish(sums, end, c, gpu_stream.handle());
 }
 
 } // namespace troupe::cuda

@@ -10,8 +10,8 @@ namespace troupe::cuda {
 /// The product of kernels/matmul.hpp on a GPU: cuBLASLt's product, then the epilogue.
 /// \param operand_precision type to which float operands are rounded
 /// \param exact whether rounding to TF32 is excluded too
-void matmul(precision by, stored_matrix<const float> a, const kept_right_side<float>& b,
-            float beta, stored_matrix<float> c, stream& on, const epilogue<float>& end,
-            bool exact = false);
+void matmul(precision operand_precision, stored_matrix<const float> a,
+            const kept_right_side<float>& b, float beta, stored_matrix<float> c,
+            stream& gpu_stream, const epilogue<float>& end, bool exact = false);
 
 } // namespace troupe::cuda

@@ -73,12 +73,12 @@ __device__ inline void multiply_add(float (&sums)[4], const fragment& a, unsigne
       : "r"(a.words[0]), "r"(a.words[1]), "r"(a.words[2]), "r"(a.words[3]), "r"(b0),
         "r"(b1));
 #elif !defined(__CUDACC__)
-  const auto made =
+  const auto result =
     on_host::multiply_in_warp({{a.words[0], a.words[1], a.words[2], a.words[3]},
                                {b0, b1},
                                {sums[0], sums[1], sums[2], sums[3]}});
   for (int i = 0; i < 4; ++i)
-    sums[i] = made[i];
+    sums[i] = result[i];
 #endif
 }
 

@@ -17,12 +17,12 @@ public:
   /// Packs in registers: a whole row of up to 1,024 values, in packs of 8.
   static constexpr int held = 4;
 
-  __device__ row_packs(const stored& of, std::int64_t row, int columns)
-    : of_(of), row_(row) {
+  __device__ row_packs(const stored& source, std::int64_t row, int columns)
+    : source_(source), row_(row) {
     TROUPE_UNROLL
     for (int i = 0; i < held; ++i)
       if (column_of(i) < columns)
-        bits_[i] = of.load_bits<N>(row, column_of(i));
+        bits_[i] = source.load_bits<N>(row, column_of(i));
   }
 
   /// First column of this lane's i-th pack.
@@ -40,14 +40,14 @@ public:
   };
 
   __device__ void get(held_pack which, float (&to)[N]) const {
-    of_.numbers(bits_[which.i], to);
+    source_.numbers(bits_[which.i], to);
   }
   __device__ void get(far_pack which, float (&to)[N]) const {
-    of_.load(row_, which.column, to);
+    source_.load(row_, which.column, to);
   }
 
 private:
-  stored of_;
+  stored source_;
   std::int64_t row_;
   stored_bits<N> bits_[held];
 };

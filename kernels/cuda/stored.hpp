@@ -58,16 +58,16 @@ struct stored {
   /// is_wide()
   template <int N>
   __device__ stored_bits<N> load_bits(std::int64_t row, std::int64_t column) const {
-    const auto at = row * stride + column;
+    const auto offset = row * stride + column;
     stored_bits<N> to;
     if constexpr (N == 1) {
       if (is_bf16)
-        to.word = static_cast<const unsigned short*>(data)[at];
+        to.word = static_cast<const unsigned short*>(data)[offset];
       else
-        to.word = static_cast<const unsigned*>(data)[at];
+        to.word = static_cast<const unsigned*>(data)[offset];
     } else {
       const auto* const from = reinterpret_cast<const sixteen_bytes*>(
-        static_cast<const char*>(data) + at * (is_bf16 ? 2 : 4));
+        static_cast<const char*>(data) + offset * (is_bf16 ? 2 : 4));
       to.parts[0] = from[0];
       if (!is_bf16)
         to.parts[1] = from[1];
@@ -99,20 +99,20 @@ struct stored {
   template <int N>
   __device__ void store(std::int64_t row, std::int64_t column,
                         const float (&from)[N]) const {
-    const auto at = row * stride + column;
+    const auto offset = row * stride + column;
     if constexpr (N == 1) {
       if (is_bf16)
-        static_cast<unsigned short*>(data)[at] = bits_of_bf16(from[0]);
+        static_cast<unsigned short*>(data)[offset] = bits_of_bf16(from[0]);
       else
-        static_cast<float*>(data)[at] = from[0];
+        static_cast<float*>(data)[offset] = from[0];
     } else if (is_bf16) {
       sixteen_bytes bits;
       for (int i = 0; i < N; i += 2)
         bits.words[i / 2] =
           bits_of_bf16(from[i]) | (unsigned{bits_of_bf16(from[i + 1])} << 16);
-      *reinterpret_cast<sixteen_bytes*>(static_cast<bf16*>(data) + at) = bits;
+      *reinterpret_cast<sixteen_bytes*>(static_cast<bf16*>(data) + offset) = bits;
     } else {
-      auto* to = reinterpret_cast<sixteen_bytes*>(static_cast<float*>(data) + at);
+      auto* to = reinterpret_cast<sixteen_bytes*>(static_cast<float*>(data) + offset);
       for (int half = 0; half < N / 4; ++half) {
         sixteen_bytes bits;
         for (int i = 0; i < 4; ++i)

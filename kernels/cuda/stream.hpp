@@ -41,44 +41,44 @@ public:
 
   /// The handle of the CUDA stream. The GPU becomes current for the calling thread,
   /// which may launch kernels on the stream.
-  CUstream_st* on() const;
+  CUstream_st* handle() const;
 
   /// Names the launches that follow on this thread, for tools that report launches: "F3
   /// of stage 1". An empty text ends the name. Each name must be ended on the same
   /// thread before the next.
-  void name_launches(const std::string& of);
+  void name_launches(const std::string& name);
 
   /// Defers the launches of this thread until stop_capture(). Deferred launches run
   /// together when a caller waits for work, or by launch_captured(). An equal list that
   /// was launched before runs as one graph.
-  void defer_launches();
+  void capture_launches();
 
   /// Launches the deferred list. \throws std::runtime_error if a launch fails
-  void launch_deferred();
+  void launch_captured();
 
   /// Drops deferred launches that were not launched, and ends the deferral.
-  void stop_deferring() noexcept;
+  void stop_capture() noexcept;
 
   /// Callback of a completion; `failure` says why launched work failed, or is null.
-  using on_over = std::function<void(std::exception_ptr failure)>;
+  using completion_callback = std::function<void(std::exception_ptr failure)>;
 
   /// Calls `callback` when all work launched so far has ended, on a thread of the
   /// stream, one call after another. \param callback must not wait for the stream
-  void when_over(on_over then);
+  void on_complete(completion_callback callback);
 
   /// Waits until all launched work has ended, and all completion callbacks have
   /// returned. \throws std::runtime_error if work failed
   void wait();
 
   /// An event with a time on the GPU's clock: the end of all work launched so far.
-  std::shared_ptr<void> moment();
+  std::shared_ptr<void> gpu_timestamp();
 
   /// An event without a time, behind all work launched so far.
-  std::shared_ptr<void> mark();
+  std::shared_ptr<void> event();
 
   /// Work launched from now on runs after all work before another stream's event. If
   /// the earlier work fails, later work fails too, or never runs.
-  void wait_for(const std::shared_ptr<void>& mark);
+  void wait_for(const std::shared_ptr<void>& event);
 
   bool tf32() const { return tf32_; }
 
@@ -117,7 +117,7 @@ double seconds_between(const std::shared_ptr<void>& earlier,
                        const std::shared_ptr<void>& later);
 
 /// One sentence that says why no GPU can be used; empty if there is one.
-std::string absence();
+std::string unavailable_reason();
 
 /// Number of GPUs of this machine.
 int count();

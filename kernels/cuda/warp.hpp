@@ -23,35 +23,35 @@ __device__ inline std::int64_t own_row() {
 }
 
 /// Returns the sum over the warp to every thread.
-__device__ inline float sum_over_warp(float own) {
+__device__ inline float sum_over_warp(float value) {
   for (int apart = warp_size / 2; apart > 0; apart /= 2)
-    own += __shfl_xor_sync(whole_warp, own, apart);
-  return own;
+    value += __shfl_xor_sync(whole_warp, value, apart);
+  return value;
 }
 
-__device__ inline double sum_over_warp(double own) {
+__device__ inline double sum_over_warp(double value) {
   for (int apart = warp_size / 2; apart > 0; apart /= 2)
-    own += __shfl_xor_sync(whole_warp, own, apart);
-  return own;
+    value += __shfl_xor_sync(whole_warp, value, apart);
+  return value;
 }
 
 /// Returns the maximum over the warp to every thread; NaN if any thread has a NaN.
-__device__ inline float max_over_warp(float own) {
+__device__ inline float max_over_warp(float value) {
   for (int apart = warp_size / 2; apart > 0; apart /= 2) {
-    const float other = __shfl_xor_sync(whole_warp, own, apart);
-    own = other > own || other != other ? other : own;
+    const float other_value = __shfl_xor_sync(whole_warp, value, apart);
+    value = other_value > value || other_value != other_value ? other_value : value;
   }
-  return own;
+  return value;
 }
 
 /// Returns the sum over the block to every thread. The sums of warps, each by
 /// sum_over_warp(), are added in order. \param space one value per warp; may be reused
 /// behind the next barrier
 template <class Value>
-__device__ Value sum_over_block(Value own, Value* space) {
-  own = sum_over_warp(own);
+__device__ Value sum_over_block(Value value, Value* space) {
+  value = sum_over_warp(value);
   if (threadIdx.x % warp_size == 0)
-    space[threadIdx.x / warp_size] = own;
+    space[threadIdx.x / warp_size] = value;
   __syncthreads();
   Value sum = 0;
   for (unsigned w = 0; w < blockDim.x / warp_size; ++w)

@@ -70,7 +70,7 @@ struct triangle {
 };
 
 /// The mask of a step whose columns all rows use: nothing is tested.
-struct everything {
+struct all_columns {
   __device__ static constexpr bool has(int) { return true; }
   __device__ static constexpr bool cuts(int) { return false; }
   __device__ static constexpr bool has(int, int, int) { return true; }
@@ -97,8 +97,8 @@ template <int Columns, int Width, class Seen>
 __device__ void multiply_by_rows(strip<Columns>& sums, const tile<float, Width>& a,
                                  const tile<float, Width>& b, const Seen& in) {
   const int g = lane() / 4, t = lane() % 4;
-  const auto four_of = [](const tile<float, Width>& of, int row, int column) {
-    return *reinterpret_cast<const four*>(of.row(row) + column);
+  const auto four_of = [](const tile<float, Width>& source, int row, int column) {
+    return *reinterpret_cast<const four*>(source.row(row) + column);
   };
   for (int k = 0; k < Width; k += 4) {
     const four upper = four_of(a, g, k), lower = four_of(a, g + 8, k);
@@ -149,10 +149,10 @@ __device__ void add_plainly(strip<Columns>& sums, const strip<Depth>& weights,
   const int g = lane() / 4, t = lane() % 4;
   TROUPE_UNROLL
   for (int i = 0; i < 4; ++i) { // which of a lane's weights of a row
-    const auto& own = weights.values[2 * c + i / 2];
+    const auto& row_weights = weights.values[2 * c + i / 2];
     for (int from = 0; from < 4; ++from) { // which lane has the weight
-      const float upper = __shfl_sync(whole_warp, own[i % 2], 4 * g + from),
-                  lower = __shfl_sync(whole_warp, own[2 + i % 2], 4 * g + from);
+      const float upper = __shfl_sync(whole_warp, row_weights[i % 2], 4 * g + from),
+                  lower = __shfl_sync(whole_warp, row_weights[2 + i % 2], 4 * g + from);
       const int k = i / 2 * 8 + 2 * from + i % 2;
       const bool above = in.has(c, g, k), below = in.has(c, g + 8, k);
       const auto* const row = b.row(c * chunk + k) + 2 * t;
@@ -182,8 +182,8 @@ __device__ void multiply(strip<Columns>& sums, const strip<Depth>& weights,
 
 /// Two neighbours of a row, rounded to bf16, as one word.
 __device__ inline unsigned rounded(const float (&pair)[4], int first) {
-  const __nv_bfloat162_raw both = __floats2bfloat162_rn(pair[first], pair[first + 1]);
-  return both.x | (unsigned{both.y} << 16);
+  const __nv_bfloat162_raw packed = __floats2bfloat162_rn(pair[first], pair[first + 1]);
+  return packed.x | (unsigned{packed.y} << 16);
 }
 
 /// Whether both bf16 of a word are finite.

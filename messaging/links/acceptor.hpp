@@ -25,20 +25,24 @@ public:
   /// Makes a stream of a connected socket.
   using stream_maker = std::function<std::unique_ptr<byte_stream>(socket_descriptor)>;
   /// Receives a connection with a valid greeting, on the acceptor's thread.
-  using guest = std::function<void(const greeting&, std::unique_ptr<byte_stream>)>;
+  using connection_handler =
+    std::function<void(const greeting&, std::unique_ptr<byte_stream>)>;
 
   struct limits {
     /// Waiting connections; the oldest is closed first.
     std::size_t most_waiting = 256;
     /// For handshake and greeting, each connection.
-    std::chrono::milliseconds patience{5000};
+    std::chrono::milliseconds timeout{5000};
     /// Handshakes that hold memory; the oldest is closed first.
     std::size_t most_handshakes = 64;
   };
 
-  acceptor(listening_sockets at, stream_maker make, guest welcome, limits most);
-  acceptor(listening_sockets at, stream_maker make, guest welcome)
-    : acceptor(std::move(at), std::move(make), std::move(welcome), limits{}) {
+  acceptor(listening_sockets sockets, stream_maker make,
+           connection_handler on_connection, limits most);
+  acceptor(listening_sockets sockets, stream_maker make,
+           connection_handler on_connection)
+    : acceptor(std::move(sockets), std::move(make), std::move(on_connection),
+               limits{}) {
     // nop
   }
 
@@ -47,14 +51,14 @@ public:
   acceptor(const acceptor&) = delete;
   acceptor& operator=(const acceptor&) = delete;
 
-  std::uint16_t port() const { return at_.port(); }
+  std::uint16_t port() const { return sockets_.port(); }
 
   /// Raises the limits of waiting connections and of handshakes by so many connections.
   /// The nodes of a run may connect at the same time. Thread: any.
   void expect(std::size_t guests) { expected_ = guests; }
 
   /// The number of connections that were closed without a valid greeting.
-  std::int64_t strangers() const { return strangers_; }
+  std::int64_t rejected() const { return rejected_; }
 
 private:
   struct waiting {
@@ -63,26 +67,26 @@ private:
     bool shaken = false;
     short events = 0;
     greeting first = {};
-    std::size_t there = 0; // received bytes of the greeting
+    std::size_t greeting_bytes = 0; // received bytes of the greeting
   };
 
-  enum class end : std::uint8_t { none, welcome, stranger };
+  enum class end : std::uint8_t { none, accepted, rejected };
 
   void work();
   void take_new();
-  static end go_on(waiting& one);
+  static end advance(waiting& connection);
   void drop_oldest();
   void bound_handshakes();
   void return_memory();
 
-  listening_sockets at_;
+  listening_sockets sockets_;
   stream_maker make_;
-  guest welcome_;
+  connection_handler on_connection_;
   limits most_;
   std::atomic<std::size_t> expected_ = 0; // connections above the limits
   waker stops_;
   std::list<waiting> waiting_; // the oldest first
-  std::atomic<std::int64_t> strangers_ = 0;
+  std::atomic<std::int64_t> rejected_ = 0;
   std::int64_t trimmed_at_ = 0; // number of strangers at the last malloc_trim
   std::thread thread_;
 };
@@ -91,7 +95,7 @@ private:
 /// each of the host's addresses, and as long again for handshake and greeting. The
 /// error says which node refused, and why.
 tl::expected<std::unique_ptr<byte_stream>, std::string>
-greet(const node_address& a, const acceptor::stream_maker& make, const greeting& first,
-      std::chrono::milliseconds patience);
+connect_and_greet(const node_address& a, const acceptor::stream_maker& make,
+                  const greeting& first, std::chrono::milliseconds timeout);
 
 } // namespace troupe

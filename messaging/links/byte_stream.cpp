@@ -34,11 +34,11 @@ public:
   }
 
   stream_progress write(std::span<const iovec> parts) override {
-    msghdr all{};
-    all.msg_iov = const_cast<iovec*>(parts.data()); // sendmsg only reads the parts
-    all.msg_iovlen = std::min(parts.size(), std::size_t{IOV_MAX});
+    msghdr header{};
+    header.msg_iov = const_cast<iovec*>(parts.data()); // sendmsg only reads the parts
+    header.msg_iovlen = std::min(parts.size(), std::size_t{IOV_MAX});
     return progress_of(
-      retried([&] { return ::sendmsg(socket_.get(), &all, MSG_NOSIGNAL); }),
+      retried([&] { return ::sendmsg(socket_.get(), &header, MSG_NOSIGNAL); }),
       state::needs_write);
   }
 

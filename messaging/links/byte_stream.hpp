@@ -22,12 +22,12 @@ public:
   explicit socket_descriptor(int fd) : fd_(fd) {
     // nop
   }
-  socket_descriptor(socket_descriptor&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)) {
+  socket_descriptor(socket_descriptor&& source) noexcept
+    : fd_(std::exchange(source.fd_, -1)) {
     // nop
   }
-  socket_descriptor& operator=(socket_descriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
+  socket_descriptor& operator=(socket_descriptor&& source) noexcept {
+    std::swap(fd_, source.fd_);
     return *this;
   }
   ~socket_descriptor();
@@ -52,7 +52,7 @@ struct stream_progress {
     failed,
   };
 
-  state how;
+  state outcome;
   std::size_t bytes = 0; ///< Number of bytes moved.
 };
 

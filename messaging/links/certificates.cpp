@@ -34,25 +34,25 @@ bool is_label(const std::string& label) {
 
 /// Checks the result of an OpenSSL call.
 /// \throws std::runtime_error unless the call has succeeded
-void check(int result, const char* what) {
+void check(int result, const char* operation) {
   if (result > 0)
     return;
   const auto* const why = ERR_reason_error_string(ERR_peek_last_error());
   ERR_clear_error();
-  throw std::runtime_error(std::string{"OpenSSL cannot "} + what
+  throw std::runtime_error(std::string{"OpenSSL cannot "} + operation
                            + (why != nullptr ? std::string{": "} + why : ""));
 }
 
 /// Checks that OpenSSL has made an object, and returns the object.
 template <class Pointer>
-Pointer made(Pointer what, const char* name) {
-  check(what ? 1 : 0, name);
-  return what;
+Pointer checked(Pointer object, const char* name) {
+  check(object ? 1 : 0, name);
+  return object;
 }
 
 bio_pointer memory_of(const std::string& pem) {
-  return made(bio_pointer{BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size()))},
-              "read memory");
+  return checked(bio_pointer{BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size()))},
+                 "read memory");
 }
 
 std::string content_of(BIO* memory) {
@@ -62,8 +62,8 @@ std::string content_of(BIO* memory) {
 }
 
 certificate_pair pem_of(X509* certificate, EVP_PKEY* key) {
-  const auto first = made(bio_pointer{BIO_new(BIO_s_mem())}, "write memory");
-  const auto second = made(bio_pointer{BIO_new(BIO_s_secmem())}, "write memory");
+  const auto first = checked(bio_pointer{BIO_new(BIO_s_mem())}, "write memory");
+  const auto second = checked(bio_pointer{BIO_new(BIO_s_secmem())}, "write memory");
   check(PEM_write_bio_X509(first.get(), certificate), "write a certificate");
   check(
     PEM_write_bio_PrivateKey(second.get(), key, nullptr, nullptr, 0, nullptr, nullptr),
@@ -75,9 +75,9 @@ certificate_pair pem_of(X509* certificate, EVP_PKEY* key) {
 /// subject and key.
 certificate_pointer blank(EVP_PKEY* key, const std::string& subject,
                           const validity& when) {
-  auto result = made(certificate_pointer{X509_new()}, "make a certificate");
+  auto result = checked(certificate_pointer{X509_new()}, "make a certificate");
   auto* const x = result.get();
-  const auto serial = made(big_number_pointer{BN_new()}, "make a number");
+  const auto serial = checked(big_number_pointer{BN_new()}, "make a number");
   check(BN_rand(serial.get(), serial_bits, BN_RAND_TOP_ANY, BN_RAND_BOTTOM_ANY),
         "draw a number");
   check(BN_to_ASN1_INTEGER(serial.get(), X509_get_serialNumber(x)) != nullptr,
@@ -96,12 +96,12 @@ certificate_pointer blank(EVP_PKEY* key, const std::string& subject,
 }
 
 /// Adds an extension, with a value in the syntax of OpenSSL's configuration files.
-void add(X509* certificate, X509* issuer, int what, const std::string& value) {
+void add(X509* certificate, X509* issuer, int extension_id, const std::string& value) {
   X509V3_CTX context;
   X509V3_set_ctx(&context, issuer, certificate, nullptr, nullptr, 0);
   X509V3_set_ctx_nodb(&context);
   const extension_pointer extension{
-    X509V3_EXT_nconf_nid(nullptr, &context, what, value.c_str())};
+    X509V3_EXT_nconf_nid(nullptr, &context, extension_id, value.c_str())};
   check(extension ? X509_add_ext(certificate, extension.get(), -1) : 0,
         "add an extension");
 }
@@ -112,7 +112,7 @@ void sign(X509* certificate, X509* issuer, EVP_PKEY* key) {
 }
 
 key_pointer new_key() {
-  return made(key_pointer{EVP_EC_gen("P-256")}, "make a key");
+  return checked(key_pointer{EVP_EC_gen("P-256")}, "make a key");
 }
 
 int no_passphrase(char*, int, int, void*) {
@@ -177,7 +177,8 @@ make_certificate(const certificate_pair& authority, const std::string& name,
   add(x, issuer.get(), NID_basic_constraints, "critical,CA:FALSE");
   add(x, issuer.get(), NID_key_usage, "critical,digitalSignature");
   add(x, issuer.get(), NID_ext_key_usage,
-      use == certificate_use::both ? "serverAuth,clientAuth" : "serverAuth");
+      use == certificate_use::server_and_client ? "serverAuth,clientAuth"
+                                                : "serverAuth");
   add(x, issuer.get(), NID_subject_key_identifier, "hash");
   add(x, issuer.get(), NID_authority_key_identifier, "keyid:always");
   add(x, issuer.get(), NID_subject_alt_name,

@@ -27,7 +27,7 @@ struct validity {
 };
 
 /// The side of a connection for which a certificate is valid.
-enum class certificate_use { both, server_only };
+enum class certificate_use { server_and_client, server_only };
 
 /// True if a certificate can have this name: an IP address, or a host's name of
 /// letters, digits and hyphens between dots. Such a name is also a valid file name.
@@ -42,6 +42,7 @@ certificate_pair make_authority(const validity& when);
 /// \throws std::runtime_error if OpenSSL fails
 tl::expected<certificate_pair, std::string>
 make_certificate(const certificate_pair& authority, const std::string& name,
-                 const validity& when, certificate_use use = certificate_use::both);
+                 const validity& when,
+                 certificate_use use = certificate_use::server_and_client);
 
 } // namespace troupe

@@ -21,17 +21,17 @@ bool is_tls(std::uint64_t first, unsigned char type) {
 
 } // namespace
 
-std::string fault_of(const frame_header& header, const session_id& of,
-                     std::uint64_t sequence, std::uint64_t most_payload_bytes) {
+std::string header_error(const frame_header& header, const session_id& expected,
+                         std::uint64_t sequence, std::uint64_t most_payload_bytes) {
   if (header.magic != frame_header::right_magic)
     return "it sent what is no frame";
-  if (header.own_checksum != checksum_of(header))
+  if (header.header_checksum != checksum_of(header))
     return "a frame's header was damaged on the way";
-  if (header.session != of.session || header.generation > of.generation)
+  if (header.session != expected.session || header.generation > expected.generation)
     return "it sent a frame of another run";
   if (header.sequence != sequence)
     return "frame " + std::to_string(sequence) + " is missing";
-  if (header.what != frame_kind::mail && header.what != frame_kind::layer)
+  if (header.kind != frame_kind::message && header.kind != frame_kind::layer)
     return "it sent a frame of an unknown kind";
   if (header.text_bytes > most_text_bytes || header.payload_bytes > most_payload_bytes)
     return "it sent a frame that is too large";
@@ -41,28 +41,28 @@ std::string fault_of(const frame_header& header, const session_id& of,
 namespace {
 
 std::uint64_t checksum_of(const control_header& header) {
-  return XXH3_64bits(&header, offsetof(control_header, own_checksum));
+  return XXH3_64bits(&header, offsetof(control_header, header_checksum));
 }
 
 } // namespace
 
-control_header header_of(control_kind what, std::uint32_t generation,
+control_header header_of(control_kind kind, std::uint32_t generation,
                          std::uint64_t sequence, std::span<const unsigned char> text) {
-  control_header result{.what = what,
+  control_header result{.kind = kind,
                         .generation = generation,
                         .text_bytes = static_cast<std::uint32_t>(text.size()),
                         .sequence = sequence,
                         .checksum = XXH3_64bits(text.data(), text.size())};
-  result.own_checksum = checksum_of(result);
+  result.header_checksum = checksum_of(result);
   return result;
 }
 
-std::string fault_of(const control_header& header, std::uint64_t sequence) {
+std::string header_error(const control_header& header, std::uint64_t sequence) {
   if (header.magic != control_header::right_magic)
     return "it sent what is no frame";
-  if (header.own_checksum != checksum_of(header))
+  if (header.header_checksum != checksum_of(header))
     return "a control frame's header was damaged on the way";
-  if (header.what != control_kind::node && header.what != control_kind::actors)
+  if (header.kind != control_kind::node && header.kind != control_kind::actors)
     return "it sent a control frame of an unknown kind";
   if (header.text_bytes == 0 || header.text_bytes > most_control_bytes)
     return "it sent a control frame of a size that no frame has";
@@ -71,21 +71,21 @@ std::string fault_of(const control_header& header, std::uint64_t sequence) {
   return {};
 }
 
-std::string fault_of(const control_header& header,
-                     std::span<const unsigned char> text) {
+std::string text_error(const control_header& header,
+                       std::span<const unsigned char> text) {
   return header.checksum == XXH3_64bits(text.data(), text.size())
            ? ""
            : "a control frame was damaged on the way";
 }
 
-std::string fault_of_magic(std::uint32_t first) {
+std::string magic_error(std::uint32_t first) {
   constexpr unsigned char alert = 21;
   if (is_tls(first, alert))
     return expects_tls;
   return first == control_header::right_magic ? "" : no_language_of_ours;
 }
 
-std::string fault_of(const greeting& first) {
+std::string greeting_error(const greeting& first) {
   constexpr unsigned char handshake = 22;
   if (is_tls(first.magic, handshake))
     return "it speaks TLS, and this node was started without --tls";
@@ -93,7 +93,8 @@ std::string fault_of(const greeting& first) {
     return no_language_of_ours;
   if (first.version != greeting{}.version)
     return "it speaks another version of troupe's language";
-  if (first.what < greeting::purpose::lead || first.what > greeting::purpose::tensors)
+  if (first.intent < greeting::purpose::leader
+      || first.intent > greeting::purpose::tensors)
     return "it wants what no node offers";
   if (std::ranges::any_of(first.unused, [](auto word) { return word != 0; }))
     return "its greeting has more in it than a greeting has";
@@ -101,7 +102,7 @@ std::string fault_of(const greeting& first) {
 }
 
 std::uint64_t checksum_of(const frame_header& header) {
-  return XXH3_64bits(&header, offsetof(frame_header, own_checksum));
+  return XXH3_64bits(&header, offsetof(frame_header, header_checksum));
 }
 
 } // namespace troupe

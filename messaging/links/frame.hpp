@@ -22,8 +22,8 @@ struct session_id {
 
 /// The content of a frame on a tensor link.
 enum class frame_kind : std::uint32_t {
-  mail = 1,  ///< Text: a message between actors. Payload: its tensors.
-  layer = 2, ///< Text: the layer's key. Payload: its values, before a run.
+  message = 1, ///< Text: a message between actors. Payload: its tensors.
+  layer = 2,   ///< Text: the layer's key. Payload: its values, before a run.
 };
 
 /// The header of a frame on a tensor link. The frame's text and payload follow. 64
@@ -31,14 +31,14 @@ enum class frame_kind : std::uint32_t {
 /// supported).
 struct frame_header {
   std::uint32_t magic = right_magic;
-  frame_kind what = frame_kind::mail;
+  frame_kind kind = frame_kind::message;
   std::array<std::uint64_t, 2> session{};
   std::uint64_t sequence = 0; ///< Of the link: 0, 1, ..
   std::uint32_t generation = 0;
   std::uint32_t text_bytes = 0;
   std::uint64_t payload_bytes = 0;
-  std::uint64_t checksum = 0;     ///< XXH3 of the text, followed by the payload.
-  std::uint64_t own_checksum = 0; ///< Of the header's bytes before this field.
+  std::uint64_t checksum = 0;        ///< XXH3 of the text, followed by the payload.
+  std::uint64_t header_checksum = 0; ///< Of the header's bytes before this field.
 
   static constexpr std::uint32_t right_magic = 0x31505254; // "TRP1"
 };
@@ -56,12 +56,12 @@ enum class control_kind : std::uint32_t {
 /// The header before the text of each frame on a control line: 40 bytes.
 struct control_header {
   std::uint32_t magic = right_magic;
-  control_kind what = control_kind::node;
+  control_kind kind = control_kind::node;
   std::uint32_t generation = 0;
   std::uint32_t text_bytes = 0;
-  std::uint64_t sequence = 0;     ///< Of the line, in one direction: 0, 1, ..
-  std::uint64_t checksum = 0;     ///< XXH3 of the text.
-  std::uint64_t own_checksum = 0; ///< Of the header's bytes before this field.
+  std::uint64_t sequence = 0;        ///< Of the line, in one direction: 0, 1, ..
+  std::uint64_t checksum = 0;        ///< XXH3 of the text.
+  std::uint64_t header_checksum = 0; ///< Of the header's bytes before this field.
 
   static constexpr std::uint32_t right_magic = 0x32435254; // "TRC2"
 };
@@ -73,13 +73,13 @@ inline constexpr std::uint32_t most_control_bytes = 512 << 10;
 /// The first 64 bytes that a process sends on a connection.
 struct greeting {
   enum class purpose : std::uint32_t {
-    lead = 1,    ///< Control line of a leader, or of a status request.
+    leader = 1,  ///< Control line of a leader, or of a status request.
     control = 2, ///< A control line of another node of a run.
     tensors = 3, ///< A tensor link of a run.
   };
 
   std::uint64_t magic = right_magic;
-  purpose what = purpose::lead;
+  purpose intent = purpose::leader;
   std::uint32_t version = 2; ///< Of all bytes that follow.
   std::array<std::uint64_t, 2> session{};
   std::uint32_t generation = 0;
@@ -92,29 +92,30 @@ static_assert(sizeof(greeting) == 64 && std::is_trivially_copyable_v<greeting>);
 
 /// The reason to reject a header; empty if the header is valid. Frames of older
 /// generations are valid: the receiver drops such frames.
-std::string fault_of(const frame_header& header, const session_id& of,
-                     std::uint64_t sequence, std::uint64_t most_payload_bytes);
+std::string header_error(const frame_header& header, const session_id& expected,
+                         std::uint64_t sequence, std::uint64_t most_payload_bytes);
 
 /// The header of a frame with this text, with checksums.
-control_header header_of(control_kind what, std::uint32_t generation,
+control_header header_of(control_kind kind, std::uint32_t generation,
                          std::uint64_t sequence, std::span<const unsigned char> text);
 
 /// The reason to reject a header on a control line; empty if the header is valid. A
 /// repeated frame, whose sequence is below the expected one, is valid: its text is read
 /// and dropped.
-std::string fault_of(const control_header& header, std::uint64_t sequence);
+std::string header_error(const control_header& header, std::uint64_t sequence);
 
 /// The reason to reject the text that follows such a header; empty if the text is
 /// valid.
-std::string fault_of(const control_header& header, std::span<const unsigned char> text);
+std::string text_error(const control_header& header,
+                       std::span<const unsigned char> text);
 
 /// The reason to reject the first bytes of a line: no control frame begins with such
 /// bytes. Empty if the bytes are valid.
-std::string fault_of_magic(std::uint32_t first);
+std::string magic_error(std::uint32_t first);
 
 /// The reason to reject a greeting; empty if the greeting is valid. The sender may be
 /// any process.
-std::string fault_of(const greeting& first);
+std::string greeting_error(const greeting& first);
 
 /// The checksum of a header's bytes, which `header_checksum` must equal.
 std::uint64_t checksum_of(const frame_header& header);

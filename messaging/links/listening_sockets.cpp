@@ -19,12 +19,14 @@ namespace {
 /// \param has_v4 true if other sockets have the port for IPv4
 socket_descriptor listening_socket(const socket_address& a, bool has_v4) {
   constexpr int waiting = 1024;
-  const int on = 1;
+  const int enabled = 1;
   auto result = open_socket(a);
   const bool listens =
-    result && setsockopt(result.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0
+    result
+    && setsockopt(result.get(), SOL_SOCKET, SO_REUSEADDR, &enabled, sizeof enabled) == 0
     && (a.family() != AF_INET6 || !has_v4
-        || setsockopt(result.get(), IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on) == 0)
+        || setsockopt(result.get(), IPPROTO_IPV6, IPV6_V6ONLY, &enabled, sizeof enabled)
+             == 0)
     && bind(result.get(), a.data(), a.size) == 0
     && ::listen(result.get(), waiting) == 0;
   return listens ? std::move(result) : socket_descriptor{};
@@ -54,15 +56,16 @@ std::string joined(const std::vector<std::string>& parts) {
 } // namespace
 
 tl::expected<listening_sockets, listening_sockets::mistake>
-listening_sockets::open(const std::vector<socket_address>& all, std::uint16_t port) {
+listening_sockets::open(const std::vector<socket_address>& candidates,
+                        std::uint16_t port) {
   using problem = tl::unexpected<mistake>;
   const bool has_v4 =
-    std::ranges::count(all, int{AF_INET}, &socket_address::family) > 0;
+    std::ranges::count(candidates, int{AF_INET}, &socket_address::family) > 0;
   listening_sockets result;
   result.port_ = port;
   result.readiness_ = socket_descriptor{epoll_create1(EPOLL_CLOEXEC)};
   int last = errno;
-  for (const auto& a : all) {
+  for (const auto& a : candidates) {
     auto socket = listening_socket(with_port(a, result.port_), has_v4);
     epoll_event event{.events = EPOLLIN, .data = {}};
     if (socket
@@ -84,12 +87,12 @@ listening_sockets::open(const std::vector<socket_address>& all, std::uint16_t po
 }
 
 tl::expected<listening_sockets, std::string>
-listening_sockets::at(const node_address& name,
-                      const std::vector<socket_address>& all) {
+listening_sockets::listen(const node_address& name,
+                          const std::vector<socket_address>& candidates) {
   // a port that is free at one address may be in use at another
   constexpr int most_tries = 16;
   for (int i = 1;; ++i) {
-    auto result = open(all, name.port);
+    auto result = open(candidates, name.port);
     if (result)
       return std::move(*result);
     if (name.port != 0 || result.error().code != EADDRINUSE || i == most_tries)
@@ -113,10 +116,10 @@ socket_descriptor listening_sockets::accept() {
 }
 
 tl::expected<listening_sockets, std::string> listen_at(const node_address& a) {
-  const auto all = addresses_of(a.host, a.port, true);
-  if (!all)
-    return tl::unexpected{to_string(a) + ": " + all.error()};
-  return listening_sockets::at(a, *all);
+  const auto candidates = addresses_of(a.host, a.port, true);
+  if (!candidates)
+    return tl::unexpected{to_string(a) + ": " + candidates.error()};
+  return listening_sockets::listen(a, *candidates);
 }
 
 } // namespace troupe

@@ -21,7 +21,7 @@ public:
   /// Listens at each address that this machine has. The error says which address
   /// failed, and why. \param name the host and the port; port 0: any free port
   static tl::expected<listening_sockets, std::string>
-  at(const node_address& name, const std::vector<socket_address>& all);
+  listen(const node_address& name, const std::vector<socket_address>& candidates);
 
   std::uint16_t port() const { return port_; }
 
@@ -46,7 +46,7 @@ private:
     std::string sentence;
   };
   static tl::expected<listening_sockets, mistake>
-  open(const std::vector<socket_address>& all, std::uint16_t port);
+  open(const std::vector<socket_address>& candidates, std::uint16_t port);
 
   std::uint16_t port_ = 0;
   std::vector<socket_descriptor> sockets_;

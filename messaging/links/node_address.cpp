@@ -16,9 +16,9 @@ namespace {
 using problem = tl::unexpected<std::string>;
 /// Waits for the end of a connection attempt. Returns 0, or the errno of the failure.
 int finish_connecting(const socket_descriptor& socket,
-                      std::chrono::milliseconds patience) {
+                      std::chrono::milliseconds timeout) {
   pollfd waits{.fd = socket.get(), .events = POLLOUT, .revents = 0};
-  const int ready = poll(&waits, 1, static_cast<int>(patience.count()));
+  const int ready = poll(&waits, 1, static_cast<int>(timeout.count()));
   if (ready == 0)
     return ETIMEDOUT;
   int why = errno;
@@ -31,22 +31,22 @@ int finish_connecting(const socket_descriptor& socket,
 } // namespace
 
 tl::expected<node_address, std::string> parse_address(const std::string& text) {
-  const problem wrong{"'" + text
+  const problem error{"'" + text
                       + "' is no address of a node: say HOST:PORT, as 127.0.0.1:4242"};
   const auto colon = text.rfind(':');
   if (colon == std::string::npos || colon == 0)
-    return wrong;
+    return error;
   auto host = text.substr(0, colon);
   if (host.front() == '[' && host.back() == ']')
     host = host.substr(1, host.size() - 2);
   else if (host.find(':') != std::string::npos)
-    return wrong;
+    return error;
   node_address result{host, 0};
   const auto *const first = text.data() + colon + 1, *const last =
                                                        text.data() + text.size();
   const auto [end, fault] = std::from_chars(first, last, result.port);
   if (host.empty() || host.size() > 255 || fault != std::errc{} || end != last)
-    return wrong;
+    return error;
   return result;
 }
 
@@ -56,23 +56,23 @@ std::string to_string(const node_address& a) {
 }
 
 tl::expected<bool, std::string> is_loopback(const node_address& a) {
-  const auto all = addresses_of(a.host, a.port, false);
-  if (!all)
-    return problem{to_string(a) + ": " + all.error()};
+  const auto addresses = addresses_of(a.host, a.port, false);
+  if (!addresses)
+    return problem{to_string(a) + ": " + addresses.error()};
   return std::ranges::all_of(
-    *all, [](const socket_address& each) { return is_loopback(each); });
+    *addresses, [](const socket_address& each) { return is_loopback(each); });
 }
 
 tl::expected<socket_descriptor, std::string>
-connect_to(const node_address& name, const std::vector<socket_address>& all,
-           std::chrono::milliseconds patience) {
+connect_to(const node_address& name, const std::vector<socket_address>& addresses,
+           std::chrono::milliseconds timeout) {
   std::string reasons;
   bool is_refused = false;
-  for (const auto& a : all) {
+  for (const auto& a : addresses) {
     auto socket = open_socket(a);
     int code = socket && connect(socket.get(), a.data(), a.size) == 0 ? 0 : errno;
     if (code == EINPROGRESS)
-      code = finish_connecting(socket, patience);
+      code = finish_connecting(socket, timeout);
     if (code == 0) {
       send_at_once(socket);
       return socket;
@@ -89,11 +89,11 @@ connect_to(const node_address& name, const std::vector<socket_address>& all,
 }
 
 tl::expected<socket_descriptor, std::string>
-connect_to(const node_address& a, std::chrono::milliseconds patience) {
-  const auto all = addresses_of(a.host, a.port, false);
-  if (!all)
-    return problem{to_string(a) + ": " + all.error()};
-  return connect_to(a, *all, patience);
+connect_to(const node_address& a, std::chrono::milliseconds timeout) {
+  const auto addresses = addresses_of(a.host, a.port, false);
+  if (!addresses)
+    return problem{to_string(a) + ": " + addresses.error()};
+  return connect_to(a, *addresses, timeout);
 }
 
 } // namespace troupe

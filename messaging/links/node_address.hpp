@@ -36,11 +36,11 @@ tl::expected<bool, std::string> is_loopback(const node_address& a);
 /// failed.
 /// \param timeout with each address; blocks as long
 tl::expected<socket_descriptor, std::string>
-connect_to(const node_address& a, std::chrono::milliseconds patience);
+connect_to(const node_address& a, std::chrono::milliseconds timeout);
 
 /// The same with addresses that the host is known to have.
 tl::expected<socket_descriptor, std::string>
-connect_to(const node_address& name, const std::vector<socket_address>& all,
-           std::chrono::milliseconds patience);
+connect_to(const node_address& name, const std::vector<socket_address>& addresses,
+           std::chrono::milliseconds timeout);
 
 } // namespace troupe

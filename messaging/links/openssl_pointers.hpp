@@ -17,8 +17,8 @@ namespace troupe {
 template <auto Free>
 struct freed_by {
   template <class T>
-  void operator()(T* what) const {
-    Free(what);
+  void operator()(T* object) const {
+    Free(object);
   }
 };
 

@@ -31,13 +31,14 @@ addresses_of(const std::string& host, std::uint16_t port, bool listens) {
                         .ai_family = AF_UNSPEC,
                         .ai_socktype = SOCK_STREAM};
   addrinfo* first = nullptr;
-  if (const int wrong =
+  if (const int code =
         getaddrinfo(host.c_str(), std::to_string(port).c_str(), &wanted, &first))
     return tl::unexpected{std::string{"no machine is known by that name ("}
-                          + gai_strerror(wrong) + ")"};
-  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> all{first, &freeaddrinfo};
+                          + gai_strerror(code) + ")"};
+  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> entries{first,
+                                                                   &freeaddrinfo};
   std::vector<socket_address> result;
-  for (const auto* entry = all.get(); entry != nullptr; entry = entry->ai_next) {
+  for (const auto* entry = entries.get(); entry != nullptr; entry = entry->ai_next) {
     socket_address next{.size = entry->ai_addrlen};
     std::memcpy(&next.bytes, entry->ai_addr, entry->ai_addrlen);
     if (std::ranges::none_of(
@@ -49,10 +50,9 @@ addresses_of(const std::string& host, std::uint16_t port, bool listens) {
 
 std::string ip_of(const socket_address& a) {
   std::array<char, NI_MAXHOST> text{};
-  const int wrong =
+  const int code =
     getnameinfo(a.data(), a.size, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST);
-  return wrong == 0 ? text.data()
-                    : "an address of family " + std::to_string(a.family());
+  return code == 0 ? text.data() : "an address of family " + std::to_string(a.family());
 }
 
 std::uint16_t port_of(const socket_address& a) {
@@ -85,8 +85,8 @@ socket_descriptor open_socket(const socket_address& a) {
 }
 
 void send_at_once(const socket_descriptor& socket) {
-  const int on = 1;
-  (void)setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  const int enabled = 1;
+  (void)setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &enabled, sizeof enabled);
 }
 
 } // namespace troupe

@@ -57,8 +57,8 @@ int write(BIO* bio, const char* from, std::size_t size, std::size_t* count) {
   return 1;
 }
 
-long control(BIO* bio, int what, long, void*) {
-  switch (what) {
+long control(BIO* bio, int command, long, void*) {
+  switch (command) {
   case BIO_CTRL_EOF:
     return socket_of(bio).ended ? 1 : 0;
   case BIO_CTRL_FLUSH:
@@ -75,14 +75,14 @@ long control(BIO* bio, int what, long, void*) {
 
 const BIO_METHOD* method() {
   static const auto result = [] {
-    bio_method_pointer made{BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK,
-                                         "socket without signals")};
-    if (made) {
-      BIO_meth_set_read_ex(made.get(), read);
-      BIO_meth_set_write_ex(made.get(), write);
-      BIO_meth_set_ctrl(made.get(), control);
+    bio_method_pointer created{BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK,
+                                            "socket without signals")};
+    if (created) {
+      BIO_meth_set_read_ex(created.get(), read);
+      BIO_meth_set_write_ex(created.get(), write);
+      BIO_meth_set_ctrl(created.get(), control);
     }
-    return made;
+    return created;
   }();
   return result.get();
 }

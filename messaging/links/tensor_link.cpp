@@ -19,20 +19,21 @@ iovec part_of(const void* from, std::size_t bytes) {
 }
 
 /// The reason why a stream has ended; empty if the stream only has no bytes now.
-std::string end_of(const stream_progress& p, const byte_stream& of) {
+std::string end_of(const stream_progress& p, const byte_stream& stream) {
   using state = stream_progress::state;
-  if (p.how == state::closed)
-    return of.failure().empty() ? "it closed the connection" : of.failure();
-  return p.how == state::failed ? of.failure() : "";
+  if (p.outcome == state::closed)
+    return stream.failure().empty() ? "it closed the connection" : stream.failure();
+  return p.outcome == state::failed ? stream.failure() : "";
 }
 
 } // namespace
 
-tensor_link::tensor_link(int peer, std::unique_ptr<byte_stream> stream, session_id of,
-                         std::uint64_t most_payload_bytes, frame_receiver& receiver)
+tensor_link::tensor_link(int peer, std::unique_ptr<byte_stream> stream,
+                         session_id session, std::uint64_t most_payload_bytes,
+                         frame_receiver& receiver)
   : peer_(peer),
     stream_(std::move(stream)),
-    session_(of),
+    session_(session),
     most_payload_bytes_(most_payload_bytes),
     receiver_(&receiver),
     ahead_(ahead_bytes) {
@@ -41,7 +42,7 @@ tensor_link::tensor_link(int peer, std::unique_ptr<byte_stream> stream, session_
 
 void tensor_link::begin_writing() {
   const auto& next = queue_.front();
-  header_out_ = {.what = next.what,
+  header_out_ = {.kind = next.kind,
                  .session = session_.session,
                  .sequence = sent_++,
                  .generation = session_.generation,
@@ -59,7 +60,7 @@ void tensor_link::begin_writing() {
     sum_out_.add(part.bytes);
   }
   header_out_.checksum = sum_out_.value();
-  header_out_.own_checksum = checksum_of(header_out_);
+  header_out_.header_checksum = checksum_of(header_out_);
   writing_ = true;
 }
 
@@ -69,7 +70,7 @@ std::string tensor_link::write() {
       begin_writing();
     const auto count = std::min(left_.size(), most_parts);
     const auto moved = stream_->write({left_.data(), count});
-    if (moved.how != stream_progress::state::moved)
+    if (moved.outcome != stream_progress::state::moved)
       return end_of(moved, *stream_);
     moved_ += static_cast<std::int64_t>(moved.bytes);
     auto bytes = moved.bytes;
@@ -89,48 +90,49 @@ std::string tensor_link::write() {
 }
 
 /// The rest of the memory area that payload is read to next.
-std::span<std::byte> tensor_link::rest_of_place() {
-  while (place_ < places_.size() && places_[place_].empty())
-    ++place_;
-  return place_ < places_.size() ? places_[place_] : std::span<std::byte>{};
+std::span<std::byte> tensor_link::rest_of_area() {
+  while (area_index_ < areas_.size() && areas_[area_index_].empty())
+    ++area_index_;
+  return area_index_ < areas_.size() ? areas_[area_index_] : std::span<std::byte>{};
 }
 
 /// Notes that so many more bytes of the payload are in memory.
 void tensor_link::fill(std::size_t bytes) {
-  auto& place = places_[place_];
-  sum_in_.add(place.first(bytes));
-  place = place.subspan(bytes);
+  auto& area = areas_[area_index_];
+  sum_in_.add(area.first(bytes));
+  area = area.subspan(bytes);
 }
 
 std::string tensor_link::read() {
-  for (std::size_t all = 0; all < most_at_once || stream_->has_more();) {
-    if (phase_ == phase::payload && rest_of_place().size() >= ahead_.size()) {
-      const auto moved = stream_->read(rest_of_place());
-      if (moved.how != stream_progress::state::moved)
+  for (std::size_t total_bytes = 0;
+       total_bytes < most_at_once || stream_->has_more();) {
+    if (phase_ == phase::payload && rest_of_area().size() >= ahead_.size()) {
+      const auto moved = stream_->read(rest_of_area());
+      if (moved.outcome != stream_progress::state::moved)
         return end_of(moved, *stream_);
       fill(moved.bytes);
       moved_ += static_cast<std::int64_t>(moved.bytes);
-      all += moved.bytes;
-      if (rest_of_place().empty())
-        if (auto wrong = end_payload(); !wrong.empty())
-          return wrong;
+      total_bytes += moved.bytes;
+      if (rest_of_area().empty())
+        if (auto error = end_payload(); !error.empty())
+          return error;
       continue;
     }
     const auto moved = stream_->read(ahead_);
-    if (moved.how != stream_progress::state::moved)
+    if (moved.outcome != stream_progress::state::moved)
       return end_of(moved, *stream_);
-    all += moved.bytes;
+    total_bytes += moved.bytes;
     moved_ += static_cast<std::int64_t>(moved.bytes);
     std::span<const std::byte> bytes{ahead_.data(), moved.bytes};
     while (!bytes.empty())
-      if (auto wrong = take(bytes); !wrong.empty())
-        return wrong;
+      if (auto error = consume(bytes); !error.empty())
+        return error;
   }
   return {};
 }
 
 /// Moves some of the bytes that were read ahead to header, text or payload.
-std::string tensor_link::take(std::span<const std::byte>& bytes) {
+std::string tensor_link::consume(std::span<const std::byte>& bytes) {
   const auto next = [&](std::byte* to, std::size_t most) {
     const auto count = std::min(most, bytes.size());
     std::memcpy(to, bytes.data(), count);
@@ -139,13 +141,13 @@ std::string tensor_link::take(std::span<const std::byte>& bytes) {
   };
   switch (phase_) {
   case phase::header:
-    there_ += next(reinterpret_cast<std::byte*>(&header_in_) + there_,
-                   sizeof header_in_ - there_);
-    return there_ == sizeof header_in_ ? end_header() : "";
+    filled_bytes_ += next(reinterpret_cast<std::byte*>(&header_in_) + filled_bytes_,
+                          sizeof header_in_ - filled_bytes_);
+    return filled_bytes_ == sizeof header_in_ ? end_header() : "";
   case phase::text:
-    there_ +=
-      next(reinterpret_cast<std::byte*>(text_.data()) + there_, text_.size() - there_);
-    return there_ == text_.size() ? end_text() : "";
+    filled_bytes_ += next(reinterpret_cast<std::byte*>(text_.data()) + filled_bytes_,
+                          text_.size() - filled_bytes_);
+    return filled_bytes_ == text_.size() ? end_text() : "";
   default:
     if (drops_) {
       const auto count = std::min<std::uint64_t>(left_to_drop_, bytes.size());
@@ -154,50 +156,50 @@ std::string tensor_link::take(std::span<const std::byte>& bytes) {
       left_to_drop_ -= count;
       return left_to_drop_ == 0 ? end_payload() : "";
     }
-    const auto place = rest_of_place();
-    fill(next(place.data(), place.size()));
-    return rest_of_place().empty() ? end_payload() : "";
+    const auto area = rest_of_area();
+    fill(next(area.data(), area.size()));
+    return rest_of_area().empty() ? end_payload() : "";
   }
 }
 
 std::string tensor_link::end_header() {
-  if (auto wrong = fault_of(header_in_, session_, received_, most_payload_bytes_);
-      !wrong.empty())
-    return wrong;
+  if (auto error = header_error(header_in_, session_, received_, most_payload_bytes_);
+      !error.empty())
+    return error;
   ++received_;
   drops_ = header_in_.generation < session_.generation;
   sum_in_.restart();
   text_.resize(header_in_.text_bytes);
-  there_ = 0;
+  filled_bytes_ = 0;
   phase_ = phase::text;
   return text_.empty() ? end_text() : "";
 }
 
 std::string tensor_link::end_text() {
   sum_in_.add(std::as_bytes(std::span{text_}));
-  place_ = 0;
-  places_.clear();
+  area_index_ = 0;
+  areas_.clear();
   phase_ = phase::payload;
   if (drops_) {
     left_to_drop_ = header_in_.payload_bytes;
     return left_to_drop_ == 0 ? end_payload() : "";
   }
-  auto places =
-    receiver_->place(peer_, header_in_.what, text_, header_in_.payload_bytes);
-  if (!places)
-    return places.error();
-  places_ = std::move(*places);
-  std::uint64_t room = 0;
-  for (const auto& one : places_)
-    room += one.size();
-  if (room != header_in_.payload_bytes)
+  auto areas =
+    receiver_->place(peer_, header_in_.kind, text_, header_in_.payload_bytes);
+  if (!areas)
+    return areas.error();
+  areas_ = std::move(*areas);
+  std::uint64_t area_bytes = 0;
+  for (const auto& area : areas_)
+    area_bytes += area.size();
+  if (area_bytes != header_in_.payload_bytes)
     return "it sent a frame of another size than what the frame says it is";
-  return room == 0 ? end_payload() : "";
+  return area_bytes == 0 ? end_payload() : "";
 }
 
 std::string tensor_link::end_payload() {
   phase_ = phase::header;
-  there_ = 0;
+  filled_bytes_ = 0;
   if (sum_in_.value() != header_in_.checksum)
     return "a frame was damaged on the way";
   if (!drops_)

@@ -24,7 +24,7 @@ struct outgoing_frame {
     std::shared_ptr<const void> keeps;
   };
 
-  frame_kind what = frame_kind::mail;
+  frame_kind kind = frame_kind::message;
   std::vector<unsigned char> text;
   std::vector<part> payload;
 };
@@ -35,13 +35,13 @@ class frame_receiver {
 public:
   virtual ~frame_receiver() = default;
 
-  using places = std::vector<std::span<std::byte>>;
+  using areas = std::vector<std::span<std::byte>>;
 
   /// Handles a frame's text. Returns the memory for the payload: as many bytes as the
   /// payload has. On error the link ends.
-  virtual tl::expected<places, std::string> place(int peer, frame_kind what,
-                                                  std::span<const unsigned char> text,
-                                                  std::uint64_t payload_bytes) = 0;
+  virtual tl::expected<areas, std::string> place(int peer, frame_kind kind,
+                                                 std::span<const unsigned char> text,
+                                                 std::uint64_t payload_bytes) = 0;
 
   /// Handles the frame, whose payload has arrived. Returns an error, or an empty text.
   /// On error the link ends.
@@ -57,12 +57,12 @@ public:
 class tensor_link {
 public:
   /// \param stream with a complete handshake \param receiver outlives the link
-  tensor_link(int peer, std::unique_ptr<byte_stream> stream, session_id of,
+  tensor_link(int peer, std::unique_ptr<byte_stream> stream, session_id session,
               std::uint64_t most_payload_bytes, frame_receiver& receiver);
 
   int socket() const { return stream_->socket(); }
 
-  void add(outgoing_frame one) { queue_.push_back(std::move(one)); }
+  void add(outgoing_frame frame) { queue_.push_back(std::move(frame)); }
 
   /// Reads or writes all bytes that need no wait. Returns the reason why the link has
   /// ended; empty if the link has not ended.
@@ -81,11 +81,11 @@ private:
   enum class phase : std::uint8_t { header, text, payload };
 
   void begin_writing();
-  std::string take(std::span<const std::byte>& bytes);
+  std::string consume(std::span<const std::byte>& bytes);
   std::string end_header();
   std::string end_text();
   std::string end_payload();
-  std::span<std::byte> rest_of_place();
+  std::span<std::byte> rest_of_area();
   void fill(std::size_t bytes);
 
   int peer_;
@@ -105,10 +105,10 @@ private:
   phase phase_ = phase::header;
   std::vector<std::byte> ahead_; // bytes read before the place is known
   frame_header header_in_;
-  std::size_t there_ = 0; // bytes of header or text that have arrived
+  std::size_t filled_bytes_ = 0; // bytes of header or text that have arrived
   std::vector<unsigned char> text_;
-  frame_receiver::places places_;
-  std::size_t place_ = 0;          // index of the place to fill next
+  frame_receiver::areas areas_;
+  std::size_t area_index_ = 0;     // index of the place to fill next
   bool drops_ = false;             // drops the frame: of an older generation
   std::uint64_t left_to_drop_ = 0; // bytes of the dropped payload
   running_checksum sum_in_, sum_out_;

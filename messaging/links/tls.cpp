@@ -32,26 +32,27 @@ constexpr const char* ciphers =
 constexpr int most_between = 1;
 
 /// Opens a file for OpenSSL to read. \param secret refuses a file that others may read
-bio_pointer opened(const char* what, const fs::path& file, bool secret = false) {
+bio_pointer opened(const char* description, const fs::path& file, bool secret = false) {
   const auto fail = [&] {
     const auto why = std::system_category().message(errno);
-    throw unusable(std::string{"cannot read the "} + what + " " + file.string() + ": "
-                   + why);
+    throw unusable(std::string{"cannot read the "} + description + " " + file.string()
+                   + ": " + why);
   };
   socket_descriptor open{::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)};
   struct stat status {};
   if (!open || ::fstat(open.get(), &status) != 0)
     fail();
   if (!S_ISREG(status.st_mode))
-    throw unusable(std::string{"the "} + what + " " + file.string() + " is not a file");
+    throw unusable(std::string{"the "} + description + " " + file.string()
+                   + " is not a file");
   if (secret && (status.st_mode & 077) != 0)
     throw unusable("others may read the key " + file.string() + "; it needs: chmod 600 "
                    + file.string());
   return bio_pointer{BIO_new_fd(open.release(), BIO_CLOSE)};
 }
 
-[[noreturn]] void refuse(const fs::path& file, const char* what) {
-  throw unusable(file.string() + " " + what);
+[[noreturn]] void refuse(const fs::path& file, const char* reason) {
+  throw unusable(file.string() + " " + reason);
 }
 
 /// Refuses the request for a passphrase: OpenSSL itself would ask at the terminal.
@@ -66,9 +67,9 @@ certificate_pointer next_certificate(BIO* from) {
 void use_authority(SSL_CTX* context, const fs::path& file) {
   const auto from = opened("authority's certificate", file);
   int count = 0;
-  for (; const auto one = next_certificate(from.get()); ++count)
-    if (X509_check_ca(one.get()) != 1
-        || X509_STORE_add_cert(SSL_CTX_get_cert_store(context), one.get()) != 1)
+  for (; const auto certificate = next_certificate(from.get()); ++count)
+    if (X509_check_ca(certificate.get()) != 1
+        || X509_STORE_add_cert(SSL_CTX_get_cert_store(context), certificate.get()) != 1)
       refuse(file, "is not the certificate of an authority");
   if (count == 0)
     refuse(file, "has no certificate in PEM");
@@ -76,10 +77,10 @@ void use_authority(SSL_CTX* context, const fs::path& file) {
 
 void use_certificate(SSL_CTX* context, const fs::path& file) {
   const auto from = opened("certificate", file);
-  const auto own = next_certificate(from.get());
-  if (!own)
+  const auto certificate = next_certificate(from.get());
+  if (!certificate)
     refuse(file, "has no certificate in PEM");
-  if (SSL_CTX_use_certificate(context, own.get()) != 1)
+  if (SSL_CTX_use_certificate(context, certificate.get()) != 1)
     refuse(file, "has a certificate that TLS cannot use");
   while (const auto above = next_certificate(from.get()))
     SSL_CTX_add1_chain_cert(context, above.get());

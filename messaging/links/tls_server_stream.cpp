@@ -43,7 +43,7 @@ public:
 
   stream_progress shake_hands() override {
     if (make_) {
-      if (const auto p = receive_record(); p.how != state::moved)
+      if (const auto p = receive_record(); p.outcome != state::moved)
         return p;
       refuse_plain();
       stream_ = tls_stream(std::exchange(make_, nullptr)(), stream_->take_socket(), "",
@@ -73,11 +73,11 @@ private:
         return {state::moved};
       const auto moved =
         stream_->read(std::span{block}.first(std::min(missing, block.size())));
-      if (moved.how == state::closed) {
+      if (moved.outcome == state::closed) {
         failure_ = "it has closed the connection during the handshake";
         return {state::failed};
       }
-      if (moved.how != state::moved)
+      if (moved.outcome != state::moved)
         return moved;
       const auto* const first = reinterpret_cast<const char*>(block.data());
       received_.insert(received_.end(), first, first + moved.bytes);

@@ -43,8 +43,8 @@ public:
     auto bio = socket_bio(system_);
     if (!bio)
       throw std::runtime_error("OpenSSL made no BIO");
-    auto* const both = bio.release(); // tls_ is the only owner
-    SSL_set_bio(tls_.get(), both, both);
+    auto* const shared_bio = bio.release(); // tls_ is the only owner
+    SSL_set_bio(tls_.get(), shared_bio, shared_bio);
   }
 
   // system_'s address must not change
@@ -84,25 +84,25 @@ public:
   }
 
   stream_progress read(std::span<std::byte> to) override {
-    std::size_t all = 0;
-    while (all < to.size() && !end_) {
+    std::size_t total = 0;
+    while (total < to.size() && !end_) {
       std::size_t count = 0;
       ERR_clear_error();
       const auto result =
-        SSL_read_ex(tls_.get(), to.data() + all, to.size() - all, &count);
-      all += count;
+        SSL_read_ex(tls_.get(), to.data() + total, to.size() - total, &count);
+      total += count;
       if (result == 1)
         continue;
       const auto progress = progress_of(result, end_);
-      has_more_ = all > 0 && end_; // poll() may not report the end again
-      return all > 0 ? stream_progress{state::moved, all} : progress;
+      has_more_ = total > 0 && end_; // poll() may not report the end again
+      return total > 0 ? stream_progress{state::moved, total} : progress;
     }
-    if (end_ && all == 0) {
+    if (end_ && total == 0) {
       has_more_ = false;
       return *end_;
     }
     has_more_ = SSL_has_pending(tls_.get()) > 0;
-    return {state::moved, all};
+    return {state::moved, total};
   }
 
   // Reports only bytes that the socket has taken as moved. Bytes that are encrypted but
@@ -110,19 +110,19 @@ public:
   stream_progress write(std::span<const iovec> parts) override {
     if (end_ || write_end_)
       return end_ ? *end_ : *write_end_;
-    std::size_t all = 0;
-    place at{parts};
-    at.skip(waiting_);
+    std::size_t total = 0;
+    byte_cursor cursor{parts};
+    cursor.skip(waiting_);
     std::optional<stream_progress> stopped;
     do {
-      stopped = encrypt(at);
+      stopped = encrypt(cursor);
       if (!flush(system_)) {
         stopped = not_flushed(write_end_);
         break;
       }
-      all += std::exchange(waiting_, 0);
-    } while (!stopped && !at.is_end());
-    return all > 0 || !stopped ? stream_progress{state::moved, all} : *stopped;
+      total += std::exchange(waiting_, 0);
+    } while (!stopped && !cursor.is_end());
+    return total > 0 || !stopped ? stream_progress{state::moved, total} : *stopped;
   }
 
   bool has_more() const override { return has_more_; }
@@ -135,7 +135,7 @@ public:
 
 private:
   /// A position in a list of parts, in bytes.
-  struct place {
+  struct byte_cursor {
     std::span<const iovec> parts;
     std::size_t offset = 0; ///< Within the first part.
 
@@ -158,9 +158,9 @@ private:
 
   /// Encrypts bytes from the cursor on, as many as there is space for. Returns the
   /// reason if OpenSSL took no more bytes.
-  std::optional<stream_progress> encrypt(place& at) {
+  std::optional<stream_progress> encrypt(byte_cursor& cursor) {
     while (system_.waiting.size() < most_waiting) {
-      const auto record = next_record(at);
+      const auto record = next_record(cursor);
       if (record.empty())
         break;
       std::size_t count = 0;
@@ -168,12 +168,12 @@ private:
       if (const auto result =
             SSL_write_ex(tls_.get(), record.data(), record.size(), &count);
           result != 1) {
-        begun_ = record.size();
+        pending_record_ = record.size();
         return progress_of(result, write_end_);
       }
-      begun_ = 0;
+      pending_record_ = 0;
       waiting_ += count;
-      at.skip(count);
+      cursor.skip(count);
       change_key_after(count);
     }
     return {};
@@ -181,27 +181,28 @@ private:
 
   /// The bytes from the cursor on that make a record; empty at the end. Small parts are
   /// joined. A record that OpenSSL has begun to write is repeated unchanged.
-  std::span<const char> next_record(place at) {
-    const auto size = begun_ > 0 ? begun_ : record_bytes;
-    at.skip(0);
-    if (at.parts.empty())
+  std::span<const char> next_record(byte_cursor cursor) {
+    const auto size = pending_record_ > 0 ? pending_record_ : record_bytes;
+    cursor.skip(0);
+    if (cursor.parts.empty())
       return {};
-    if (const auto bytes = at.bytes(); bytes.size() >= size || at.parts.size() == 1)
+    if (const auto bytes = cursor.bytes();
+        bytes.size() >= size || cursor.parts.size() == 1)
       return bytes.first(checked(std::min(bytes.size(), size)));
     block_.resize(record_bytes);
     std::size_t filled = 0;
-    for (; filled < size && !at.parts.empty(); at.skip(0)) {
-      const auto bytes = at.bytes();
+    for (; filled < size && !cursor.parts.empty(); cursor.skip(0)) {
+      const auto bytes = cursor.bytes();
       const auto count = std::min(bytes.size(), size - filled);
       std::memcpy(block_.data() + filled, bytes.data(), count);
       filled += count;
-      at.skip(count);
+      cursor.skip(count);
     }
     return {block_.data(), checked(filled)};
   }
 
   std::size_t checked(std::size_t size) const {
-    if (begun_ > 0 && size != begun_)
+    if (pending_record_ > 0 && size != pending_record_)
       throw std::logic_error("a write did not begin with what the last one left");
     return size;
   }
@@ -279,7 +280,8 @@ private:
   ssl_pointer tls_;         // uses system_
   std::vector<char> block_; // a record joined from small parts
   std::size_t waiting_ = 0; // bytes that are encrypted but not all sent
-  std::size_t begun_ = 0;   // of a record that OpenSSL could not write completely
+  std::size_t pending_record_ =
+    0; // of a record that OpenSSL could not write completely
   std::size_t with_this_key_ = 0;
   bool has_greeted_ = false;
   bool accepted_ = false; // by both sides

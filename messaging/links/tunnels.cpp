@@ -19,8 +19,8 @@ namespace {
 constexpr std::size_t lane_bytes = 64 << 10;
 
 bool has_ended(const stream_progress& p) {
-  return p.how == stream_progress::state::closed
-         || p.how == stream_progress::state::failed;
+  return p.outcome == stream_progress::state::closed
+         || p.outcome == stream_progress::state::failed;
 }
 
 } // namespace
@@ -54,21 +54,22 @@ socket_descriptor tunnels::open(std::unique_ptr<byte_stream> stream) {
 }
 
 /// Passes on all bytes that need no wait. Returns false if either side has ended.
-bool tunnels::pass(byte_stream& from, byte_stream& to, lane& by) try {
+bool tunnels::pass(byte_stream& from, byte_stream& to, lane& pending) try {
   using state = stream_progress::state;
   for (;;) {
-    while (!by.empty()) {
-      const iovec rest{by.bytes.data() + by.sent, by.bytes.size() - by.sent};
+    while (!pending.empty()) {
+      const iovec rest{pending.bytes.data() + pending.sent,
+                       pending.bytes.size() - pending.sent};
       const auto moved = to.write({&rest, 1});
-      by.sent += moved.bytes;
-      if (moved.how != state::moved)
+      pending.sent += moved.bytes;
+      if (moved.outcome != state::moved)
         return !has_ended(moved);
     }
-    by.sent = 0;
-    by.bytes.resize(lane_bytes);
-    const auto moved = from.read(by.bytes);
-    by.bytes.resize(moved.bytes);
-    if (moved.how != state::moved)
+    pending.sent = 0;
+    pending.bytes.resize(lane_bytes);
+    const auto moved = from.read(pending.bytes);
+    pending.bytes.resize(moved.bytes);
+    if (moved.outcome != state::moved)
       return !has_ended(moved);
   }
 } catch (const std::exception&) { // out of memory
@@ -79,29 +80,31 @@ void tunnels::work() {
   std::vector<pollfd> waits;
   for (;;) {
     waits.assign(1, {.fd = wakes_.descriptor(), .events = POLLIN, .revents = 0});
-    for (const auto& one : open_) {
+    for (const auto& open_tunnel : open_) {
       const auto events = [](const lane& from, const lane& to) {
         return static_cast<short>((from.empty() ? POLLIN : 0)
                                   | (to.empty() ? 0 : POLLOUT));
       };
-      waits.push_back(
-        {.fd = one.outside->socket(), .events = events(one.in, one.out), .revents = 0});
-      waits.push_back(
-        {.fd = one.inside->socket(), .events = events(one.out, one.in), .revents = 0});
+      waits.push_back({.fd = open_tunnel.outside->socket(),
+                       .events = events(open_tunnel.in, open_tunnel.out),
+                       .revents = 0});
+      waits.push_back({.fd = open_tunnel.inside->socket(),
+                       .events = events(open_tunnel.out, open_tunnel.in),
+                       .revents = 0});
     }
     (void)poll(waits.data(), waits.size(), -1);
-    wakes_.hear();
+    wakes_.reset();
     {
       const std::lock_guard guard{lock_};
       if (stopping_)
         return;
-      for (auto& one : added_)
-        open_.push_back(std::move(one));
+      for (auto& added : added_)
+        open_.push_back(std::move(added));
       added_.clear();
     }
-    std::erase_if(open_, [](tunnel& one) {
-      return !pass(*one.outside, *one.inside, one.in)
-             || !pass(*one.inside, *one.outside, one.out);
+    std::erase_if(open_, [](tunnel& open_tunnel) {
+      return !pass(*open_tunnel.outside, *open_tunnel.inside, open_tunnel.in)
+             || !pass(*open_tunnel.inside, *open_tunnel.outside, open_tunnel.out);
     });
   }
 }

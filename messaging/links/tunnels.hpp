@@ -44,7 +44,7 @@ private:
     lane out, in;
   };
 
-  static bool pass(byte_stream& from, byte_stream& to, lane& by);
+  static bool pass(byte_stream& from, byte_stream& to, lane& pending);
   void work();
 
   waker wakes_;

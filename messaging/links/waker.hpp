@@ -13,7 +13,7 @@ public:
   void wake() const { eventfd_write(event_.get(), 1); }
 
   /// Resets the waker. Called by the woken thread, before the thread looks for work.
-  void hear() const {
+  void reset() const {
     eventfd_t count = 0;
     (void)eventfd_read(event_.get(), &count);
   }

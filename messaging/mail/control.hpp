@@ -30,7 +30,7 @@ struct held {
 };
 
 /// Coordinator to schedulers: resume after a hold; so many batches have been evaluated.
-struct proceed {
+struct resume {
   int evaluated;
 };
 
@@ -43,7 +43,7 @@ struct at_checkpoint {
 
 /// Coordinator to schedulers: resume; all stages have copied their part of the
 /// checkpoint.
-struct go_on {};
+struct resume_from_checkpoint {};
 
 /// Coordinator to schedulers: start no more updates, and answer `started`. A local rule
 /// admits no more microbatches.
@@ -51,7 +51,7 @@ struct stop {};
 
 /// Scheduler to coordinator: the number of updates that the rank's most advanced stage
 /// has started. Under a local rule: the microbatches that the first stage has admitted.
-struct begun {
+struct started {
   int rank;
   int count;
 };
@@ -110,14 +110,14 @@ struct saved {
 };
 
 /// Coordinator to a stage: send the state that was kept after so many batches.
-struct recall {
+struct fetch_kept_state {
   int batches; ///< Of the run.
   position where;
 };
 
 /// Stage to coordinator: the kept state, including arrays that other replicas have,
 /// too. No versions and moments: the stage has kept no such state.
-struct recalled {
+struct kept_state {
   saved copies;
 };
 
@@ -127,12 +127,12 @@ struct explain {};
 /// The answer to a request for explanation. An empty second text: the actor waits for
 /// nothing.
 struct waiting_for {
-  std::string who;
-  std::string what;
-  std::string on; ///< Another actor's name, if one causes the wait.
+  std::string actor;
+  std::string input;
+  std::string peer; ///< Another actor's name, if one causes the wait.
   /// A sentence about the user's code that has to proceed first; empty if the user's
   /// code does not block the actor.
-  std::string own = {};
+  std::string user_code = {};
 };
 
 } // namespace troupe::mail

@@ -14,7 +14,7 @@ namespace troupe::mail {
 
 /// The arrays with which an expert computes an action. Lent by the stage on the
 /// expert's rank for the time of the action.
-struct expert_loan {
+struct lent_arrays {
   weight_place<float> parameters;
   buffer gradients; ///< Of backwards and weight gradients.
   int version;
@@ -24,11 +24,12 @@ struct expert_loan {
 /// Stage to expert: rows that the stage's gate chose for the expert. A backward sends
 /// gradients. A weight gradient sends only the number of rows.
 struct rows_to_expert {
-  action what; ///< The stage's action that waits for the rows: F, R, B, I or W.
-  int source;  ///< Index of the data replica, among all that share experts out.
+  troupe::action
+    action;   ///< The stage's action that waits for the rows: F, R, B, I or W.
+  int source; ///< Index of the data replica, among all that share experts out.
   std::int64_t rows;
   buffer payload;                  ///< Empty if there are no rows.
-  std::optional<expert_loan> loan; ///< From the stage on the expert's own rank.
+  std::optional<lent_arrays> loan; ///< From the stage on the expert's own rank.
 };
 
 /// Expert to stage: outputs, or gradients of inputs, in the order of the rows. The

@@ -20,7 +20,7 @@ namespace troupe::mail {
 //   ended
 
 /// The results that a run keeps for the caller. The leader's command sets the fields.
-struct kept_things {
+struct kept_results {
   bool record = false;
   std::int64_t first = 0;
   bool watched = false;
@@ -49,12 +49,12 @@ struct prepare {
   std::uint32_t generation = 0;
   int node = 0;                   ///< The receiver's number.
   std::vector<std::string> nodes; ///< Addresses; the first is of node 1.
-  std::vector<int> places;        ///< The node of each rank.
+  std::vector<int> node_map;      ///< The node of each rank.
   std::string options;            ///< The run's options as text.
-  kept_things keep;
+  kept_results keep;
   // The point at which the run resumes: batches before that point, older versions,
   // moments, and updates of the layers.
-  int before = 0;
+  int batches_before = 0;
   int older = 0;
   int moments = 0;
   std::vector<std::int64_t> updates;
@@ -108,12 +108,12 @@ struct ready {};
 
 /// Leader to node: the leader's clock now. Node: the answer, with the node's clock.
 struct clock_probe {
-  nanoseconds lead;
-  nanoseconds node;
+  nanoseconds leader_time;
+  nanoseconds node_time;
 };
 
 /// Leader: the run starts.
-struct begin_run {
+struct start_run {
   nanoseconds start; ///< On the node's steady clock.
 };
 

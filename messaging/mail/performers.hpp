@@ -17,7 +17,7 @@ enum class role : std::uint8_t { stage, optimizer_shard, expert, parameter_serve
 /// server. All directions of a schedule share a stage's optimizer shard. A parameter
 /// server has a share of a stage's parameters.
 struct performer {
-  role what;
+  role kind;
   /// Of the stage, the shard's stage, the server, or the expert's host.
   position where;
   int expert = -1; ///< Index in the network's list; -1: not an expert.

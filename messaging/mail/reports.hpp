@@ -17,13 +17,13 @@ namespace troupe::mail {
 /// measured actions.
 struct samples {
   int rank;
-  std::vector<measured_action> what;
+  std::vector<measured_action> actions;
 };
 
 /// Scheduler to recorder: the rank's sums so far.
 struct sums {
   int rank;
-  rank_sums what;
+  rank_sums totals;
 };
 
 /// Last stage to recorder, at the update that covers a microbatch: the microbatch's

@@ -11,7 +11,7 @@
 
 namespace troupe {
 
-class launched_end;
+class gpu_completion;
 
 /// The header of every tensor message: identifies and describes the payload.
 struct tensor_header {
@@ -25,8 +25,8 @@ struct tensor_header {
   std::int64_t values;
   int version; ///< Of the weights that made the payload.
   /// In a call: the number of earlier calls from the sender to the receiver. GPUs move
-  /// the payload themselves (stage_edges.hpp), and the message requests the receiving
-  /// transfer.
+  /// the payload themselves (stage_channels.hpp), and the message requests the
+  /// receiving transfer.
   int call = no_call;
 
   static constexpr int no_call = -1; ///< The payload is in the message.
@@ -42,7 +42,7 @@ struct activation {
   buffer payload; ///< (samples, values); empty in a call, or if nothing is computed.
   /// The work that writes the payload, or that sends a call's payload, if a GPU may
   /// still run the work. Only within a process; null between processes.
-  std::shared_ptr<launched_end> made = {};
+  std::shared_ptr<gpu_completion> pending_write = {};
 };
 
 /// The labels with which the last stage compares its logits.
@@ -55,7 +55,7 @@ struct labels {
 struct gradient {
   tensor_header header;
   buffer payload;
-  std::shared_ptr<launched_end> made = {}; ///< As in an activation.
+  std::shared_ptr<gpu_completion> pending_write = {}; ///< As in an activation.
 };
 
 } // namespace troupe

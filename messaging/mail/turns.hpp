@@ -20,42 +20,42 @@ namespace troupe::mail {
 /// Performer to scheduler: all inputs are here that an action needs to start or to
 /// resume.
 struct arrived {
-  action what;
-  performer who;
+  troupe::action action;
+  performer sender;
 };
 
 /// Scheduler to performer: run the action now, or in the order of turns.
 struct run {
-  action what;
+  troupe::action action;
   /// The rank-wide number of a pass that may be granted while another pass runs. The
   /// device starts passes in this order, whichever stage receives its message first.
   std::int64_t turn = no_turn;
   /// In the first action of a pair: the second one.
-  std::optional<action> pair = {};
+  std::optional<troupe::action> pair = {};
 };
 
 /// Performer to scheduler: an action waits at a meeting, and will send `arrived` again.
 struct paused {
-  measured_action what; ///< The part that has run; of length 0 if nothing ran.
-  performer who;
+  measured_action measured; ///< The part that has run; of length 0 if nothing ran.
+  performer sender;
 };
 
 /// Performer to scheduler: an action has ended.
 struct done {
-  measured_action what;
-  performer who;
+  measured_action measured;
+  performer sender;
 };
 
 /// Device to stage: all work of a pass has been launched on the GPU. The end of the
 /// work has not been reported yet.
 struct launched {
-  action what;
-  std::shared_ptr<launched_end> end;
+  troupe::action action;
+  std::shared_ptr<gpu_completion> end;
 };
 
 /// Device to performer: the work that was enqueued for an action has ended.
 struct ended {
-  action what;
+  troupe::action action;
   nanoseconds start;
   nanoseconds end;
   /// The exception that the work threw; null if none.

@@ -24,13 +24,13 @@ struct bucket_ready {
 /// Stage to optimizer shard: the stage's gradients, and the buffers of the next
 /// version. The handles keep the buffers alive.
 struct update_request {
-  measured_action what; ///< The update, without times.
-  std::int64_t samples; ///< Summed in the gradients.
+  measured_action measured; ///< The update, without times.
+  std::int64_t samples;     ///< Summed in the gradients.
   std::vector<buffer> gradients;
   std::vector<buffer> from;
   std::vector<buffer> to; ///< May be equal to `from`.
   /// Runs on the stage's device before any write to `to`; may be empty.
-  std::function<void()> put_aside = {};
+  std::function<void()> save_previous = {};
 };
 
 /// Optimizer shard to stage: the next version is written. The times are of the last
@@ -48,7 +48,7 @@ struct version_there {
 /// Optimizer shard to the first shard of a norm's group: sums of squares of the summed
 /// gradients, one per parameter, in the model's order.
 struct norm_part {
-  position of;
+  position sender;
   std::int64_t samples;
   std::vector<double> squares;
   int update = 0; ///< Counted from 1.
@@ -63,9 +63,9 @@ struct clip_by {
 /// Optimizer shard to the shard at the other end of a tied matrix: summed gradients of
 /// some of the matrix's values.
 struct tied_part {
-  int update;   ///< Of the sender, counted from 1.
-  position of;  ///< The sender.
-  bool to_head; ///< True: to the head; false: to the embedding.
+  int update;      ///< Of the sender, counted from 1.
+  position sender; ///< The sender.
+  bool to_head;    ///< True: to the head; false: to the embedding.
   std::int64_t first;
   std::int64_t values;
   buffer payload;
@@ -90,10 +90,10 @@ struct pulled {
 
 /// Optimizer shard to the shard of another data replica, where replicas exchange
 /// gradients by the user's own code.
-struct own_letter {
+struct user_message {
   int update; ///< Counted from 0.
   int from;   ///< The sending data replica.
-  std::vector<std::byte> what;
+  std::vector<std::byte> bytes;
 };
 
 } // namespace troupe::mail

@@ -9,7 +9,7 @@
 namespace troupe {
 
 collective_order direct_send() {
-  return {.what = collective_operation::send,
+  return {.operation = collective_operation::send,
           .name = "direct",
           .idea = "one message, from the root to the next rank",
           .chunks = [](int) { return 1; },

@@ -44,11 +44,11 @@ struct acting_ranks {
 
   bool acts(int rank) const { return rank >= 2 * folded || rank % 2 == 0; }
   bool acts_for_two(int rank) const { return rank < 2 * folded && rank % 2 == 0; }
-  int place(int rank) const { return rank < 2 * folded ? rank / 2 : rank - folded; }
+  int index(int rank) const { return rank < 2 * folded ? rank / 2 : rank - folded; }
 
   /// The rank with this index among the acting ones. Where each rank has one chunk,
   /// also the first of the rank's chunks.
-  int rank(int place) const { return place < folded ? 2 * place : place + folded; }
+  int rank(int index) const { return index < folded ? 2 * index : index + folded; }
 
   int count;
   int folded; ///< Ranks that do not act.
@@ -57,60 +57,60 @@ struct acting_ranks {
 /// The number of chunks: one for each acting rank, or one for each rank.
 enum class cut : std::uint8_t { by_acting, by_ranks };
 
-chunk_range chunks_of(const acting_ranks& all, cut how, int first, int count) {
-  if (how == cut::by_acting)
+chunk_range chunks_of(const acting_ranks& acting, cut chunking, int first, int count) {
+  if (chunking == cut::by_acting)
     return {first, count};
-  return {all.rank(first), all.rank(first + count) - all.rank(first)};
+  return {acting.rank(first), acting.rank(first + count) - acting.rank(first)};
 }
 
 /// Exchanges blocks with the acting rank at a distance; a block has the chunks of
 /// `distance` acting ranks. In a sum the rank sends the partner's block, otherwise the
 /// rank's own.
-collective_step meet(int rank, int ranks, int round, int distance, cut how,
+collective_step meet(int rank, int ranks, int round, int distance, cut chunking,
                      reception use) {
-  const acting_ranks all{ranks};
-  if (!all.acts(rank))
+  const acting_ranks acting{ranks};
+  if (!acting.acts(rank))
     return {.round = round};
-  const int place = all.place(rank);
-  const int mine = place / distance * distance; // the first index of the block
-  const auto own = chunks_of(all, how, mine, distance);
-  const auto other = chunks_of(all, how, mine ^ distance, distance);
+  const int index = acting.index(rank);
+  const int mine = index / distance * distance; // the first index of the block
+  const auto local_chunks = chunks_of(acting, chunking, mine, distance);
+  const auto partner_chunks = chunks_of(acting, chunking, mine ^ distance, distance);
   const bool sums = use == reception::add;
-  const int partner = all.rank(place ^ distance);
+  const int partner = acting.rank(index ^ distance);
   return {.round = round,
           .to = partner,
-          .sent = sums ? other : own,
+          .sent = sums ? partner_chunks : local_chunks,
           .from = partner,
-          .received = sums ? own : other,
+          .received = sums ? local_chunks : partner_chunks,
           .use = use};
 }
 
-collective_step halve(int rank, int ranks, int round, int level, cut how) {
+collective_step halve(int rank, int ranks, int round, int level, cut chunking) {
   const int distance = acting_ranks{ranks}.count >> (level + 1);
-  return meet(rank, ranks, round, distance, how, reception::add);
+  return meet(rank, ranks, round, distance, chunking, reception::add);
 }
 
-collective_step grow(int rank, int ranks, int round, int level, cut how) {
-  return meet(rank, ranks, round, 1 << level, how, reception::copy);
+collective_step grow(int rank, int ranks, int round, int level, cut chunking) {
+  return meet(rank, ranks, round, 1 << level, chunking, reception::copy);
 }
 
 /// A rank that does not act sends chunks to the rank that acts for it.
-collective_step fold_in(int rank, int ranks, chunk_range what, reception use) {
-  const acting_ranks all{ranks};
-  if (!all.acts(rank))
-    return {.to = rank - 1, .sent = what};
-  if (all.acts_for_two(rank))
-    return {.from = rank + 1, .received = what, .use = use};
+collective_step fold_in(int rank, int ranks, chunk_range range, reception use) {
+  const acting_ranks acting{ranks};
+  if (!acting.acts(rank))
+    return {.to = rank - 1, .sent = range};
+  if (acting.acts_for_two(rank))
+    return {.from = rank + 1, .received = range, .use = use};
   return {};
 }
 
 /// A rank that acts for another sends chunks back to that rank.
-collective_step fold_out(int rank, int ranks, int round, chunk_range what) {
-  const acting_ranks all{ranks};
-  if (all.acts_for_two(rank))
-    return {.round = round, .to = rank + 1, .sent = what};
-  if (!all.acts(rank))
-    return {.round = round, .from = rank - 1, .received = what};
+collective_step fold_out(int rank, int ranks, int round, chunk_range range) {
+  const acting_ranks acting{ranks};
+  if (acting.acts_for_two(rank))
+    return {.round = round, .to = rank + 1, .sent = range};
+  if (!acting.acts(rank))
+    return {.round = round, .from = rank - 1, .received = range};
   return {.round = round};
 }
 
@@ -128,24 +128,26 @@ int one_each_acting(int ranks) {
 }
 
 int steps_of_half(int ranks) {
-  const acting_ranks all{ranks};
-  return all.levels() + 2 * all.folds();
+  const acting_ranks acting{ranks};
+  return acting.levels() + 2 * acting.folds();
 }
 
 int steps_of_both(int ranks) {
-  const acting_ranks all{ranks};
-  return 2 * all.levels() + 2 * all.folds();
+  const acting_ranks acting{ranks};
+  return 2 * acting.levels() + 2 * acting.folds();
 }
 
 /// The cost of the rounds in which pairs exchange, one way: block sizes are the powers
 /// of two.
-collective_cost cost_of_levels(const acting_ranks& all, cut how, double n) {
-  const int chunks = how == cut::by_ranks ? all.rank(all.count) : all.count;
-  collective_cost result{.rounds = static_cast<double>(all.levels()),
-                         .messages = static_cast<double>(all.levels()) * all.count,
-                         .bytes = (all.count - 1) * n};
-  for (int distance = 1; distance < all.count; distance *= 2) {
-    const double largest = chunks_of(all, how, 0, distance).count * n / chunks;
+collective_cost cost_of_levels(const acting_ranks& acting, cut chunking, double n) {
+  const int chunks =
+    chunking == cut::by_ranks ? acting.rank(acting.count) : acting.count;
+  collective_cost result{.rounds = static_cast<double>(acting.levels()),
+                         .messages =
+                           static_cast<double>(acting.levels()) * acting.count,
+                         .bytes = (acting.count - 1) * n};
+  for (int distance = 1; distance < acting.count; distance *= 2) {
+    const double largest = chunks_of(acting, chunking, 0, distance).count * n / chunks;
     result.peak_bytes = std::max(result.peak_bytes, largest);
     result.serial_bytes += largest;
   }
@@ -153,98 +155,98 @@ collective_cost cost_of_levels(const acting_ranks& all, cut how, double n) {
 }
 
 /// Adds the cost of a round in which ranks fold in, or fold out.
-void add_fold(collective_cost& cost, const acting_ranks& all, double bytes) {
-  if (all.folded == 0)
+void add_fold(collective_cost& cost, const acting_ranks& acting, double bytes) {
+  if (acting.folded == 0)
     return;
   cost.rounds += 1;
-  cost.messages += all.folded;
-  cost.bytes += all.folded * bytes;
+  cost.messages += acting.folded;
+  cost.bytes += acting.folded * bytes;
   cost.peak_bytes = std::max(cost.peak_bytes, bytes);
   cost.serial_bytes += bytes;
 }
 
 /// The bytes that ranks add when others fold in, and then in the rounds of pairs.
-double summed(const acting_ranks& all, double bytes, double of_levels) {
-  return (all.folded > 0 ? bytes : 0) + of_levels;
+double summed(const acting_ranks& acting, double bytes, double of_levels) {
+  return (acting.folded > 0 ? bytes : 0) + of_levels;
 }
 
 collective_cost cost_of_half(int ranks, double n) {
-  const acting_ranks all{ranks};
-  auto cost = cost_of_levels(all, cut::by_ranks, n);
-  add_fold(cost, all, n);
-  add_fold(cost, all, n / ranks);
+  const acting_ranks acting{ranks};
+  auto cost = cost_of_levels(acting, cut::by_ranks, n);
+  add_fold(cost, acting, n);
+  add_fold(cost, acting, n / ranks);
   return cost;
 }
 
 collective_cost cost_of_scatter(int ranks, double n) {
   auto cost = cost_of_half(ranks, n);
-  const acting_ranks all{ranks};
+  const acting_ranks acting{ranks};
   cost.summed_bytes =
-    summed(all, n, cost_of_levels(all, cut::by_ranks, n).serial_bytes);
+    summed(acting, n, cost_of_levels(acting, cut::by_ranks, n).serial_bytes);
   return cost;
 }
 
 collective_cost cost_of_both(int ranks, double n) {
-  const acting_ranks all{ranks};
-  auto cost = cost_of_levels(all, cut::by_acting, n);
+  const acting_ranks acting{ranks};
+  auto cost = cost_of_levels(acting, cut::by_acting, n);
   cost.rounds *= 2;
   cost.messages *= 2;
   cost.bytes *= 2;
-  cost.summed_bytes = summed(all, n, cost.serial_bytes);
+  cost.summed_bytes = summed(acting, n, cost.serial_bytes);
   cost.serial_bytes *= 2;
   // Pairs without a folded rank are ahead in the last rounds of halving. Such blocks of
   // n/8, n/16, ... may arrive before the block of n/2 from a pair that was late.
-  if (all.folded > 0)
-    cost.ahead_bytes = std::max(all.count / 4 - 1, 0) * n / all.count;
-  add_fold(cost, all, n);
-  add_fold(cost, all, n);
+  if (acting.folded > 0)
+    cost.ahead_bytes = std::max(acting.count / 4 - 1, 0) * n / acting.count;
+  add_fold(cost, acting, n);
+  add_fold(cost, acting, n);
   return cost;
 }
 
 collective_step reduce_scatter_step(int rank, int ranks, int index) {
-  const acting_ranks all{ranks};
-  const int level = index - all.folds();
+  const acting_ranks acting{ranks};
+  const int level = index - acting.folds();
   if (level < 0)
     return fold_in(rank, ranks, {0, ranks}, reception::add);
-  if (level < all.levels())
+  if (level < acting.levels())
     return halve(rank, ranks, index, level, cut::by_ranks);
   return fold_out(rank, ranks, index, folded_chunk(rank));
 }
 
 collective_step all_gather_step(int rank, int ranks, int index) {
-  const acting_ranks all{ranks};
-  const int level = index - all.folds();
+  const acting_ranks acting{ranks};
+  const int level = index - acting.folds();
   if (level < 0)
     return fold_in(rank, ranks, folded_chunk(rank), reception::copy);
-  if (level < all.levels())
+  if (level < acting.levels())
     return grow(rank, ranks, index, level, cut::by_ranks);
   return fold_out(rank, ranks, index, {0, ranks});
 }
 
 collective_step all_reduce_step(int rank, int ranks, int index) {
-  const acting_ranks all{ranks};
-  const int level = index - all.folds();
+  const acting_ranks acting{ranks};
+  const int level = index - acting.folds();
   if (level < 0)
-    return fold_in(rank, ranks, {0, all.count}, reception::add);
-  if (level < all.levels())
+    return fold_in(rank, ranks, {0, acting.count}, reception::add);
+  if (level < acting.levels())
     return halve(rank, ranks, index, level, cut::by_acting);
-  if (level < 2 * all.levels())
-    return grow(rank, ranks, index, level - all.levels(), cut::by_acting);
-  return fold_out(rank, ranks, index, {0, all.count});
+  if (level < 2 * acting.levels())
+    return grow(rank, ranks, index, level - acting.levels(), cut::by_acting);
+  return fold_out(rank, ranks, index, {0, acting.count});
 }
 
 constexpr chunk_range whole_array{0, 1};
 
 collective_step doubling_step(int rank, int ranks, int index) {
-  const acting_ranks all{ranks};
-  const int level = index - all.folds();
+  const acting_ranks acting{ranks};
+  const int level = index - acting.folds();
   if (level < 0)
     return fold_in(rank, ranks, whole_array, reception::add);
-  if (level >= all.levels())
+  if (level >= acting.levels())
     return fold_out(rank, ranks, index, whole_array);
-  if (!all.acts(rank))
+  if (!acting.acts(rank))
     return {.round = index};
-  const int partner = all.rank(all.place(rank) ^ (all.count >> (level + 1)));
+  const int partner = acting.rank(acting.index(rank) ^ (acting.count >> (level + 1)));
   return {.round = index,
           .to = partner,
           .sent = whole_array,
@@ -254,23 +256,23 @@ collective_step doubling_step(int rank, int ranks, int index) {
 }
 
 collective_cost cost_of_doubling(int ranks, double n) {
-  const acting_ranks all{ranks};
-  const double levels = all.levels();
+  const acting_ranks acting{ranks};
+  const double levels = acting.levels();
   collective_cost cost{.rounds = levels,
-                       .messages = levels * all.count,
-                       .bytes = levels * all.count * n,
+                       .messages = levels * acting.count,
+                       .bytes = levels * acting.count * n,
                        .peak_bytes = levels > 0 ? n : 0,
                        .serial_bytes = levels * n,
-                       .summed_bytes = summed(all, n, levels * n)};
-  add_fold(cost, all, n);
-  add_fold(cost, all, n);
+                       .summed_bytes = summed(acting, n, levels * n)};
+  add_fold(cost, acting, n);
+  add_fold(cost, acting, n);
   return cost;
 }
 
 } // namespace
 
 collective_order doubling_all_reduce() {
-  return {.what = collective_operation::all_reduce,
+  return {.operation = collective_operation::all_reduce,
           .name = "doubling",
           .idea = "recursive doubling: pairs sum whole arrays (Thakur et al. 2005)",
           .chunks = [](int) { return 1; },
@@ -281,7 +283,7 @@ collective_order doubling_all_reduce() {
 }
 
 collective_order halving_reduce_scatter() {
-  return {.what = collective_operation::reduce_scatter,
+  return {.operation = collective_operation::reduce_scatter,
           .name = "halving",
           .idea = "recursive halving (Rabenseifner 2004)",
           .chunks = one_a_rank,
@@ -292,7 +294,7 @@ collective_order halving_reduce_scatter() {
 }
 
 collective_order halving_all_gather() {
-  return {.what = collective_operation::all_gather,
+  return {.operation = collective_operation::all_gather,
           .name = "halving",
           .idea = "recursive doubling (Thakur et al. 2005)",
           .chunks = one_a_rank,
@@ -303,7 +305,7 @@ collective_order halving_all_gather() {
 }
 
 collective_order halving_all_reduce() {
-  return {.what = collective_operation::all_reduce,
+  return {.operation = collective_operation::all_reduce,
           .name = "halving",
           .idea = "recursive halving, then doubling (Rabenseifner 2004)",
           .chunks = one_each_acting,

@@ -49,9 +49,9 @@ collective_step naive_chunk_step(int rank, int ranks, int index) {
 }
 
 collective_cost to_all_others(int ranks, double n) {
-  const double others = ranks - 1;
-  return {others, ranks * others, others * n, others > 0 ? n / ranks : 0,
-          others * n / ranks};
+  const double other_ranks = ranks - 1;
+  return {other_ranks, ranks * other_ranks, other_ranks * n,
+          other_ranks > 0 ? n / ranks : 0, other_ranks * n / ranks};
 }
 
 /// The cost with sums: a rank adds all other chunks to the first one, after the last
@@ -69,7 +69,7 @@ int one_a_rank(int ranks) {
 } // namespace
 
 collective_order naive_reduce_scatter() {
-  return {.what = collective_operation::reduce_scatter,
+  return {.operation = collective_operation::reduce_scatter,
           .name = "naive",
           .idea = "each chunk to its rank, summed in the order of ranks",
           .chunks = one_a_rank,
@@ -80,7 +80,7 @@ collective_order naive_reduce_scatter() {
 }
 
 collective_order naive_all_gather() {
-  return {.what = collective_operation::all_gather,
+  return {.operation = collective_operation::all_gather,
           .name = "naive",
           .idea = "each rank's chunk to everyone",
           .chunks = one_a_rank,
@@ -99,20 +99,20 @@ collective_order naive_all_gather() {
 }
 
 collective_order naive_all_reduce() {
-  return {.what = collective_operation::all_reduce,
+  return {.operation = collective_operation::all_reduce,
           .name = "naive",
           .idea = "everything to everyone, summed in the order of ranks",
           .chunks = [](int) { return 1; },
           .steps = [](int ranks) { return ranks > 1 ? 2 * ranks : 0; },
           .step = naive_step,
           .cost = [](int ranks, double n) -> collective_cost {
-            const double others = ranks - 1;
-            return {.rounds = others,
-                    .messages = ranks * others,
-                    .bytes = ranks * others * n,
-                    .peak_bytes = others > 0 ? n : 0,
-                    .serial_bytes = others * n,
-                    .summed_bytes = others * n};
+            const double other_ranks = ranks - 1;
+            return {.rounds = other_ranks,
+                    .messages = ranks * other_ranks,
+                    .bytes = ranks * other_ranks * n,
+                    .peak_bytes = other_ranks > 0 ? n : 0,
+                    .serial_bytes = other_ranks * n,
+                    .summed_bytes = other_ranks * n};
           },
           .growth = "time K, total K^2 n, peak n"};
 }

@@ -16,7 +16,7 @@
 namespace troupe {
 
 collective_order pairwise_all_to_all() {
-  return {.what = collective_operation::all_to_all,
+  return {.operation = collective_operation::all_to_all,
           .name = "pairwise",
           .idea = "an exchange with each other rank, one a round",
           .chunks = [](int ranks) { return ranks; },
@@ -32,9 +32,9 @@ collective_order pairwise_all_to_all() {
                     .use = reception::copy};
           },
           .cost = [](int ranks, double n) -> collective_cost {
-            const double others = ranks - 1;
-            return {others, ranks * others, others * n, others > 0 ? n / ranks : 0,
-                    others * n / ranks};
+            const double other_ranks = ranks - 1;
+            return {other_ranks, ranks * other_ranks, other_ranks * n,
+                    other_ranks > 0 ? n / ranks : 0, other_ranks * n / ranks};
           },
           .growth = "time K, total K n, peak n/K",
           .in_place = false};

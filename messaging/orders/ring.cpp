@@ -70,7 +70,7 @@ int to_all_others(int ranks) {
 } // namespace
 
 collective_order ring_reduce_scatter() {
-  return {.what = collective_operation::reduce_scatter,
+  return {.operation = collective_operation::reduce_scatter,
           .name = "ring",
           .idea = "chunks are summed around a ring (Patarasuk and Yuan 2009)",
           .chunks = one_a_rank,
@@ -81,7 +81,7 @@ collective_order ring_reduce_scatter() {
 }
 
 collective_order ring_all_gather() {
-  return {.what = collective_operation::all_gather,
+  return {.operation = collective_operation::all_gather,
           .name = "ring",
           .idea = "chunks are handed around a ring",
           .chunks = one_a_rank,
@@ -92,7 +92,7 @@ collective_order ring_all_gather() {
 }
 
 collective_order ring_all_reduce() {
-  return {.what = collective_operation::all_reduce,
+  return {.operation = collective_operation::all_reduce,
           .name = "ring",
           .idea =
             "reduce_scatter and all_gather around a ring (Patarasuk and Yuan 2009)",

@@ -48,8 +48,8 @@ collective_step upward(int rank, int ranks, int level, bool sums) {
 }
 
 /// The same step in the other direction.
-collective_step downward(int rank, int ranks, int index, bool all) {
-  const auto up = upward(rank, ranks, rounds(ranks) - 1 - index, all);
+collective_step downward(int rank, int ranks, int index, bool sends_whole) {
+  const auto up = upward(rank, ranks, rounds(ranks) - 1 - index, sends_whole);
   return {.round = index,
           .to = up.from,
           .sent = up.received,
@@ -90,7 +90,7 @@ collective_cost with_sums(int ranks, double n, int times) {
   return result;
 }
 
-int one(int) {
+int one_chunk(int) {
   return 1;
 }
 
@@ -101,10 +101,10 @@ int one_a_rank(int ranks) {
 } // namespace
 
 collective_order tree_reduce() {
-  return {.what = collective_operation::reduce,
+  return {.operation = collective_operation::reduce,
           .name = "tree",
           .idea = "sums meet in pairs, up a binomial tree",
-          .chunks = one,
+          .chunks = one_chunk,
           .steps = rounds,
           .step = [](int rank, int ranks,
                      int index) { return upward(rank, ranks, index, true); },
@@ -113,10 +113,10 @@ collective_order tree_reduce() {
 }
 
 collective_order tree_broadcast() {
-  return {.what = collective_operation::broadcast,
+  return {.operation = collective_operation::broadcast,
           .name = "tree",
           .idea = "who has the array hands it on, down a binomial tree",
-          .chunks = one,
+          .chunks = one_chunk,
           .steps = rounds,
           .step = [](int rank, int ranks,
                      int index) { return downward(rank, ranks, index, true); },
@@ -125,7 +125,7 @@ collective_order tree_broadcast() {
 }
 
 collective_order tree_gather() {
-  return {.what = collective_operation::gather,
+  return {.operation = collective_operation::gather,
           .name = "tree",
           .idea = "ever longer ranges of chunks, up a binomial tree",
           .chunks = one_a_rank,
@@ -137,7 +137,7 @@ collective_order tree_gather() {
 }
 
 collective_order tree_scatter() {
-  return {.what = collective_operation::scatter,
+  return {.operation = collective_operation::scatter,
           .name = "tree",
           .idea = "ever shorter ranges of chunks, down a binomial tree",
           .chunks = one_a_rank,
@@ -149,10 +149,10 @@ collective_order tree_scatter() {
 }
 
 collective_order tree_all_reduce() {
-  return {.what = collective_operation::all_reduce,
+  return {.operation = collective_operation::all_reduce,
           .name = "tree",
           .idea = "reduce to rank 0, then broadcast, on a binomial tree",
-          .chunks = one,
+          .chunks = one_chunk,
           .steps = [](int ranks) { return 2 * rounds(ranks); },
           .step =
             [](int rank, int ranks, int index) {

@@ -2,7 +2,7 @@
 #include "messaging/wire/codec.hpp"
 
 #include "messaging/wire/fields.hpp"
-#include "messaging/wire/letters.hpp"
+#include "messaging/wire/meeting_messages.hpp"
 #include "messaging/wire/reports.hpp"
 #include "messaging/wire/words.hpp"
 
@@ -13,13 +13,13 @@ namespace troupe::wire {
 namespace {
 
 void write(schema::Address::Builder to, const address& from) {
-  to.setKind(to_schema<schema::Address::Kind>(from.what));
+  to.setKind(to_schema<schema::Address::Kind>(from.actor));
   wire::write(to.initWhere(), from.where);
   to.setNumber(from.number);
 }
 
 address read(schema::Address::Reader from) {
-  return {.what =
+  return {.actor =
             known(from.getKind(), address::kind::data_source, "a kind of address"),
           .where = wire::read(from.getWhere()),
           .number = natural(from.getNumber(), "the number of an address")};
@@ -29,11 +29,11 @@ address read(schema::Address::Reader from) {
 /// process.
 template <class Message>
 void refuse_what_is_not_made(const Message& m) {
-  if (m.made && !m.header.is_call())
+  if (m.pending_write && !m.header.is_call())
     throw std::logic_error{"a tensor is sent to another process before it is made"};
 }
 
-struct mail_writer {
+struct message_writer {
   schema::ActorMail::Builder to;
 
   void operator()(const activation& m) {
@@ -45,18 +45,20 @@ struct mail_writer {
     refuse_what_is_not_made(m);
     wire::write(to.initGradient(), m.header);
   }
-  void operator()(const mail::letter& m) { wire::write(to.initLetter(), m); }
+  void operator()(const mail::meeting_message& m) { wire::write(to.initLetter(), m); }
   void operator()(const mail::explain&) { to.setExplain(); }
   void operator()(const mail::hold& m) { to.initHold().setRound(m.round); }
-  void operator()(const mail::go_on&) { to.setGoOn(); }
+  void operator()(const mail::resume_from_checkpoint&) { to.setGoOn(); }
   void operator()(const mail::stop&) { to.setStop(); }
   void operator()(const mail::collect&) { to.setCollect(); }
   void operator()(const mail::copied& m) { wire::write(to.initCopied(), m); }
   void operator()(const mail::saved& m) { wire::write(to.initSaved(), m); }
-  void operator()(const mail::recall& m) {
+  void operator()(const mail::fetch_kept_state& m) {
     wire::write(to.initRecall(), mail::copied{m.batches, m.where});
   }
-  void operator()(const mail::recalled& m) { wire::write(to.initRecalled(), m.copies); }
+  void operator()(const mail::kept_state& m) {
+    wire::write(to.initRecalled(), m.copies);
+  }
   void operator()(const mail::snapshot& m) { wire::write(to.initSnapshot(), m); }
   void operator()(const mail::collected& m) { wire::write(to.initCollected(), m); }
   void operator()(const mail::samples& m) { wire::write(to.initSamples(), m); }
@@ -68,9 +70,7 @@ struct mail_writer {
     wire::write(to.initMicrobatchLoss(), m);
   }
 
-  void operator()(const mail::proceed& m) {
-    to.initProceed().setEvaluated(m.evaluated);
-  }
+  void operator()(const mail::resume& m) { to.initProceed().setEvaluated(m.evaluated); }
   void operator()(const mail::stop_after& m) { to.initStopAfter().setCount(m.count); }
   void operator()(const mail::finished& m) { to.initFinished().setRank(m.rank); }
   void operator()(const mail::held& m) {
@@ -79,7 +79,7 @@ struct mail_writer {
     g.setRound(m.round);
   }
 
-  void operator()(const mail::begun& m) {
+  void operator()(const mail::started& m) {
     auto g = to.initBegun();
     g.setRank(m.rank);
     g.setCount(m.count);
@@ -100,16 +100,16 @@ struct mail_writer {
 
   void operator()(const mail::waiting_for& m) {
     auto g = to.initWaitingFor();
-    g.setWho(as_text(m.who));
-    g.setWhat(as_text(m.what));
-    g.setOn(as_text(m.on));
-    g.setOwn(as_text(m.own));
+    g.setWho(as_text(m.actor));
+    g.setWhat(as_text(m.input));
+    g.setOn(as_text(m.peer));
+    g.setOwn(as_text(m.user_code));
   }
 
   void operator()(const mail::failed& m) { to.initFailed().setWhy(as_text(m.why)); }
 };
 
-actor_mail mail_of(schema::ActorMail::Reader from, allowance& left) {
+actor_message message_of(schema::ActorMail::Reader from, read_budget& left) {
   using is = schema::ActorMail;
   switch (from.which()) {
   case is::ACTIVATION:
@@ -125,11 +125,11 @@ actor_mail mail_of(schema::ActorMail::Reader from, allowance& left) {
   case is::HOLD:
     return mail::hold{natural(from.getHold().getRound(), "a round")};
   case is::GO_ON:
-    return mail::go_on{};
+    return mail::resume_from_checkpoint{};
   case is::STOP:
     return mail::stop{};
   case is::PROCEED:
-    return mail::proceed{natural(from.getProceed().getEvaluated(), "batches")};
+    return mail::resume{natural(from.getProceed().getEvaluated(), "batches")};
   case is::STOP_AFTER:
     return mail::stop_after{natural(from.getStopAfter().getCount(), "updates")};
   case is::FINISHED:
@@ -138,8 +138,8 @@ actor_mail mail_of(schema::ActorMail::Reader from, allowance& left) {
     return mail::held{natural(from.getHeld().getRank(), "a rank"),
                       natural(from.getHeld().getRound(), "a round")};
   case is::BEGUN:
-    return mail::begun{natural(from.getBegun().getRank(), "a rank"),
-                       natural(from.getBegun().getCount(), "updates")};
+    return mail::started{natural(from.getBegun().getRank(), "a rank"),
+                         natural(from.getBegun().getCount(), "updates")};
   case is::AT_CHECKPOINT:
     return mail::at_checkpoint{natural(from.getAtCheckpoint().getRank(), "a rank"),
                                natural(from.getAtCheckpoint().getBatches(), "batches")};
@@ -158,10 +158,10 @@ actor_mail mail_of(schema::ActorMail::Reader from, allowance& left) {
     return wire::read(from.getSaved(), left);
   case is::RECALL: {
     const auto m = wire::read(from.getRecall());
-    return mail::recall{m.batches, m.where};
+    return mail::fetch_kept_state{m.batches, m.where};
   }
   case is::RECALLED:
-    return mail::recalled{wire::read(from.getRecalled(), left)};
+    return mail::kept_state{wire::read(from.getRecalled(), left)};
   case is::WAITING_FOR: {
     const auto m = from.getWaitingFor();
     return mail::waiting_for{wire::read(m.getWho(), left),
@@ -191,34 +191,36 @@ std::int64_t tensor_bytes(std::int64_t n) {
   return n;
 }
 
-addressed_mail addressed_mail_of(schema::ActorMail::Reader from, allowance& left) {
-  addressed_mail result{.to = read(from.getTo()),
-                        .what = mail_of(from, left),
-                        .tensors = read_list(from.getTensors(), left, tensor_bytes)};
-  if (const auto here = tensors_of(result.what); here != result.tensors.size())
-    throw bad_bytes{"a mail has " + std::to_string(here) + " tensors, and the sizes of "
+addressed_message addressed_message_of(schema::ActorMail::Reader from,
+                                       read_budget& left) {
+  addressed_message result{.to = read(from.getTo()),
+                           .message = message_of(from, left),
+                           .tensors = read_list(from.getTensors(), left, tensor_bytes)};
+  if (const auto count = tensor_count(result.message); count != result.tensors.size())
+    throw bad_bytes{"a mail has " + std::to_string(count)
+                    + " tensors, and the sizes of "
                     + std::to_string(result.tensors.size())};
   return result;
 }
 
 } // namespace
 
-bytes encode(const addressed_mail& all) {
-  if (tensors_of(all.what) != all.tensors.size())
+bytes encode(const addressed_message& addressed) {
+  if (tensor_count(addressed.message) != addressed.tensors.size())
     throw std::logic_error{"a mail with the sizes of "
-                           + std::to_string(all.tensors.size()) + " tensors has "
-                           + std::to_string(tensors_of(all.what))};
+                           + std::to_string(addressed.tensors.size()) + " tensors has "
+                           + std::to_string(tensor_count(addressed.message))};
   outgoing message;
   auto root = message.root<schema::ActorMail>();
-  write(root.initTo(), all.to);
-  write_numbers(root.initTensors(length(all.tensors)), all.tensors);
-  std::visit(mail_writer{root}, all.what);
+  write(root.initTo(), addressed.to);
+  write_numbers(root.initTensors(length(addressed.tensors)), addressed.tensors);
+  std::visit(message_writer{root}, addressed.message);
   return message.to_bytes();
 }
 
-tl::expected<addressed_mail, std::string>
-decode_mail(std::span<const unsigned char> from) {
-  return read_message<schema::ActorMail>(from, addressed_mail_of);
+tl::expected<addressed_message, std::string>
+decode_actor_message(std::span<const unsigned char> from) {
+  return read_message<schema::ActorMail>(from, addressed_message_of);
 }
 
 } // namespace troupe::wire

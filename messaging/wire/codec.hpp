@@ -2,7 +2,7 @@
 #pragma once
 
 #include "messaging/mail/control.hpp"
-#include "messaging/mail/letters.hpp"
+#include "messaging/mail/meeting_messages.hpp"
 #include "messaging/mail/nodes.hpp"
 #include "messaging/mail/reports.hpp"
 #include "messaging/mail/tensors.hpp"
@@ -36,7 +36,7 @@ struct address {
     data_source,     ///< Of the pipeline whose first stage is at `where`.
   };
 
-  kind what = kind::coordinator;
+  kind actor = kind::coordinator;
   position where{};
   int number = 0;
 
@@ -44,52 +44,52 @@ struct address {
 };
 
 /// A message between actors on different nodes.
-using actor_mail =
-  std::variant<activation, labels, gradient, mail::letter, mail::explain, mail::hold,
-               mail::proceed, mail::go_on, mail::stop, mail::stop_after, mail::collect,
-               mail::samples, mail::sums, mail::microbatch_loss, mail::version_made,
-               mail::expert_load, mail::finished, mail::held, mail::snapshot,
-               mail::collected, mail::save, mail::copied, mail::saved, mail::recall,
-               mail::recalled, mail::waiting_for, mail::begun, mail::at_checkpoint,
-               mail::failed>;
+using actor_message =
+  std::variant<activation, labels, gradient, mail::meeting_message, mail::explain,
+               mail::hold, mail::resume, mail::resume_from_checkpoint, mail::stop,
+               mail::stop_after, mail::collect, mail::samples, mail::sums,
+               mail::microbatch_loss, mail::version_made, mail::expert_load,
+               mail::finished, mail::held, mail::snapshot, mail::collected, mail::save,
+               mail::copied, mail::saved, mail::fetch_kept_state, mail::kept_state,
+               mail::waiting_for, mail::started, mail::at_checkpoint, mail::failed>;
 
 /// A message with a receiver, and the sizes in bytes of the tensors that follow the
 /// message. The order is that of buffers_of() and then of arrays_of(); 0 for an empty
 /// buffer.
-struct addressed_mail {
+struct addressed_message {
   address to;
-  actor_mail what;
+  actor_message message;
   std::vector<std::int64_t> tensors;
 };
 
 /// The buffers that follow a message, in order. A decoded message has as many as the
 /// sent one, all empty. Loans to experts never leave the process.
-std::vector<buffer*> buffers_of(actor_mail& what);
+std::vector<buffer*> buffers_of(actor_message& message);
 
 /// The arrays that follow a message: the ones of mail::version_made, parameters first.
-std::vector<std::vector<float>*> arrays_of(actor_mail& what);
+std::vector<std::vector<float>*> arrays_of(actor_message& message);
 
 /// The number of buffers and arrays that follow a message.
-std::size_t tensors_of(const actor_mail& what);
+std::size_t tensor_count(const actor_message& message);
 
 /// A message between the leader and a node.
-using node_mail =
+using node_message =
   std::variant<mail::prepare, mail::prepared, mail::refused, mail::connect,
                mail::connected, mail::build, mail::ready, mail::clock_probe,
-               mail::begin_run, mail::pause_clock, mail::resume_clock, mail::beat,
+               mail::start_run, mail::pause_clock, mail::resume_clock, mail::beat,
                mail::lost_node, mail::end_run, mail::node_report, mail::ask_status,
                mail::node_status, mail::ask_identity, mail::identity>;
 
 /// Encodes a message, without buffers and arrays.
 /// \throws std::logic_error for a message that never leaves a rank, and for sizes that
 /// do not match the message's tensors
-bytes encode(const addressed_mail& all);
-bytes encode(const node_mail& what);
+bytes encode(const addressed_message& addressed);
+bytes encode(const node_message& content);
 
 // Decodes bytes from any process. The error says which part of the bytes is invalid.
-tl::expected<addressed_mail, std::string>
-decode_mail(std::span<const unsigned char> from);
-tl::expected<node_mail, std::string>
-decode_node_mail(std::span<const unsigned char> from);
+tl::expected<addressed_message, std::string>
+decode_actor_message(std::span<const unsigned char> from);
+tl::expected<node_message, std::string>
+decode_node_message(std::span<const unsigned char> from);
 
 } // namespace troupe::wire

@@ -15,16 +15,16 @@ capnp::Text::Reader as_text(const std::string& from) {
   return {from.c_str(), from.size()};
 }
 
-std::string read_exactly(capnp::Text::Reader from, allowance& left) {
-  left.take(from.size(), 1);
+std::string read_exactly(capnp::Text::Reader from, read_budget& left) {
+  left.spend(from.size(), 1);
   return {from.begin(), from.size()};
 }
 
-std::string read(capnp::Text::Reader from, allowance& left) {
+std::string read(capnp::Text::Reader from, read_budget& left) {
   return foreign_text(read_exactly(from, left), line_breaks::escaped);
 }
 
-std::string read_lines(capnp::Text::Reader from, allowance& left) {
+std::string read_lines(capnp::Text::Reader from, read_budget& left) {
   return foreign_text(read_exactly(from, left), line_breaks::kept);
 }
 
@@ -43,19 +43,19 @@ position read(schema::Position::Reader from) {
 }
 
 void write(schema::Performer::Builder to, const performer& from) {
-  to.setRole(to_schema<schema::Performer::Role>(from.what));
+  to.setRole(to_schema<schema::Performer::Role>(from.kind));
   write(to.initWhere(), from.where);
   to.setExpert(from.expert);
 }
 
 performer read(schema::Performer::Reader from) {
-  return {.what = known(from.getRole(), role::parameter_server, "a role"),
+  return {.kind = known(from.getRole(), role::parameter_server, "a role"),
           .where = read(from.getWhere()),
           .expert = expert_or_none(from.getExpert())};
 }
 
 void write(schema::Action::Builder to, const action& from) {
-  to.setOp(to_schema<schema::Op>(from.what));
+  to.setOp(to_schema<schema::Op>(from.op));
   to.setDirection(from.direction);
   to.setStage(from.stage);
   to.setMicrobatch(from.microbatch);
@@ -63,7 +63,7 @@ void write(schema::Action::Builder to, const action& from) {
 }
 
 action read(schema::Action::Reader from) {
-  return {.what = known(from.getOp(), op::recompute, "an op"),
+  return {.op = known(from.getOp(), op::recompute, "an op"),
           .direction = natural(from.getDirection(), "a direction"),
           .stage = natural(from.getStage(), "a stage"),
           .microbatch = natural(from.getMicrobatch(), "a microbatch"),

@@ -65,7 +65,7 @@ inline int read_call(std::int64_t n) {
 }
 
 /// Nanoseconds, of either sign.
-inline std::int64_t moment(std::int64_t n) {
+inline std::int64_t read_time(std::int64_t n) {
   constexpr auto most = most_of<std::int64_t>;
   return within(n, -most, most, "a time");
 }
@@ -83,8 +83,8 @@ OfSchema to_schema(Enum value) {
 }
 
 template <class Vector>
-unsigned length(const Vector& all) {
-  return static_cast<unsigned>(all.size());
+unsigned length(const Vector& list) {
+  return static_cast<unsigned>(list.size());
 }
 
 template <class List, class Vector>
@@ -95,9 +95,9 @@ void write_numbers(List to, const Vector& from) {
 
 /// A vector of the results of `read` for each element.
 template <class List, class Read>
-auto read_list(List from, allowance& left, Read read) {
+auto read_list(List from, read_budget& left, Read read) {
   std::vector<decltype(read(from[0]))> result;
-  left.take(from.size(), sizeof(read(from[0])));
+  left.spend(from.size(), sizeof(read(from[0])));
   result.reserve(from.size());
   for (unsigned i = 0; i < from.size(); ++i)
     result.push_back(read(from[i]));
@@ -105,30 +105,30 @@ auto read_list(List from, allowance& left, Read read) {
 }
 
 template <class Number, class List>
-std::vector<Number> read_numbers(List from, allowance& left) {
+std::vector<Number> read_numbers(List from, read_budget& left) {
   return read_list(from, left, [](Number n) { return n; });
 }
 
 template <class Number, class List>
-std::vector<Number> read_naturals(List from, allowance& left, const char* name) {
+std::vector<Number> read_naturals(List from, read_budget& left, const char* name) {
   return read_list(from, left, [name](Number n) { return natural(n, name); });
 }
 
 /// As many empty buffers, or empty arrays of values.
 template <class Empty>
-std::vector<Empty> read_count(std::uint32_t count, allowance& left) {
-  left.take(count, sizeof(Empty));
+std::vector<Empty> read_count(std::uint32_t count, read_budget& left) {
+  left.spend(count, sizeof(Empty));
   return std::vector<Empty>(count);
 }
 
 capnp::Text::Reader as_text(const std::string& from);
 
 /// A text that may be printed: of one line, or of several (foreign_text).
-std::string read(capnp::Text::Reader from, allowance& left);
-std::string read_lines(capnp::Text::Reader from, allowance& left);
+std::string read(capnp::Text::Reader from, read_budget& left);
+std::string read_lines(capnp::Text::Reader from, read_budget& left);
 
 /// A text exactly as sent: for parsing, never for printing.
-std::string read_exactly(capnp::Text::Reader from, allowance& left);
+std::string read_exactly(capnp::Text::Reader from, read_budget& left);
 
 void write(schema::Position::Builder to, const position& from);
 position read(schema::Position::Reader from);

@@ -16,13 +16,13 @@ struct character {
 
 character first_of(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const auto lead = byte(0);
-  if (lead < 0x80)
-    return {lead, 1};
-  const std::size_t bytes = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-  if (lead < 0xc2 || lead > 0xf4 || text.size() < bytes)
+  const auto first_byte = byte(0);
+  if (first_byte < 0x80)
+    return {first_byte, 1};
+  const std::size_t bytes = first_byte >= 0xf0 ? 4 : first_byte >= 0xe0 ? 3 : 2;
+  if (first_byte < 0xc2 || first_byte > 0xf4 || text.size() < bytes)
     return {};
-  char32_t number = lead & (0x7fU >> bytes);
+  char32_t number = first_byte & (0x7fU >> bytes);
   for (std::size_t i = 1; i < bytes; ++i) {
     if ((byte(i) & 0xc0U) != 0x80)
       return {};

@@ -14,7 +14,7 @@ namespace {
 /// for each.
 constexpr int most_kinds = 1 << 16;
 
-void write(schema::KeptThings::Builder to, const mail::kept_things& from) {
+void write(schema::KeptThings::Builder to, const mail::kept_results& from) {
   to.setRecord(from.record);
   to.setFirst(from.first);
   to.setWatched(from.watched);
@@ -33,7 +33,7 @@ int every(int n) {
     within(n, 0, std::numeric_limits<int>::max(), "batches between two"));
 }
 
-mail::kept_things read(schema::KeptThings::Reader from) {
+mail::kept_results read(schema::KeptThings::Reader from) {
   return {.record = from.getRecord(),
           .first = natural(from.getFirst(), "the first that is kept"),
           .watched = from.getWatched(),
@@ -58,10 +58,10 @@ void write(schema::Prepare::Builder to, const mail::prepare& from) {
   to.setGeneration(from.generation);
   to.setNode(from.node);
   write(to.initNodes(length(from.nodes)), from.nodes);
-  write_numbers(to.initPlaces(length(from.places)), from.places);
+  write_numbers(to.initPlaces(length(from.node_map)), from.node_map);
   to.setOptions(as_text(from.options));
   write(to.initKeep(), from.keep);
-  to.setBefore(from.before);
+  to.setBefore(from.batches_before);
   to.setOlder(from.older);
   to.setMoments(from.moments);
   write_numbers(to.initUpdates(length(from.updates)), from.updates);
@@ -69,17 +69,17 @@ void write(schema::Prepare::Builder to, const mail::prepare& from) {
   to.setFailureTimeout(from.failure_timeout);
 }
 
-mail::prepare read(schema::Prepare::Reader from, allowance& left) {
+mail::prepare read(schema::Prepare::Reader from, read_budget& left) {
   const auto text = [&left](capnp::Text::Reader t) { return wire::read(t, left); };
   return {.version = text(from.getVersion()),
           .session = {from.getSessionHigh(), from.getSessionLow()},
           .generation = from.getGeneration(),
           .node = natural(from.getNode(), "a node"),
           .nodes = read_list(from.getNodes(), left, text),
-          .places = read_naturals<int>(from.getPlaces(), left, "a node"),
+          .node_map = read_naturals<int>(from.getPlaces(), left, "a node"),
           .options = read_exactly(from.getOptions(), left),
           .keep = read(from.getKeep()),
-          .before = natural(from.getBefore(), "batches"),
+          .batches_before = natural(from.getBefore(), "batches"),
           .older = static_cast<int>(
             within(from.getOlder(), 0, most_kinds, "the count of older versions")),
           .moments = static_cast<int>(
@@ -107,7 +107,7 @@ void write(schema::NodeReport::Builder to, const mail::node_report& from) {
   to.setStaleFrames(from.stale_frames);
 }
 
-mail::node_report read(schema::NodeReport::Reader from, allowance& left) {
+mail::node_report read(schema::NodeReport::Reader from, read_budget& left) {
   const auto counts = [&left](auto list) {
     return read_naturals<std::int64_t>(list, left, "bytes");
   };
@@ -132,7 +132,7 @@ void write(capnp::List<capnp::Data>::Builder to, const std::vector<group_id>& fr
     to.set(i, {reinterpret_cast<const capnp::byte*>(from[i].data()), from[i].size()});
 }
 
-std::vector<group_id> read(capnp::List<capnp::Data>::Reader from, allowance& left) {
+std::vector<group_id> read(capnp::List<capnp::Data>::Reader from, read_budget& left) {
   return read_list(from, left, [](capnp::Data::Reader id) {
     group_id result;
     if (id.size() != result.size())
@@ -142,7 +142,7 @@ std::vector<group_id> read(capnp::List<capnp::Data>::Reader from, allowance& lef
   });
 }
 
-struct mail_writer {
+struct message_writer {
   schema::NodeMail::Builder to;
 
   void operator()(const mail::prepare& m) { write(to.initPrepare(), m); }
@@ -174,7 +174,7 @@ struct mail_writer {
     write(to.initBuild().initIds(length(m.ids)), m.ids);
   }
   void operator()(const mail::ready&) { to.setReady(); }
-  void operator()(const mail::begin_run& m) { to.initBeginRun().setStart(m.start); }
+  void operator()(const mail::start_run& m) { to.initBeginRun().setStart(m.start); }
   void operator()(const mail::pause_clock&) { to.setPauseClock(); }
   void operator()(const mail::resume_clock&) { to.setResumeClock(); }
   void operator()(const mail::end_run&) { to.setEndRun(); }
@@ -189,8 +189,8 @@ struct mail_writer {
 
   void operator()(const mail::clock_probe& m) {
     auto g = to.initClockProbe();
-    g.setLead(m.lead);
-    g.setNode(m.node);
+    g.setLead(m.leader_time);
+    g.setNode(m.node_time);
   }
 
   void operator()(const mail::beat& m) {
@@ -213,7 +213,7 @@ struct mail_writer {
   }
 };
 
-mail::prepared prepared_of(schema::NodeMail::Prepared::Reader from, allowance& left) {
+mail::prepared prepared_of(schema::NodeMail::Prepared::Reader from, read_budget& left) {
   const auto text = [&left](capnp::Text::Reader t) { return wire::read(t, left); };
   return {.machine = text(from.getMachine()),
           .gpus = read_list(from.getGpus(), left, text),
@@ -225,7 +225,7 @@ mail::prepared prepared_of(schema::NodeMail::Prepared::Reader from, allowance& l
             })};
 }
 
-node_mail mail_of(schema::NodeMail::Reader from, allowance& left) {
+node_message message_of(schema::NodeMail::Reader from, read_budget& left) {
   using is = schema::NodeMail;
   const auto text = [&left](capnp::Text::Reader t) { return wire::read(t, left); };
   switch (from.which()) {
@@ -246,10 +246,10 @@ node_mail mail_of(schema::NodeMail::Reader from, allowance& left) {
   case is::READY:
     return mail::ready{};
   case is::CLOCK_PROBE:
-    return mail::clock_probe{moment(from.getClockProbe().getLead()),
-                             moment(from.getClockProbe().getNode())};
+    return mail::clock_probe{read_time(from.getClockProbe().getLead()),
+                             read_time(from.getClockProbe().getNode())};
   case is::BEGIN_RUN:
-    return mail::begin_run{moment(from.getBeginRun().getStart())};
+    return mail::start_run{read_time(from.getBeginRun().getStart())};
   case is::PAUSE_CLOCK:
     return mail::pause_clock{};
   case is::RESUME_CLOCK:
@@ -282,15 +282,15 @@ node_mail mail_of(schema::NodeMail::Reader from, allowance& left) {
 
 } // namespace
 
-bytes encode(const node_mail& what) {
+bytes encode(const node_message& content) {
   outgoing message;
-  std::visit(mail_writer{message.root<schema::NodeMail>()}, what);
+  std::visit(message_writer{message.root<schema::NodeMail>()}, content);
   return message.to_bytes();
 }
 
-tl::expected<node_mail, std::string>
-decode_node_mail(std::span<const unsigned char> from) {
-  return read_message<schema::NodeMail>(from, mail_of);
+tl::expected<node_message, std::string>
+decode_node_message(std::span<const unsigned char> from) {
+  return read_message<schema::NodeMail>(from, message_of);
 }
 
 } // namespace troupe::wire

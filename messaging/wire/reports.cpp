@@ -11,12 +11,12 @@ constexpr int all_part_ends = shards_meet | layer_ends | norm_measured
                               | troupe::version_made | experts_asked | tie_given;
 
 void write(schema::MeasuredAction::Builder to, const measured_action& from) {
-  to.setOp(to_schema<schema::Op>(from.what.what));
+  to.setOp(to_schema<schema::Op>(from.action.op));
   to.setPart(from.part);
   to.setEndsIn(from.ends_in);
-  to.setDirection(from.what.direction);
-  to.setStage(from.what.stage);
-  to.setMicrobatch(from.what.microbatch);
+  to.setDirection(from.action.direction);
+  to.setStage(from.action.stage);
+  to.setMicrobatch(from.action.microbatch);
   to.setStart(from.start);
   to.setEnd(from.end);
   to.setVersion(from.version);
@@ -25,20 +25,20 @@ void write(schema::MeasuredAction::Builder to, const measured_action& from) {
   to.setStalest(from.stalest);
   to.setStaleness(from.staleness);
   to.setExpert(from.expert);
-  to.setFirstOfPair(from.what.pair == in_pair::first);
-  to.setSecondOfPair(from.what.pair == in_pair::second);
+  to.setFirstOfPair(from.action.pair == in_pair::first);
+  to.setSecondOfPair(from.action.pair == in_pair::second);
 }
 
 measured_action read(schema::MeasuredAction::Reader from) {
-  return {.what = {.what = known(from.getOp(), op::recompute, "an op"),
-                   .direction = natural(from.getDirection(), "a direction"),
-                   .stage = natural(from.getStage(), "a stage"),
-                   .microbatch = natural(from.getMicrobatch(), "a microbatch"),
-                   .pair = from.getFirstOfPair()    ? in_pair::first
-                           : from.getSecondOfPair() ? in_pair::second
-                                                    : in_pair::no},
-          .start = moment(from.getStart()),
-          .end = moment(from.getEnd()),
+  return {.action = {.op = known(from.getOp(), op::recompute, "an op"),
+                     .direction = natural(from.getDirection(), "a direction"),
+                     .stage = natural(from.getStage(), "a stage"),
+                     .microbatch = natural(from.getMicrobatch(), "a microbatch"),
+                     .pair = from.getFirstOfPair()    ? in_pair::first
+                             : from.getSecondOfPair() ? in_pair::second
+                                                      : in_pair::no},
+          .start = read_time(from.getStart()),
+          .end = read_time(from.getEnd()),
           .version = read_version(from.getVersion()),
           .versions_alive = natural(from.getVersionsAlive(), "versions"),
           .part = from.getPart(),
@@ -62,27 +62,28 @@ rank_sums::stage_sums read(schema::Sums::Stage::Reader from) {
 
 void write(schema::Samples::Builder to, const mail::samples& from) {
   to.setRank(from.rank);
-  auto all = to.initWhat(length(from.what));
-  for (unsigned i = 0; i < all.size(); ++i)
-    write(all[i], from.what[i]);
+  auto list = to.initWhat(length(from.actions));
+  for (unsigned i = 0; i < list.size(); ++i)
+    write(list[i], from.actions[i]);
 }
 
-mail::samples read(schema::Samples::Reader from, allowance& left) {
+mail::samples read(schema::Samples::Reader from, read_budget& left) {
   return {.rank = natural(from.getRank(), "a rank"),
-          .what = read_list(from.getWhat(), left,
-                            [](schema::MeasuredAction::Reader m) { return read(m); })};
+          .actions =
+            read_list(from.getWhat(), left,
+                      [](schema::MeasuredAction::Reader m) { return read(m); })};
 }
 
 void write(schema::Sums::Builder to, const mail::sums& from) {
   to.setRank(from.rank);
-  to.setBusy(from.what.busy);
-  to.setFirstStart(from.what.first_start);
-  to.setLastEnd(from.what.last_end);
-  to.setHeld(from.what.held);
-  to.setPeakHeld(from.what.peak_held);
-  auto stages = to.initStages(length(from.what.stages));
+  to.setBusy(from.totals.busy);
+  to.setFirstStart(from.totals.first_start);
+  to.setLastEnd(from.totals.last_end);
+  to.setHeld(from.totals.held);
+  to.setPeakHeld(from.totals.peak_held);
+  auto stages = to.initStages(length(from.totals.stages));
   for (unsigned i = 0; i < stages.size(); ++i) {
-    const auto& s = from.what.stages[i];
+    const auto& s = from.totals.stages[i];
     stages[i].setStage(s.stage);
     stages[i].setVersions(s.versions);
     stages[i].setStalest(s.stalest);
@@ -91,16 +92,16 @@ void write(schema::Sums::Builder to, const mail::sums& from) {
   }
 }
 
-mail::sums read(schema::Sums::Reader from, allowance& left) {
-  mail::sums result{.rank = natural(from.getRank(), "a rank"), .what = {}};
-  result.what.busy = moment(from.getBusy());
-  result.what.first_start = moment(from.getFirstStart());
-  result.what.last_end = moment(from.getLastEnd());
-  result.what.held = static_cast<int>(
+mail::sums read(schema::Sums::Reader from, read_budget& left) {
+  mail::sums result{.rank = natural(from.getRank(), "a rank"), .totals = {}};
+  result.totals.busy = read_time(from.getBusy());
+  result.totals.first_start = read_time(from.getFirstStart());
+  result.totals.last_end = read_time(from.getLastEnd());
+  result.totals.held = static_cast<int>(
     within(from.getHeld(), -most_of<int>, most_of<int>, "microbatches that are held"));
-  result.what.peak_held = from.getPeakHeld();
-  result.what.stages = read_list(from.getStages(), left,
-                                 [](schema::Sums::Stage::Reader s) { return read(s); });
+  result.totals.peak_held = from.getPeakHeld();
+  result.totals.stages = read_list(
+    from.getStages(), left, [](schema::Sums::Stage::Reader s) { return read(s); });
   return result;
 }
 
@@ -117,7 +118,7 @@ mail::microbatch_loss read(schema::MicrobatchLoss::Reader from) {
           .samples = natural(from.getSamples(), "samples"),
           .sum = {.loss = from.getLoss(),
                   .correct = natural(from.getCorrect(), "correct rows")},
-          .ended = moment(from.getEnded())};
+          .ended = read_time(from.getEnded())};
 }
 
 void write(schema::VersionMade::Builder to, const mail::version_made& from) {
@@ -127,7 +128,7 @@ void write(schema::VersionMade::Builder to, const mail::version_made& from) {
   to.setGradients(length(from.gradients));
 }
 
-mail::version_made read(schema::VersionMade::Reader from, allowance& left) {
+mail::version_made read(schema::VersionMade::Reader from, read_budget& left) {
   return {.where = read(from.getWhere()),
           .version = read_version(from.getVersion()),
           .parameters = read_count<std::vector<float>>(from.getParameters(), left),
@@ -141,7 +142,7 @@ void write(schema::ExpertLoad::Builder to, const mail::expert_load& from) {
   to.setDropped(from.dropped);
 }
 
-mail::expert_load read(schema::ExpertLoad::Reader from, allowance& left) {
+mail::expert_load read(schema::ExpertLoad::Reader from, read_budget& left) {
   // Bounds the layer's number: layers are few, and the recorder stores loads by number.
   if (from.getOfLayer() > std::numeric_limits<std::uint32_t>::max())
     throw bad_bytes{"a layer is " + std::to_string(from.getOfLayer())};
@@ -157,7 +158,7 @@ void write(schema::Snapshot::Builder to, const mail::snapshot& from) {
   to.setParameters(length(from.parameters));
 }
 
-mail::snapshot read(schema::Snapshot::Reader from, allowance& left) {
+mail::snapshot read(schema::Snapshot::Reader from, read_budget& left) {
   return {.batches = natural(from.getBatches(), "batches"),
           .where = read(from.getWhere()),
           .parameters = read_count<buffer>(from.getParameters(), left)};
@@ -171,7 +172,7 @@ void write(schema::Collected::Builder to, const mail::collected& from) {
   to.setGradients(length(from.gradients));
 }
 
-mail::collected read(schema::Collected::Reader from, allowance& left) {
+mail::collected read(schema::Collected::Reader from, read_budget& left) {
   return {.where = read(from.getWhere()),
           .updates = natural(from.getUpdates(), "updates"),
           .samples = natural(from.getSamples(), "samples"),
@@ -197,7 +198,7 @@ void write(schema::Saved::Builder to, const mail::saved& from) {
   to.setMoments(length(from.moments));
 }
 
-mail::saved read(schema::Saved::Reader from, allowance& left) {
+mail::saved read(schema::Saved::Reader from, read_budget& left) {
   mail::saved result{.batches = natural(from.getBatches(), "batches"),
                      .where = read(from.getWhere()),
                      .updates = natural(from.getUpdates(), "updates"),

@@ -19,18 +19,18 @@ constexpr std::uint32_t most_segments = 64;
 
 class bytes_written : public kj::OutputStream {
 public:
-  explicit bytes_written(std::size_t expected) { all.reserve(expected); }
+  explicit bytes_written(std::size_t expected) { written.reserve(expected); }
 
   void write(const void* from, std::size_t size) override {
     const auto* first = static_cast<const unsigned char*>(from);
-    all.insert(all.end(), first, first + size);
+    written.insert(written.end(), first, first + size);
   }
 
-  std::vector<unsigned char> all;
+  std::vector<unsigned char> written;
 };
 
-bool aligned(const unsigned char* at) {
-  return reinterpret_cast<std::uintptr_t>(at) % alignof(std::uint64_t) == 0;
+bool aligned(const unsigned char* address) {
+  return reinterpret_cast<std::uintptr_t>(address) % alignof(std::uint64_t) == 0;
 }
 
 std::vector<std::uint64_t> copied(std::span<const unsigned char> from) {
@@ -51,7 +51,7 @@ std::vector<std::uint64_t> copied(std::span<const unsigned char> from) {
 
 } // namespace
 
-void allowance::take(std::size_t count, std::size_t bytes_each) {
+void read_budget::spend(std::size_t count, std::size_t bytes_each) {
   if (count > left_ / bytes_each)
     throw bad_bytes{"a list of " + std::to_string(count)
                     + " is longer than its message allows"};
@@ -69,7 +69,7 @@ std::vector<unsigned char> outgoing::to_bytes() {
   bytes_written result{capnp::computeSerializedSizeInWords(message_)
                        * sizeof(capnp::word)};
   capnp::writeMessage(result, message_);
-  return std::move(result.all);
+  return std::move(result.written);
 }
 
 incoming::incoming(std::span<const unsigned char> from)

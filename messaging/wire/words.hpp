@@ -26,15 +26,15 @@ struct bad_bytes : std::runtime_error {
 /// The budget of memory that the reader of a message may still allocate: 16 times the
 /// message's own bytes. A list that needs more than the rest is refused before the
 /// list's allocation.
-class allowance {
+class read_budget {
 public:
-  explicit allowance(std::size_t message) : left_(16 * message) {
+  explicit read_budget(std::size_t message) : left_(16 * message) {
     // nop
   }
 
   /// Takes `count` times `bytes_each` bytes from the budget.
   /// \throws bad_bytes if the rest is smaller
-  void take(std::size_t count, std::size_t bytes_each);
+  void spend(std::size_t count, std::size_t bytes_each);
 
 private:
   std::size_t left_;
@@ -84,11 +84,11 @@ std::string sentence_of(const kj::Exception& e);
 /// error is the sentence of that exception.
 template <class Root, class Read>
 auto read_message(std::span<const unsigned char> from, Read read)
-  -> tl::expected<std::invoke_result_t<Read, typename Root::Reader, allowance&>,
+  -> tl::expected<std::invoke_result_t<Read, typename Root::Reader, read_budget&>,
                   std::string> {
   try {
     incoming message{from};
-    allowance left{from.size()};
+    read_budget left{from.size()};
     return read(message.root<Root>(), left);
   } catch (const bad_bytes& e) {
     return tl::unexpected(std::string{e.what()});

@@ -10,8 +10,8 @@ namespace {
 
 class checked_data : public data_set {
 public:
-  checked_data(std::shared_ptr<const data_set> what, const network<float>& whole)
-    : what_(std::move(what)),
+  checked_data(std::shared_ptr<const data_set> data, const network<float>& whole)
+    : data_(std::move(data)),
       inputs_(whole.layers.front()->input()),
       labels_(whole.rows),
       classes_(whole.classes),
@@ -20,42 +20,43 @@ public:
   }
 
   std::optional<sample_shape> one_sample() const override {
-    return what_->one_sample();
+    return data_->one_sample();
   }
   void training(std::int64_t index, const sample_view& to) const override {
-    what_->training(index, to);
+    data_->training(index, to);
     check(index, to);
   }
-  std::int64_t evaluation_size() const override { return what_->evaluation_size(); }
+  std::int64_t evaluation_size() const override { return data_->evaluation_size(); }
   void evaluation(std::int64_t index, const sample_view& to) const override {
-    what_->evaluation(index, to);
+    data_->evaluation(index, to);
     check(index, to);
   }
   bool evaluates_training_data() const override {
-    return what_->evaluates_training_data();
+    return data_->evaluates_training_data();
   }
-  std::optional<std::int64_t> epoch() const override { return what_->epoch(); }
-  std::optional<double> loss_floor() const override { return what_->loss_floor(); }
-  std::optional<data_identity> identity() const override { return what_->identity(); }
-  std::string description() const override { return what_->description(); }
+  std::optional<std::int64_t> epoch() const override { return data_->epoch(); }
+  std::optional<double> loss_floor() const override { return data_->loss_floor(); }
+  std::optional<data_identity> identity() const override { return data_->identity(); }
+  std::string description() const override { return data_->description(); }
 
 private:
   void check(std::int64_t index, const sample_view& to) const {
-    look(index, "label", to.labels, labels_, classes_);
+    check_values(index, "label", to.labels, labels_, classes_);
     if (words_ > 0 && to.tokens != nullptr)
-      look(index, "token", to.tokens, inputs_, words_);
+      check_values(index, "token", to.tokens, inputs_, words_);
   }
 
-  static void look(std::int64_t index, const std::string& what,
-                   const std::int32_t* values, std::int64_t count, std::int64_t end) {
+  static void check_values(std::int64_t index, const std::string& kind,
+                           const std::int32_t* values, std::int64_t count,
+                           std::int64_t end) {
     for (std::int64_t i = 0; i < count; ++i)
       if (values[i] < 0 || values[i] >= end)
-        throw std::out_of_range("sample " + std::to_string(index) + " has " + what + " "
+        throw std::out_of_range("sample " + std::to_string(index) + " has " + kind + " "
                                 + std::to_string(values[i]) + ": this model knows 0 to "
                                 + std::to_string(end - 1));
   }
 
-  std::shared_ptr<const data_set> what_;
+  std::shared_ptr<const data_set> data_;
   std::int64_t inputs_, labels_, classes_, words_;
 };
 
@@ -68,19 +69,19 @@ std::shared_ptr<const data_set> checked(std::shared_ptr<const data_set> data,
 
 /// The reason why samples do not fit a network, as one sentence; empty if the samples
 /// fit, or the data set does not describe samples.
-std::string refusal_of_samples(const data_set& data, const network<float>& whole) {
-  const auto told = data.one_sample();
+std::string sample_shape_error(const data_set& data, const network<float>& whole) {
+  const auto shape = data.one_sample();
   const auto inputs = whole.layers.front()->input();
-  if (!told
-      || (told->inputs == inputs && told->labels == whole.rows
-          && told->reads_tokens == whole.reads_tokens))
+  if (!shape
+      || (shape->inputs == inputs && shape->labels == whole.rows
+          && shape->reads_tokens == whole.reads_tokens))
     return {};
   const auto text = [](std::int64_t count, bool tokens, std::int64_t labels) {
     return std::to_string(count) + (tokens ? " tokens and " : " pixels and ")
            + std::to_string(labels) + (labels == 1 ? " label" : " labels");
   };
   return "a sample of this data is "
-         + text(told->inputs, told->reads_tokens, told->labels)
+         + text(shape->inputs, shape->reads_tokens, shape->labels)
          + ", but the model takes " + text(inputs, whole.reads_tokens, whole.rows);
 }
 

@@ -11,7 +11,7 @@ namespace troupe {
 
 /// The reason why samples do not fit a network, as one sentence; empty if the samples
 /// fit, or the data set does not describe samples.
-std::string refusal_of_samples(const data_set& data, const network<float>& whole);
+std::string sample_shape_error(const data_set& data, const network<float>& whole);
 
 /// The same samples, checked on every read. A label without a class of the network, or
 /// a token outside the network's words, throws std::out_of_range with the sample's

@@ -53,11 +53,11 @@ bool has_word(const std::string& name, std::initializer_list<std::string_view> w
 
 tl::expected<data_files, std::string> data_files_at(const fs::path& path,
                                                     const fs::path& within) {
-  data_files result{.by = choice_of(path), .read = {path}};
-  if (result.by == file_choice::file)
+  data_files result{.choice = choice_of(path), .read = {path}};
+  if (result.choice == file_choice::file)
     return result;
   result.read.clear();
-  const bool has_pattern = result.by == file_choice::pattern;
+  const bool has_pattern = result.choice == file_choice::pattern;
   const auto folder = has_pattern ? path.parent_path() : path;
   const auto refuse = [&](const std::string& why) {
     return tl::unexpected{"cannot read the folder "
@@ -91,21 +91,21 @@ tl::expected<data_files, std::string> data_files_at(const fs::path& path,
 std::string name_of(const fs::path& path, const data_files& files) {
   const auto last = path.has_filename() ? path : path.parent_path();
   auto result = last.filename().string();
-  if (files.by == file_choice::file)
+  if (files.choice == file_choice::file)
     return result;
-  const auto count = files.read.size(), others = files.left_out.size();
+  const auto count = files.read.size(), left_out_count = files.left_out.size();
   result += " (" + std::to_string(count) + (count == 1 ? " file" : " files") + " read";
   if (count > 1)
     result += ", " + files.read.front().filename().string() + " to "
               + files.read.back().filename().string();
   constexpr std::size_t most_named = 3;
-  for (std::size_t i = 0; i < std::min(others, most_named); ++i)
-    result += (i == 0 ? ", " + std::to_string(others) + " left out: " : ", ")
+  for (std::size_t i = 0; i < std::min(left_out_count, most_named); ++i)
+    result += (i == 0 ? ", " + std::to_string(left_out_count) + " left out: " : ", ")
               + files.left_out[i];
-  return result + (others > most_named ? ", ..)" : ")");
+  return result + (left_out_count > most_named ? ", ..)" : ")");
 }
 
-std::string refusal_of_parts(const data_files& files) {
+std::string mixed_files_error(const data_files& files) {
   const auto find = [&](std::initializer_list<std::string_view> words) {
     return std::ranges::find_if(files.read, [&](const fs::path& path) {
       return has_word(path.filename().string(), words);
@@ -113,7 +113,7 @@ std::string refusal_of_parts(const data_files& files) {
   };
   const auto training = find({"train", "training"}),
              evaluation = find({"val", "valid", "validation", "test", "eval", "dev"});
-  if (files.by == file_choice::file || training == files.read.end()
+  if (files.choice == file_choice::file || training == files.read.end()
       || evaluation == files.read.end())
     return {};
   return training->string() + " and " + evaluation->string()

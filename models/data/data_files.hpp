@@ -21,7 +21,7 @@ enum class file_choice : std::uint8_t {
 
 /// Files to read, in order of name, and the other names in the folder.
 struct data_files {
-  file_choice by = file_choice::file;
+  file_choice choice = file_choice::file;
   std::vector<std::filesystem::path> read;
   std::vector<std::string> left_out = {}; ///< Names; names of folders end with a slash.
 };
@@ -39,6 +39,6 @@ std::string name_of(const std::filesystem::path& path, const data_files& files);
 
 /// One sentence about a folder or pattern that has files to train on beside files to
 /// evaluate on; empty if no names say so.
-std::string refusal_of_parts(const data_files& files);
+std::string mixed_files_error(const data_files& files);
 
 } // namespace troupe

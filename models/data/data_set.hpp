@@ -31,7 +31,8 @@ struct sample_view {
   /// Another sample in the same arrays.
   /// \param i samples between this sample's arrays and the other's
   /// \param input,answers values a sample
-  sample_view behind(std::int64_t i, std::int64_t input, std::int64_t answers) const {
+  sample_view offset_by(std::int64_t i, std::int64_t input,
+                        std::int64_t answers) const {
     return {tokens == nullptr ? nullptr : tokens + i * input,
             pixels == nullptr ? nullptr : pixels + i * input,
             labels == nullptr ? nullptr : labels + i * answers};

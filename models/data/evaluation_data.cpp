@@ -61,8 +61,8 @@ public:
     if (result.bytes == 0)
       return result;
     content_sum sum;
-    const std::array both{trained->checksum, evaluated->checksum};
-    sum.add(std::as_bytes(std::span{both}));
+    const std::array checksums{trained->checksum, evaluated->checksum};
+    sum.add(std::as_bytes(std::span{checksums}));
     result.checksum = sum.identity("").checksum;
     return result;
   }

@@ -42,10 +42,10 @@ tl::expected<bytes, std::string> read(const fs::path& path, const fs::path& with
   return result;
 }
 
-std::int64_t big_endian(const bytes& from, std::size_t at) {
+std::int64_t big_endian(const bytes& from, std::size_t offset) {
   std::int64_t value = 0;
   for (std::size_t i = 0; i < 4; ++i)
-    value = value << 8 | from[at + i];
+    value = value << 8 | from[offset + i];
   return value;
 }
 
@@ -54,21 +54,21 @@ std::int64_t big_endian(const bytes& from, std::size_t at) {
 tl::expected<bytes, std::string> values_of(const fs::path& path, const bytes& file,
                                            const std::vector<std::int64_t>& dims) {
   const auto header = 8 + 4 * dims.size();
-  const auto wrong = [&](const std::string& what) {
-    return problem{path.string() + " is not an IDX file of MNIST: " + what};
+  const auto error = [&](const std::string& detail) {
+    return problem{path.string() + " is not an IDX file of MNIST: " + detail};
   };
   if (file.size() < header)
-    return wrong("it is shorter than its header");
+    return error("it is shorter than its header");
   if (big_endian(file, 0) != static_cast<std::int64_t>(0x801 + dims.size()))
-    return wrong("its magic number is " + std::to_string(big_endian(file, 0)));
+    return error("its magic number is " + std::to_string(big_endian(file, 0)));
   std::int64_t values = big_endian(file, 4);
   for (std::size_t i = 0; i < dims.size(); ++i) {
     if (big_endian(file, 8 + 4 * i) != dims[i])
-      return wrong("its images are not 28 by 28");
+      return error("its images are not 28 by 28");
     values *= dims[i];
   }
   if (static_cast<std::int64_t>(file.size() - header) != values)
-    return wrong("it has " + std::to_string(file.size() - header)
+    return error("it has " + std::to_string(file.size() - header)
                  + " bytes of data where its header says " + std::to_string(values));
   return bytes(file.begin() + static_cast<std::ptrdiff_t>(header), file.end());
 }
@@ -154,7 +154,7 @@ public:
   }
 
   void training(std::int64_t index, const sample_view& to) const override {
-    copy(training_, order_.at(index), to);
+    copy(training_, order_.item_at(index), to);
   }
 
   std::int64_t evaluation_size() const override { return held_out_.count(); }

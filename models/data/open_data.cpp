@@ -20,8 +20,8 @@ namespace fs = std::filesystem;
 
 /// The error about a key and a value behind data of this kind; empty if both are
 /// allowed.
-std::string refusal_of_value(const std::string& kind, const std::string& key,
-                             const std::string& value) {
+std::string value_error(const std::string& kind, const std::string& key,
+                        const std::string& value) {
   const bool is_text = kind == "text" || kind == "tokens";
   const auto text = key + "=" + value;
   if (key == "order" && is_text)
@@ -55,8 +55,8 @@ open_part(const std::string& text, const model_options& model, std::uint64_t see
                           + (wants_text ? "text or tokens" : "images") + ", not on "
                           + kind};
   for (const auto& [key, value] : values)
-    if (auto wrong = refusal_of_value(kind, key, value); !wrong.empty())
-      return tl::unexpected{std::move(wrong)};
+    if (auto error = value_error(kind, key, value); !error.empty())
+      return tl::unexpected{std::move(error)};
   if (kind == "mnist")
     return mnist_data(path, seed, values.contains("split"), within);
   const auto order = values["order"] == "sequential" ? text_order::sequential

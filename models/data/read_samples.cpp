@@ -11,7 +11,7 @@ void read_samples(const data_set& from, const network<float>& whole, sample_rang
   const auto inputs = whole.layers.front()->input(), labels = whole.rows;
   if (length == 0 || length == labels) {
     for (std::int64_t i = 0; i < which.count; ++i)
-      from.training(which.first + i, to.behind(i, inputs, labels));
+      from.training(which.first + i, to.offset_by(i, inputs, labels));
     return;
   }
   std::vector<std::int32_t> tokens(static_cast<std::size_t>(inputs)),
@@ -20,9 +20,9 @@ void read_samples(const data_set& from, const network<float>& whole, sample_rang
     from.training(
       which.first + i,
       {.tokens = tokens.data(), .pixels = nullptr, .labels = answers.data()});
-    const auto one = to.behind(i, length, length);
-    std::copy_n(tokens.data(), length, one.tokens);
-    std::copy_n(answers.data(), length, one.labels);
+    const auto view = to.offset_by(i, length, length);
+    std::copy_n(tokens.data(), length, view.tokens);
+    std::copy_n(answers.data(), length, view.labels);
   }
 }
 

@@ -13,7 +13,7 @@ epoch_shuffle::epoch_shuffle(std::int64_t size, std::uint64_t seed)
   half_bits_ = (static_cast<int>(bits) + 1) / 2;
 }
 
-std::int64_t epoch_shuffle::at(std::int64_t index) const {
+std::int64_t epoch_shuffle::item_at(std::int64_t index) const {
   const auto epoch = static_cast<std::uint64_t>(index / size_);
   auto value = static_cast<std::uint64_t>(index % size_);
   do
@@ -26,13 +26,13 @@ std::uint64_t epoch_shuffle::permute(std::uint64_t value, std::uint64_t epoch) c
   constexpr std::uint64_t rounds = 4;
   const random_stream keys{seed_, epoch};
   const auto mask = (std::uint64_t{1} << half_bits_) - 1;
-  auto left = value >> half_bits_, right = value & mask;
+  auto left_half = value >> half_bits_, right_half = value & mask;
   for (std::uint64_t round = 0; round < rounds; ++round) {
-    const auto mixed = left ^ (keys.bits(right * rounds + round) & mask);
-    left = right;
-    right = mixed;
+    const auto mixed = left_half ^ (keys.bits(right_half * rounds + round) & mask);
+    left_half = right_half;
+    right_half = mixed;
   }
-  return left << half_bits_ | right;
+  return left_half << half_bits_ | right_half;
 }
 
 } // namespace troupe

@@ -15,7 +15,7 @@ public:
 
   /// The item at position `index` of the run. Each epoch of `size` positions has each
   /// item once.
-  std::int64_t at(std::int64_t index) const;
+  std::int64_t item_at(std::int64_t index) const;
 
 private:
   std::uint64_t permute(std::uint64_t value, std::uint64_t epoch) const;

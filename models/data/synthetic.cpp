@@ -96,8 +96,8 @@ constexpr std::array<shape_test, 10> shapes{
     return std::max(std::abs(x), std::abs(y)) < 0.85;
   },                       // square
   [](double x, double y) { // frame
-    const double edge = std::max(std::abs(x), std::abs(y));
-    return edge < 0.9 && edge > 0.55;
+    const double distance = std::max(std::abs(x), std::abs(y));
+    return distance < 0.9 && distance > 0.55;
   },
   [](double x, double y) {
     return y > -0.8 && y < 0.8 && std::abs(x) < (y + 0.8) / 1.6;

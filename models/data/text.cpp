@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 using bytes = std::vector<std::uint8_t>;
 
 /// One sentence if a file is no text; empty if the file can be read as a text.
-std::string refusal_of(const input_file& file, const fs::path& path) {
+std::string text_error(const input_file& file, const fs::path& path) {
   const auto format = format_of(file);
   if (!format || format->kind == format_kind::text)
     return {};
@@ -34,16 +34,16 @@ tl::expected<bytes, std::string> read_all(data_files& files, const fs::path& wit
     const auto file = open_within(each, "the text", within);
     if (!file)
       return tl::unexpected{file.error()};
-    if (auto wrong = refusal_of(*file, each); !wrong.empty()) {
-      if (files.by != file_choice::folder
+    if (auto error = text_error(*file, each); !error.empty()) {
+      if (files.choice != file_choice::folder
           || format_of(*file)->kind == format_kind::pointer)
-        return tl::unexpected{std::move(wrong)};
+        return tl::unexpected{std::move(error)};
       files.left_out.push_back(each.filename().string());
       continue;
     }
-    const auto before = result.size();
-    result.resize(before + static_cast<std::size_t>(file->size()));
-    file->read(0, result.data() + before, file->size());
+    const auto offset = result.size();
+    result.resize(offset + static_cast<std::size_t>(file->size()));
+    file->read(0, result.data() + offset, file->size());
     read.push_back(each);
   }
   files.read = std::move(read);
@@ -62,18 +62,18 @@ text_data(const fs::path& path, text_order order, std::int64_t length,
   auto read = read_all(*files, within);
   if (!read)
     return tl::unexpected{read.error()};
-  if (auto wrong = refusal_of_parts(*files); !wrong.empty())
-    return tl::unexpected{std::move(wrong)};
+  if (auto error = mixed_files_error(*files); !error.empty())
+    return tl::unexpected{std::move(error)};
   const auto owner = std::make_shared<const bytes>(std::move(*read));
   token_text<std::uint8_t> text{
     .files = {}, .name = "text " + name_of(path, *files), .unit = "byte"};
-  auto& all = text.files.emplace_back();
-  all.tokens = *owner;
-  all.owner = owner;
-  all.name = path.filename().string();
+  auto& file = text.files.emplace_back();
+  file.tokens = *owner;
+  file.owner = owner;
+  file.name = path.filename().string();
   auto data = windows_of(std::move(text), order, length, words, seed);
   if (!data)
-    return tl::unexpected{(files->by == file_choice::file
+    return tl::unexpected{(files->choice == file_choice::file
                              ? path.string()
                              : (path.parent_path() / name_of(path, *files)).string())
                           + " " + data.error()};

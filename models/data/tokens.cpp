@@ -28,9 +28,10 @@ bool looks_wider(const token_file<Token>& file) {
   constexpr std::size_t at_once = 1 << 20;
   constexpr Token few = 16, many = 256;
   Token lower = 0, upper = 0; // the largest of each half
-  const auto all = file.tokens;
-  for (std::size_t first = 0; first + 1 < all.size() && upper < few; first += at_once) {
-    const auto piece = all.subspan(first, std::min(at_once, all.size() - first));
+  const auto tokens = file.tokens;
+  for (std::size_t first = 0; first + 1 < tokens.size() && upper < few;
+       first += at_once) {
+    const auto piece = tokens.subspan(first, std::min(at_once, tokens.size() - first));
     for (std::size_t i = 0; i + 1 < piece.size(); i += 2) {
       lower = std::max(lower, piece[i]);
       upper = std::max(upper, piece[i + 1]);
@@ -38,15 +39,15 @@ bool looks_wider(const token_file<Token>& file) {
     if (file.release)
       file.release(piece);
   }
-  return all.size() % 2 == 0
+  return tokens.size() % 2 == 0
          && ((upper == 0 && lower > 0) || (upper < few && lower >= many));
 }
 
 /// Returns pages to the system, which loads the pages again when read. Around a page
 /// that is read the system may have mapped a whole block, so whole blocks are returned.
 template <class Token>
-void give_back(const std::byte* memory, std::int64_t size,
-               std::span<const Token> tokens) {
+void release_pages(const std::byte* memory, std::int64_t size,
+                   std::span<const Token> tokens) {
   constexpr std::uintptr_t block = 2 << 20;
   const auto begin = reinterpret_cast<std::uintptr_t>(memory),
              end = begin + static_cast<std::uintptr_t>(size),
@@ -79,7 +80,7 @@ token_file<Token> mapped_tokens(const opened_tokens& from) {
     file->check_size();
   }; // no page behind the file's end is read
   result.release = [memory, size = file->size()](std::span<const Token> tokens) {
-    give_back(memory, size, tokens);
+    release_pages(memory, size, tokens);
   };
   return result;
 }
@@ -87,7 +88,7 @@ token_file<Token> mapped_tokens(const opened_tokens& from) {
 /// The sentence about a file whose numbers are wider than tokens would be; empty if no
 /// number is wider. A header or `width=` says how wide tokens are, but 64 bits are
 /// never read.
-std::string refusal_of_width(const opened_tokens& from, std::int64_t width) {
+std::string width_error(const opened_tokens& from, std::int64_t width) {
   if (from.where.begin > 0)
     return {};
   if (from.where.width == 4)
@@ -113,11 +114,11 @@ open_files(data_files& files, std::int64_t width, const fs::path& within) {
     if (!opened)
       return tl::unexpected{opened.error()};
     const auto file = std::make_shared<const input_file>(std::move(*opened));
-    if (const auto other = other_content(*file, width); !other.empty()) {
+    if (const auto reason = other_content(*file, width); !reason.empty()) {
       const auto format = format_of(*file);
       const bool is_pointer = format && format->kind == format_kind::pointer;
-      if (files.by != file_choice::folder || is_pointer)
-        return tl::unexpected{path.string() + " " + other};
+      if (files.choice != file_choice::folder || is_pointer)
+        return tl::unexpected{path.string() + " " + reason};
       files.left_out.push_back(path.filename().string());
       continue;
     }
@@ -125,8 +126,8 @@ open_files(data_files& files, std::int64_t width, const fs::path& within) {
     if (!where)
       return tl::unexpected{path.string() + " " + where.error()};
     result.push_back({file, *where, path});
-    if (auto wrong = refusal_of_width(result.back(), width); !wrong.empty())
-      return tl::unexpected{std::move(wrong)};
+    if (auto error = width_error(result.back(), width); !error.empty())
+      return tl::unexpected{std::move(error)};
     if (const auto& first = result.front(); first.where.width != where->width)
       return tl::unexpected{
         path.string() + " has tokens of " + std::to_string(8 * where->width)
@@ -134,8 +135,8 @@ open_files(data_files& files, std::int64_t width, const fs::path& within) {
         + std::to_string(8 * first.where.width) + ": name files of one width"};
   }
   files.read.clear();
-  for (const auto& one : result)
-    files.read.push_back(one.path);
+  for (const auto& opened_file : result)
+    files.read.push_back(opened_file.path);
   std::ranges::sort(files.left_out);
   return result;
 }
@@ -144,8 +145,8 @@ template <class Token>
 token_text<Token> text_of(const std::vector<opened_tokens>& files,
                           const std::string& name) {
   token_text<Token> result{.files = {}, .name = name, .unit = "token"};
-  for (const auto& one : files)
-    result.files.push_back(mapped_tokens<Token>(one));
+  for (const auto& opened_file : files)
+    result.files.push_back(mapped_tokens<Token>(opened_file));
   return result;
 }
 
@@ -161,8 +162,8 @@ token_data(const fs::path& path, text_order order, std::int64_t length,
   const auto opened = open_files(*files, width, within);
   if (!opened)
     return tl::unexpected{opened.error()};
-  if (auto wrong = refusal_of_parts(*files); !wrong.empty())
-    return tl::unexpected{std::move(wrong)};
+  if (auto error = mixed_files_error(*files); !error.empty())
+    return tl::unexpected{std::move(error)};
   const auto name = name_of(path, *files);
   if (opened->empty())
     return tl::unexpected{(path.parent_path() / name).string() + " has no tokens"};

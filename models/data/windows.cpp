@@ -84,25 +84,26 @@ private:
   /// A token of a file. Tokens were checked when the file was opened, but a file may
   /// have been written again.
   /// \throws std::runtime_error if the token is not a word
-  std::int32_t token(const token_file<Token>& file, std::int64_t at) const {
-    const auto result = file.tokens[static_cast<std::size_t>(at)];
+  std::int32_t token(const token_file<Token>& file, std::int64_t index) const {
+    const auto result = file.tokens[static_cast<std::size_t>(index)];
     if (result >= words_)
       throw std::runtime_error(file.name + " was changed meanwhile, and holds "
                                + text_.unit + " " + std::to_string(result)
-                               + " at position " + std::to_string(at));
+                               + " at position " + std::to_string(index));
     return static_cast<std::int32_t>(result);
   }
 
   /// Copies tokens from index `begin` on, from one file after another.
   void copy(std::int64_t begin, const sample_view& to) const {
-    const auto all = length_ + 1; // the last token is a label alone
-    for (std::int64_t done = 0; done < all;) {
-      const auto at = (begin + done) % size_;
-      const auto number =
-        static_cast<std::size_t>(std::ranges::upper_bound(ends_, at) - ends_.begin());
+    const auto total = length_ + 1; // the last token is a label alone
+    for (std::int64_t done = 0; done < total;) {
+      const auto position = (begin + done) % size_;
+      const auto number = static_cast<std::size_t>(
+        std::ranges::upper_bound(ends_, position) - ends_.begin());
       const auto& file = text_.files[number];
-      const auto size = std::ssize(file.tokens), first = at - (ends_[number] - size),
-                 count = std::min(all - done, size - first);
+      const auto size = std::ssize(file.tokens),
+                 first = position - (ends_[number] - size),
+                 count = std::min(total - done, size - first);
       if (file.check)
         file.check();
       for (std::int64_t i = 0; i < count; ++i, ++done) {
@@ -136,17 +137,17 @@ template <class Token>
 std::optional<std::int64_t> first_beyond(const token_file<Token>& file,
                                          std::int64_t words, content_sum& sum) {
   constexpr std::size_t at_once = 1 << 20;
-  const auto all = file.tokens;
+  const auto tokens = file.tokens;
   sum.add(file.header);
-  for (std::size_t first = 0; first < all.size(); first += at_once) {
-    const auto piece = all.subspan(first, std::min(at_once, all.size() - first));
+  for (std::size_t first = 0; first < tokens.size(); first += at_once) {
+    const auto piece = tokens.subspan(first, std::min(at_once, tokens.size() - first));
     Token largest = 0; // the maximum first: many times as fast as a search
     for (const auto token : piece)
       largest = std::max(largest, token);
     if (largest >= words)
-      return std::ranges::find_if(all.begin() + static_cast<std::ptrdiff_t>(first),
-                                  all.end(), [&](Token t) { return t >= words; })
-             - all.begin();
+      return std::ranges::find_if(tokens.begin() + static_cast<std::ptrdiff_t>(first),
+                                  tokens.end(), [&](Token t) { return t >= words; })
+             - tokens.begin();
     sum.add(std::as_bytes(piece));
     if (file.release)
       file.release(piece);
@@ -169,13 +170,13 @@ windows_of(token_text<Token> text, text_order order, std::int64_t length,
       + " must be longer than a sequence of " + std::to_string(length)};
   content_sum sum;
   for (const auto& file : text.files)
-    if (const auto at = first_beyond(file, words, sum))
-      return tl::unexpected{"holds " + text.unit + " "
-                            + std::to_string(file.tokens[static_cast<std::size_t>(*at)])
-                            + " at position " + std::to_string(*at)
-                            + (text.files.size() > 1 ? " of " + file.name : "")
-                            + "; with --vocab " + std::to_string(words)
-                            + " words are 0 to " + std::to_string(words - 1)};
+    if (const auto index = first_beyond(file, words, sum))
+      return tl::unexpected{
+        "holds " + text.unit + " "
+        + std::to_string(file.tokens[static_cast<std::size_t>(*index)])
+        + " at position " + std::to_string(*index)
+        + (text.files.size() > 1 ? " of " + file.name : "") + "; with --vocab "
+        + std::to_string(words) + " words are 0 to " + std::to_string(words - 1)};
   return std::make_shared<windows<Token>>(std::move(text), std::move(sum), order,
                                           length, words, seed);
 }

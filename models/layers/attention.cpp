@@ -82,38 +82,40 @@ private:
 
   /// The gradient of `narrow`, and the scratch memory of attention.
   std::int64_t space(std::int64_t samples, int threads) const override {
-    array_shelf<Scalar> all;
-    all.take(this->dims().rows(samples), inner_, this->dims().stored);
-    all.take(
+    array_layout<Scalar> scratch_layout;
+    scratch_layout.allocate(this->dims().rows(samples), inner_, this->dims().stored);
+    scratch_layout.allocate(
       attention<Scalar>::scratch(shape_of(samples), threads, this->dims().stored));
-    return all.end();
+    return scratch_layout.end();
   }
 
   void inner_forward(const frame<Scalar>& f, stored_matrix<const Scalar> normed,
                      const inner_arrays& to) const override {
     matmul<Scalar>(
-      normed, this->up_weight(f), 0, to.wide, *f.on,
-      {.what = epilogue_kind::bias, .bias = this->weight(f, half::up_bias)});
+      normed, this->up_weight(f), 0, to.wide, *f.compute_stream,
+      {.kind = epilogue_kind::bias, .bias = this->weight(f, half::up_bias)});
     if (f.cache == nullptr || f.past == 0)
       attention<Scalar>::forward(shape_of(f.samples), to.wide, to.narrow, to.extra,
-                                 to.space, *f.on);
+                                 to.space, *f.compute_stream);
     if (f.cache == nullptr)
       return;
     const next_tokens dims{this->dims().known_positions(), heads_, inner_, f.past};
-    key_value_cache<Scalar>::put(dims, to.wide.plain(), f.cache, *f.on);
+    key_value_cache<Scalar>::put(dims, to.wide.plain(), f.cache, *f.compute_stream);
     if (f.past > 0)
       key_value_cache<Scalar>::attend(dims, to.wide.plain(), f.cache, to.narrow.plain(),
-                                      *f.on);
+                                      *f.compute_stream);
   }
 
   void inner_backward(const frame<Scalar>& f, stored_matrix<const Scalar> dy,
-                      const inner_arrays& of,
+                      const inner_arrays& inner,
                       stored_matrix<Scalar> dwide) const override {
-    array_shelf<Scalar> all{of.space};
-    const auto dnarrow = all.take(of.narrow.rows, inner_, this->dims().stored);
-    matmul<Scalar>(dy, this->down_weight(f).t(), 0, dnarrow, *f.on);
-    attention<Scalar>::backward(shape_of(f.samples), of.wide, of.narrow, of.extra,
-                                dnarrow, dwide, all.take(0), *f.on);
+    array_layout<Scalar> scratch_layout{inner.space};
+    const auto dnarrow =
+      scratch_layout.allocate(inner.narrow.rows, inner_, this->dims().stored);
+    matmul<Scalar>(dy, this->down_weight(f).t(), 0, dnarrow, *f.compute_stream);
+    attention<Scalar>::backward(shape_of(f.samples), inner.wide, inner.narrow,
+                                inner.extra, dnarrow, dwide, scratch_layout.allocate(0),
+                                *f.compute_stream);
   }
 
   std::int64_t heads_; // of the shard

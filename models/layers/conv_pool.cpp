@@ -31,26 +31,28 @@ public:
   }
 
   void forward(const frame<Scalar>& f, int) const override {
-    const auto s = scratch_of(f, f.on->threads());
+    const auto s = scratch_of(f, f.compute_stream->threads());
     convolution<Scalar>::forward(images(f), pixels(f), this->weight(f, 0),
-                                 this->weight(f, 1), s.convolved, s.space, *f.on);
+                                 this->weight(f, 1), s.convolved, s.space,
+                                 *f.compute_stream);
     relu_pool<Scalar>::forward(planes(f), s.convolved, this->y(f, pooled_rows(f)),
-                               choice(f), *f.on);
+                               choice(f), *f.compute_stream);
   }
 
   void input_gradient(const frame<Scalar>& f, int) const override {
-    const auto s = scratch_of(f, f.on->threads());
+    const auto s = scratch_of(f, f.compute_stream->threads());
     relu_pool<Scalar>::backward(planes(f), this->dy(f, pooled_rows(f)), choice(f),
-                                f.kept, *f.on);
+                                f.kept, *f.compute_stream);
     if (f.dx != nullptr)
       convolution<Scalar>::input_gradient(images(f), this->weight(f, 0), f.kept,
-                                          this->dx(f, 1).plain().data, s.space, *f.on);
+                                          this->dx(f, 1).plain().data, s.space,
+                                          *f.compute_stream);
   }
 
   void weight_gradient(const frame<Scalar>& f) const override {
-    convolution<Scalar>::weight_gradient(images(f), pixels(f), f.kept, f.beta,
-                                         this->gradient(f, 0), this->gradient(f, 1),
-                                         scratch_of(f, f.on->threads()).space, *f.on);
+    convolution<Scalar>::weight_gradient(
+      images(f), pixels(f), f.kept, f.beta, this->gradient(f, 0), this->gradient(f, 1),
+      scratch_of(f, f.compute_stream->threads()).space, *f.compute_stream);
   }
 
 private:
@@ -88,10 +90,10 @@ private:
   };
 
   scratch_arrays scratch_of(const frame<Scalar>& f, int threads) const {
-    array_shelf<Scalar> scratch{f.scratch};
-    scratch_arrays s{.convolved = scratch.take(f.samples * image_.out_values()),
+    array_layout<Scalar> scratch{f.scratch};
+    scratch_arrays s{.convolved = scratch.allocate(f.samples * image_.out_values()),
                      .space =
-                       scratch.take(convolution<Scalar>::scratch(image_, threads))};
+                       scratch.allocate(convolution<Scalar>::scratch(image_, threads))};
     s.end = scratch.end();
     return s;
   }

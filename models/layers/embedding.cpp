@@ -38,8 +38,8 @@ public:
              : 1;
   }
 
-  shard_collective<Scalar> after(layer_pass pass, int piece,
-                                 const frame<Scalar>& f) const override {
+  shard_collective<Scalar> collective_after(layer_pass pass, int piece,
+                                            const frame<Scalar>& f) const override {
     using kind = typename shard_collective<Scalar>::kind;
     const auto values = dims_.rows(f.samples) * dims_.width;
     if (dims_.shard.count == 1 || piece > 0 || pass == layer_pass::weight_gradient)
@@ -50,29 +50,29 @@ public:
     if (!by_sequence())
       return {};
     return {kind::gather, static_cast<Scalar*>(a.gathered.data),
-            room_of<Scalar>(values, dims_.stored)};
+            stored_size<Scalar>(values, dims_.stored)};
   }
 
   void forward(const frame<Scalar>& f, int piece) const override {
     const auto a = arrays_of(f);
     if (piece > 0)
-      return arrays<Scalar>::copy(dims_.own(a.sum), a.y, *f.on);
-    stored_matrix<const Scalar> places;
+      return arrays<Scalar>::copy(dims_.local_part(a.sum), a.y, *f.compute_stream);
+    stored_matrix<const Scalar> positions;
     if (dims_.shard.index == 0)
-      places =
+      positions =
         dense(this->weight(f, 1) + f.past * dims_.width, dims_.length, dims_.width);
     embedding<Scalar>::forward(
       shape_of(f), f.tokens,
-      dense(this->weight(f, 0), dims_.shard.part(dims_.words), dims_.width), places,
-      a.sum, *f.on);
+      dense(this->weight(f, 0), dims_.shard.part(dims_.words), dims_.width), positions,
+      a.sum, *f.compute_stream);
   }
 
   /// Tokens have no gradient. By sequence, the weight gradient takes dy of all shards,
   /// gathered here.
   void input_gradient(const frame<Scalar>& f, int piece) const override {
     if (by_sequence() && piece == 0)
-      arrays<Scalar>::copy(this->dy(f, dims_.own_rows(f.samples)),
-                           dims_.own(arrays_of(f).gathered), *f.on);
+      arrays<Scalar>::copy(this->dy(f, dims_.local_rows(f.samples)),
+                           dims_.local_part(arrays_of(f).gathered), *f.compute_stream);
   }
 
   void weight_gradient(const frame<Scalar>& f) const override {
@@ -80,11 +80,11 @@ public:
     const auto read = dims_.length * dims_.width;
     if (f.beta == 0)
       arrays<Scalar>::clear(dims_.known_positions() * dims_.width - read,
-                            this->gradient(f, 1) + read, *f.on);
+                            this->gradient(f, 1) + read, *f.compute_stream);
     embedding<Scalar>::gradient(
       shape_of(f), f.tokens,
       by_sequence() ? stored_matrix<const Scalar>{a.gathered} : this->dy(f, a.y.rows),
-      f.beta, this->gradient(f, 0), this->gradient(f, 1), *f.on);
+      f.beta, this->gradient(f, 0), this->gradient(f, 1), *f.compute_stream);
   }
 
 private:
@@ -97,13 +97,13 @@ private:
 
   frame_arrays arrays_of(const frame<Scalar>& f) const {
     const auto rows = dims_.rows(f.samples);
-    array_shelf<Scalar> kept{f.kept}, scratch{f.scratch};
-    frame_arrays a{.y = this->y(f, dims_.own_rows(f.samples))};
+    array_layout<Scalar> kept{f.kept}, scratch{f.scratch};
+    frame_arrays a{.y = this->y(f, dims_.local_rows(f.samples))};
     a.sum = a.y;
     if (pieces() > 1)
-      a.sum = dense(scratch.take(rows * dims_.width), rows, dims_.width);
+      a.sum = dense(scratch.allocate(rows * dims_.width), rows, dims_.width);
     if (by_sequence())
-      a.gathered = kept.take(rows, dims_.width, dims_.stored);
+      a.gathered = kept.allocate(rows, dims_.width, dims_.stored);
     a.sizes = {.saved = 0, .kept = kept.end(), .scratch = scratch.end()};
     return a;
   }

@@ -34,37 +34,39 @@ public:
     if (f.samples == 0)
       return;
     const auto a = arrays_of(f);
-    matmul<Scalar>(this->x(f, f.samples), up_weight(f), 0, a.slope, *f.on,
-                   {.what = epilogue_kind::bias_gelu,
+    matmul<Scalar>(this->x(f, f.samples), up_weight(f), 0, a.slope, *f.compute_stream,
+                   {.kind = epilogue_kind::bias_gelu,
                     .bias = this->weight(f, up_bias),
                     .y = a.gelu});
-    matmul<Scalar>(a.gelu, down_weight(f), 0, this->y(f, f.samples), *f.on,
-                   {.what = epilogue_kind::bias, .bias = this->weight(f, down_bias)});
+    matmul<Scalar>(a.gelu, down_weight(f), 0, this->y(f, f.samples), *f.compute_stream,
+                   {.kind = epilogue_kind::bias, .bias = this->weight(f, down_bias)});
   }
 
   void input_gradient(const frame<Scalar>& f, int) const override {
     if (f.samples == 0)
       return;
     const auto a = arrays_of(f);
-    matmul<Scalar>(this->dy(f, f.samples), down_weight(f).t(), 0, a.dwide, *f.on,
-                   {.what = epilogue_kind::times, .x = a.slope});
-    matmul<Scalar>(a.dwide, up_weight(f).t(), 0, this->dx(f, f.samples), *f.on);
+    matmul<Scalar>(this->dy(f, f.samples), down_weight(f).t(), 0, a.dwide,
+                   *f.compute_stream, {.kind = epilogue_kind::times, .x = a.slope});
+    matmul<Scalar>(a.dwide, up_weight(f).t(), 0, this->dx(f, f.samples),
+                   *f.compute_stream);
   }
 
   void weight_gradient(const frame<Scalar>& f) const override {
     if (f.samples == 0) {
       if (f.beta == 0)
-        arrays<Scalar>::clear(this->bucket(), f.gradients, *f.on);
+        arrays<Scalar>::clear(this->bucket(), f.gradients, *f.compute_stream);
       return;
     }
     const auto a = arrays_of(f);
     const auto dy = this->dy(f, f.samples);
     matmul<Scalar>(a.gelu.t(), dy, f.beta,
-                   dense(this->gradient(f, down), hidden_, width_), *f.on);
-    bias<Scalar>::gradient(dy, f.beta, this->gradient(f, down_bias), *f.on);
+                   dense(this->gradient(f, down), hidden_, width_), *f.compute_stream);
+    bias<Scalar>::gradient(dy, f.beta, this->gradient(f, down_bias), *f.compute_stream);
     matmul<Scalar>(this->x(f, f.samples).t(), a.dwide, f.beta,
-                   dense(this->gradient(f, up), width_, hidden_), *f.on);
-    bias<Scalar>::gradient(a.dwide, f.beta, this->gradient(f, up_bias), *f.on);
+                   dense(this->gradient(f, up), width_, hidden_), *f.compute_stream);
+    bias<Scalar>::gradient(a.dwide, f.beta, this->gradient(f, up_bias),
+                           *f.compute_stream);
   }
 
 private:
@@ -93,10 +95,10 @@ private:
   };
 
   frame_arrays arrays_of(const frame<Scalar>& f) const {
-    array_shelf<Scalar> saved{f.saved}, kept{f.kept};
-    frame_arrays a{.slope = saved.take(f.samples, hidden_, stored_),
-                   .gelu = saved.take(f.samples, hidden_, stored_),
-                   .dwide = kept.take(f.samples, hidden_, stored_)};
+    array_layout<Scalar> saved{f.saved}, kept{f.kept};
+    frame_arrays a{.slope = saved.allocate(f.samples, hidden_, stored_),
+                   .gelu = saved.allocate(f.samples, hidden_, stored_),
+                   .dwide = kept.allocate(f.samples, hidden_, stored_)};
     a.sizes = {.saved = saved.end(), .kept = kept.end()};
     return a;
   }

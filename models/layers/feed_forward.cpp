@@ -47,27 +47,27 @@ private:
     };
     if (dims.shard.count == 1)
       return whole;
-    const parameter_cut::range some{dims.shard.first(4 * width),
-                                    dims.shard.last(4 * width)};
-    whole[half::up] = columns_of(whole[half::up], {some});
-    whole[half::up_bias] = columns_of(whole[half::up_bias], {some});
+    const parameter_cut::range columns{dims.shard.first(4 * width),
+                                       dims.shard.last(4 * width)};
+    whole[half::up] = columns_of(whole[half::up], {columns});
+    whole[half::up_bias] = columns_of(whole[half::up_bias], {columns});
     whole[half::down] = rows_of(whole[half::down], dims.shard);
     return whole;
   }
 
   void inner_forward(const frame<Scalar>& f, stored_matrix<const Scalar> normed,
                      const inner_arrays& to) const override {
-    matmul<Scalar>(normed, this->up_weight(f), 0, to.wide, *f.on,
-                   {.what = epilogue_kind::bias_gelu,
+    matmul<Scalar>(normed, this->up_weight(f), 0, to.wide, *f.compute_stream,
+                   {.kind = epilogue_kind::bias_gelu,
                     .bias = this->weight(f, half::up_bias),
                     .y = to.narrow});
   }
 
   void inner_backward(const frame<Scalar>& f, stored_matrix<const Scalar> dy,
-                      const inner_arrays& of,
+                      const inner_arrays& inner,
                       stored_matrix<Scalar> dwide) const override {
-    matmul<Scalar>(dy, this->down_weight(f).t(), 0, dwide, *f.on,
-                   {.what = epilogue_kind::times, .x = of.wide});
+    matmul<Scalar>(dy, this->down_weight(f).t(), 0, dwide, *f.compute_stream,
+                   {.kind = epilogue_kind::times, .x = inner.wide});
   }
 };
 

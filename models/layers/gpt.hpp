@@ -45,14 +45,14 @@ struct gpt_shape {
 
   // Rows of the products, and rows that a shard has between the halves of blocks.
   std::int64_t rows(std::int64_t samples) const { return samples * length; }
-  std::int64_t own_rows(std::int64_t samples) const { return samples * positions(); }
+  std::int64_t local_rows(std::int64_t samples) const { return samples * positions(); }
 
   /// The shard's local rows of an array of all rows.
   template <class Matrix>
-  Matrix own(const Matrix& all) const {
+  Matrix local_part(const Matrix& whole) const {
     if (!shard.by_sequence)
-      return all;
-    return all.row_range(shard.first(all.rows), shard.part(all.rows));
+      return whole;
+    return whole.row_range(shard.first(whole.rows), shard.part(whole.rows));
   }
 };
 
@@ -96,9 +96,10 @@ std::shared_ptr<const layer<Scalar>> head_layer(const gpt_shape& dims);
 /// The sum over shards of the gradients of a norm's gain and bias; each shard has the
 /// gradients of the shard's own rows.
 template <class Scalar>
-shard_collective<Scalar> sum_of_norm(const layer<Scalar>& of, std::size_t gain,
+shard_collective<Scalar> sum_of_norm(const layer<Scalar>& norm_layer, std::size_t gain,
                                      std::size_t bias, const frame<Scalar>& f) {
-  const auto &first = of.parameters()[gain], &last = of.parameters()[bias];
+  const auto &first = norm_layer.parameters()[gain],
+             &last = norm_layer.parameters()[bias];
   return {shard_collective<Scalar>::kind::sum, f.gradients + first.offset,
           last.offset + last.values() - first.offset};
 }

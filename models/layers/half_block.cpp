@@ -48,37 +48,37 @@ struct half_block<Scalar>::frame_arrays {
 template <class Scalar>
 typename half_block<Scalar>::frame_arrays
 half_block<Scalar>::arrays_of(const frame<Scalar>& f, int threads) const {
-  const auto rows = dims_.rows(f.samples), own = dims_.own_rows(f.samples);
+  const auto rows = dims_.rows(f.samples), local_rows = dims_.local_rows(f.samples);
   const auto width = dims_.width;
   const auto stored = dims_.stored;
-  array_shelf<Scalar> saved{f.saved}, kept{f.kept}, scratch{f.scratch};
-  frame_arrays a{.x = this->x(f, own),
-                 .dy = this->dy(f, own),
-                 .y = this->y(f, own),
-                 .dx = this->dx(f, own),
-                 .normed = saved.take(own, width, stored),
-                 .mean = saved.take(own),
-                 .rstd = saved.take(own),
-                 .inner = {.wide = saved.take(rows, up_, stored),
-                           .narrow = saved.take(rows, down_, stored),
-                           .extra = saved.take(extra(f.samples))},
-                 .dwide = kept.take(rows, up_, stored),
-                 .dnormed = dense(kept.take(rows * width), rows, width)};
+  array_layout<Scalar> saved{f.saved}, kept{f.kept}, scratch{f.scratch};
+  frame_arrays a{.x = this->x(f, local_rows),
+                 .dy = this->dy(f, local_rows),
+                 .y = this->y(f, local_rows),
+                 .dx = this->dx(f, local_rows),
+                 .normed = saved.allocate(local_rows, width, stored),
+                 .mean = saved.allocate(local_rows),
+                 .rstd = saved.allocate(local_rows),
+                 .inner = {.wide = saved.allocate(rows, up_, stored),
+                           .narrow = saved.allocate(rows, down_, stored),
+                           .extra = saved.allocate(extra(f.samples))},
+                 .dwide = kept.allocate(rows, up_, stored),
+                 .dnormed = dense(kept.allocate(rows * width), rows, width)};
   a.all_dy = a.dy;
   a.all_normed = a.shared_normed = a.normed;
   a.branch = a.y;
   if (by_sequence() || (pieces() > 1 && stored != precision::fp32)) {
-    auto* const both = scratch.take(rows * width);
-    a.branch = dense(both, rows, width);
+    auto* const shared_array = scratch.allocate(rows * width);
+    a.branch = dense(shared_array, rows, width);
     if (by_sequence())
-      a.shared_normed = stored_at<Scalar>(both, rows, width, stored);
+      a.shared_normed = stored_at<Scalar>(shared_array, rows, width, stored);
   }
   if (by_sequence()) {
-    a.gathered = kept.take(rows, 2 * width, stored);
+    a.gathered = kept.allocate(rows, 2 * width, stored);
     a.all_dy = a.gathered.column_range(0, width);
     a.all_normed = a.gathered.column_range(width, width);
   }
-  a.inner.space = scratch.take(space(f.samples, threads));
+  a.inner.space = scratch.allocate(space(f.samples, threads));
   a.sizes = {.saved = saved.end(), .kept = kept.end(), .scratch = scratch.end()};
   return a;
 }
@@ -96,8 +96,9 @@ int half_block<Scalar>::pieces() const {
 }
 
 template <class Scalar>
-shard_collective<Scalar> half_block<Scalar>::after(layer_pass pass, int piece,
-                                                   const frame<Scalar>& f) const {
+shard_collective<Scalar>
+half_block<Scalar>::collective_after(layer_pass pass, int piece,
+                                     const frame<Scalar>& f) const {
   using kind = typename shard_collective<Scalar>::kind;
   if (by_sequence() && pass == layer_pass::weight_gradient)
     return sum_of_norm(*this, ln_gain, ln_bias, f);
@@ -111,22 +112,24 @@ shard_collective<Scalar> half_block<Scalar>::after(layer_pass pass, int piece,
             forward ? a.branch.plain().data : a.dnormed.data, values};
   const auto& gathered = forward ? a.shared_normed : a.gathered;
   return {kind::gather, static_cast<Scalar*>(gathered.data),
-          room_of<Scalar>(forward ? values : 2 * values, dims_.stored)};
+          stored_size<Scalar>(forward ? values : 2 * values, dims_.stored)};
 }
 
 template <class Scalar>
 void half_block<Scalar>::forward(const frame<Scalar>& f, int piece) const {
-  const auto a = arrays_of(f, f.on->threads());
+  const auto a = arrays_of(f, f.compute_stream->threads());
   if (piece == 0)
     layer_norm<Scalar>::forward(a.x, this->weight(f, ln_gain), this->weight(f, ln_bias),
-                                a.normed, a.mean, a.rstd, *f.on);
+                                a.normed, a.mean, a.rstd, *f.compute_stream);
   if (piece < this->middle())
-    arrays<Scalar>::copy(a.normed, dims_.own(a.shared_normed), *f.on);
+    arrays<Scalar>::copy(a.normed, dims_.local_part(a.shared_normed),
+                         *f.compute_stream);
   if (piece == this->middle())
     up_and_down(f, a);
   if (piece > this->middle())
-    bias<Scalar>::add_with_residual(dims_.own(a.branch).plain(),
-                                    this->weight(f, down_bias), a.x, a.y, *f.on);
+    bias<Scalar>::add_with_residual(dims_.local_part(a.branch).plain(),
+                                    this->weight(f, down_bias), a.x, a.y,
+                                    *f.compute_stream);
 }
 
 template <class Scalar>
@@ -135,41 +138,47 @@ void half_block<Scalar>::up_and_down(const frame<Scalar>& f,
   inner_forward(f, a.shared_normed, a.inner);
   epilogue<Scalar> end;
   if (pieces() == 1)
-    end = {.what = epilogue_kind::bias_residual,
+    end = {.kind = epilogue_kind::bias_residual,
            .bias = this->weight(f, down_bias),
            .x = a.x};
-  matmul<Scalar>(a.inner.narrow, down_weight(f), 0, a.branch, *f.on, end);
+  matmul<Scalar>(a.inner.narrow, down_weight(f), 0, a.branch, *f.compute_stream, end);
 }
 
 template <class Scalar>
 void half_block<Scalar>::input_gradient(const frame<Scalar>& f, int piece) const {
-  const auto a = arrays_of(f, f.on->threads());
+  const auto a = arrays_of(f, f.compute_stream->threads());
   if (piece < this->middle()) {
-    const auto own = dims_.own(a.gathered);
-    arrays<Scalar>::copy(a.dy, own.column_range(0, dims_.width), *f.on);
-    arrays<Scalar>::copy(a.normed, own.column_range(dims_.width, dims_.width), *f.on);
+    const auto local_gathered = dims_.local_part(a.gathered);
+    arrays<Scalar>::copy(a.dy, local_gathered.column_range(0, dims_.width),
+                         *f.compute_stream);
+    arrays<Scalar>::copy(a.normed,
+                         local_gathered.column_range(dims_.width, dims_.width),
+                         *f.compute_stream);
   }
   if (piece == this->middle()) {
     inner_backward(f, a.all_dy, a.inner, a.dwide);
-    matmul<Scalar>(a.dwide, up_weight(f).t(), 0, a.dnormed, *f.on);
+    matmul<Scalar>(a.dwide, up_weight(f).t(), 0, a.dnormed, *f.compute_stream);
   }
   if (piece + 1 == pieces())
     layer_norm<Scalar>::input_gradient(a.x, this->weight(f, ln_gain), a.mean, a.rstd,
-                                       dims_.own(a.dnormed), a.dy, a.dx, *f.on);
+                                       dims_.local_part(a.dnormed), a.dy, a.dx,
+                                       *f.compute_stream);
 }
 
 template <class Scalar>
 void half_block<Scalar>::weight_gradient(const frame<Scalar>& f) const {
-  const auto a = arrays_of(f, f.on->threads());
+  const auto a = arrays_of(f, f.compute_stream->threads());
   matmul<Scalar>(a.inner.narrow.t(), a.all_dy, f.beta,
-                 dense(this->gradient(f, down), down_, dims_.width), *f.on);
-  bias<Scalar>::gradient(a.all_dy, f.beta, this->gradient(f, down_bias), *f.on);
+                 dense(this->gradient(f, down), down_, dims_.width), *f.compute_stream);
+  bias<Scalar>::gradient(a.all_dy, f.beta, this->gradient(f, down_bias),
+                         *f.compute_stream);
   matmul<Scalar>(a.all_normed.t(), a.dwide, f.beta,
-                 dense(this->gradient(f, up), dims_.width, up_), *f.on);
-  bias<Scalar>::gradient(a.dwide, f.beta, this->gradient(f, up_bias), *f.on);
-  layer_norm<Scalar>::weight_gradient(a.x, a.mean, a.rstd, dims_.own(a.dnormed), f.beta,
-                                      this->gradient(f, ln_gain),
-                                      this->gradient(f, ln_bias), *f.on);
+                 dense(this->gradient(f, up), dims_.width, up_), *f.compute_stream);
+  bias<Scalar>::gradient(a.dwide, f.beta, this->gradient(f, up_bias),
+                         *f.compute_stream);
+  layer_norm<Scalar>::weight_gradient(a.x, a.mean, a.rstd, dims_.local_part(a.dnormed),
+                                      f.beta, this->gradient(f, ln_gain),
+                                      this->gradient(f, ln_bias), *f.compute_stream);
 }
 
 template class half_block<float>;

@@ -23,8 +23,8 @@ class half_block : public layer<Scalar> {
 public:
   layer_sizes sizes(std::int64_t samples, int threads) const override;
   int pieces() const override;
-  shard_collective<Scalar> after(layer_pass pass, int piece,
-                                 const frame<Scalar>& f) const override;
+  shard_collective<Scalar> collective_after(layer_pass pass, int piece,
+                                            const frame<Scalar>& f) const override;
   void forward(const frame<Scalar>& f, int piece) const override;
   void input_gradient(const frame<Scalar>& f, int piece) const override;
   void weight_gradient(const frame<Scalar>& f) const override;
@@ -63,7 +63,7 @@ private:
 
   /// Computes the gradient of `wide` from dy.
   virtual void inner_backward(const frame<Scalar>& f, stored_matrix<const Scalar> dy,
-                              const inner_arrays& of,
+                              const inner_arrays& inner,
                               stored_matrix<Scalar> dwide) const = 0;
 
   struct frame_arrays;

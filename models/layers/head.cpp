@@ -39,8 +39,8 @@ public:
     return dims_.shard.by_sequence ? 3 : dims_.shard.count > 1 ? 2 : 1;
   }
 
-  shard_collective<Scalar> after(layer_pass pass, int piece,
-                                 const frame<Scalar>& f) const override {
+  shard_collective<Scalar> collective_after(layer_pass pass, int piece,
+                                            const frame<Scalar>& f) const override {
     using kind = typename shard_collective<Scalar>::kind;
     const bool by_sequence = dims_.shard.by_sequence;
     const auto values = dims_.rows(f.samples) * dims_.width;
@@ -51,7 +51,7 @@ public:
     const auto a = arrays_of(f);
     if (piece < this->middle())
       return {kind::gather, static_cast<Scalar*>(all_normed(a, pass).data),
-              room_of<Scalar>(values, dims_.stored)};
+              stored_size<Scalar>(values, dims_.stored)};
     if (pass == layer_pass::forward)
       return {};
     return {by_sequence ? kind::scatter : kind::sum, a.dnormed.data, values};
@@ -61,12 +61,12 @@ public:
     const auto a = arrays_of(f);
     if (piece == 0)
       layer_norm<Scalar>::forward(a.x, this->weight(f, gain), this->weight(f, shift),
-                                  a.normed, a.mean, a.rstd, *f.on);
+                                  a.normed, a.mean, a.rstd, *f.compute_stream);
     if (piece < this->middle())
       hand_out_normed(a, layer_pass::forward, f);
     if (piece == this->middle())
       matmul<Scalar>(all_normed(a, layer_pass::forward), words(f).t(), 0,
-                     this->y(f, dims_.rows(f.samples)), *f.on);
+                     this->y(f, dims_.rows(f.samples)), *f.compute_stream);
   }
 
   void input_gradient(const frame<Scalar>& f, int piece) const override {
@@ -74,20 +74,21 @@ public:
     if (piece < this->middle())
       hand_out_normed(a, layer_pass::input_gradient, f);
     if (piece == this->middle())
-      matmul<Scalar>(dlogits(f), words(f), 0, a.dnormed, *f.on);
+      matmul<Scalar>(dlogits(f), words(f), 0, a.dnormed, *f.compute_stream);
     if (f.dx != nullptr && piece + 1 == pieces())
       layer_norm<Scalar>::input_gradient(a.x, this->weight(f, gain), a.mean, a.rstd,
-                                         dims_.own(a.dnormed), {},
-                                         this->dx(f, a.x.rows), *f.on);
+                                         dims_.local_part(a.dnormed), {},
+                                         this->dx(f, a.x.rows), *f.compute_stream);
   }
 
   void weight_gradient(const frame<Scalar>& f) const override {
     const auto a = arrays_of(f);
     matmul<Scalar>(dlogits(f).t(), all_normed(a, layer_pass::weight_gradient), f.beta,
-                   dense(this->gradient(f, word), words_, dims_.width), *f.on);
-    layer_norm<Scalar>::weight_gradient(a.x, a.mean, a.rstd, dims_.own(a.dnormed),
-                                        f.beta, this->gradient(f, gain),
-                                        this->gradient(f, shift), *f.on);
+                   dense(this->gradient(f, word), words_, dims_.width),
+                   *f.compute_stream);
+    layer_norm<Scalar>::weight_gradient(
+      a.x, a.mean, a.rstd, dims_.local_part(a.dnormed), f.beta, this->gradient(f, gain),
+      this->gradient(f, shift), *f.compute_stream);
   }
 
 private:
@@ -105,18 +106,18 @@ private:
   };
 
   frame_arrays arrays_of(const frame<Scalar>& f) const {
-    const auto rows = dims_.rows(f.samples), own = dims_.own_rows(f.samples);
+    const auto rows = dims_.rows(f.samples), local_rows = dims_.local_rows(f.samples);
     const auto width = dims_.width;
-    array_shelf<Scalar> saved{f.saved}, kept{f.kept}, scratch{f.scratch};
-    frame_arrays a{.x = this->x(f, own),
-                   .normed = saved.take(own, width, dims_.stored),
-                   .mean = saved.take(own),
-                   .rstd = saved.take(own),
-                   .dnormed = dense(kept.take(rows * width), rows, width)};
+    array_layout<Scalar> saved{f.saved}, kept{f.kept}, scratch{f.scratch};
+    frame_arrays a{.x = this->x(f, local_rows),
+                   .normed = saved.allocate(local_rows, width, dims_.stored),
+                   .mean = saved.allocate(local_rows),
+                   .rstd = saved.allocate(local_rows),
+                   .dnormed = dense(kept.allocate(rows * width), rows, width)};
     a.gathered = a.gathered_again = a.normed;
     if (dims_.shard.by_sequence) {
-      a.gathered = scratch.take(rows, width, dims_.stored);
-      a.gathered_again = kept.take(rows, width, dims_.stored);
+      a.gathered = scratch.allocate(rows, width, dims_.stored);
+      a.gathered_again = kept.allocate(rows, width, dims_.stored);
     }
     a.sizes = {.saved = saved.end(), .kept = kept.end(), .scratch = scratch.end()};
     return a;
@@ -129,7 +130,8 @@ private:
 
   void hand_out_normed(const frame_arrays& a, layer_pass pass,
                        const frame<Scalar>& f) const {
-    arrays<Scalar>::copy(a.normed, dims_.own(all_normed(a, pass)), *f.on);
+    arrays<Scalar>::copy(a.normed, dims_.local_part(all_normed(a, pass)),
+                         *f.compute_stream);
   }
 
   stored_matrix<const Scalar> dlogits(const frame<Scalar>& f) const {

@@ -16,18 +16,18 @@ template <class Scalar>
 class linear : public layer<Scalar> {
 public:
   linear(const std::string& name, std::int64_t in, std::int64_t out, bool rectified,
-         const place_in_line& at)
-    : layer<Scalar>(multiplied(parameters_of(name, in, out), {0}), {in, at.reads()},
-                    {out, at.writes()}),
+         const layer_position& position)
+    : layer<Scalar>(multiplied(parameters_of(name, in, out), {0}),
+                    {in, position.reads()}, {out, position.writes()}),
       rectified_(rectified),
-      at_(at) {
+      position_(position) {
     // nop
   }
 
   layer_sizes sizes(std::int64_t samples, int) const override {
     const auto values = rectified_ ? samples * this->output() : 0;
     return {.saved = values / std::int64_t{sizeof(Scalar)} + 1,
-            .kept = room_of<Scalar>(values, at_.writes())};
+            .kept = stored_size<Scalar>(values, position_.writes())};
   }
 
   double operations() const override {
@@ -35,26 +35,29 @@ public:
   }
 
   void forward(const frame<Scalar>& f, int) const override {
-    epilogue<Scalar> end{.what = epilogue_kind::bias, .bias = this->weight(f, 1)};
+    epilogue<Scalar> end{.kind = epilogue_kind::bias, .bias = this->weight(f, 1)};
     if (rectified_) {
-      end.what = epilogue_kind::bias_relu;
+      end.kind = epilogue_kind::bias_relu;
       end.mask = mask(f);
     }
     matmul<Scalar>(this->x(f, f.samples), weights(f).t(), 0, this->y(f, f.samples),
-                   *f.on, end);
+                   *f.compute_stream, end);
   }
 
   void input_gradient(const frame<Scalar>& f, int) const override {
     if (rectified_)
-      relu<Scalar>::backward(this->dy(f, f.samples), mask(f), kept(f), *f.on);
+      relu<Scalar>::backward(this->dy(f, f.samples), mask(f), kept(f),
+                             *f.compute_stream);
     if (f.dx != nullptr)
-      matmul<Scalar>(upper(f), weights(f), 0, this->dx(f, f.samples), *f.on);
+      matmul<Scalar>(upper(f), weights(f), 0, this->dx(f, f.samples),
+                     *f.compute_stream);
   }
 
   void weight_gradient(const frame<Scalar>& f) const override {
     matmul<Scalar>(upper(f).t(), this->x(f, f.samples), f.beta,
-                   dense(this->gradient(f, 0), this->output(), this->input()), *f.on);
-    bias<Scalar>::gradient(upper(f), f.beta, this->gradient(f, 1), *f.on);
+                   dense(this->gradient(f, 0), this->output(), this->input()),
+                   *f.compute_stream);
+    bias<Scalar>::gradient(upper(f), f.beta, this->gradient(f, 1), *f.compute_stream);
   }
 
 private:
@@ -70,7 +73,7 @@ private:
   }
 
   stored_matrix<Scalar> kept(const frame<Scalar>& f) const {
-    return stored_at<Scalar>(f.kept, f.samples, this->output(), at_.writes());
+    return stored_at<Scalar>(f.kept, f.samples, this->output(), position_.writes());
   }
 
   stored_matrix<const Scalar> upper(const frame<Scalar>& f) const {
@@ -82,7 +85,7 @@ private:
   }
 
   bool rectified_;
-  place_in_line at_;
+  layer_position position_;
 };
 
 } // namespace
@@ -90,16 +93,16 @@ private:
 template <class Scalar>
 std::shared_ptr<const layer<Scalar>>
 linear_layer(const std::string& name, std::int64_t in, std::int64_t out, bool rectified,
-             const place_in_line& at) {
-  return std::make_shared<linear<Scalar>>(name, in, out, rectified, at);
+             const layer_position& position) {
+  return std::make_shared<linear<Scalar>>(name, in, out, rectified, position);
 }
 
 template std::shared_ptr<const layer<float>> linear_layer<float>(const std::string&,
                                                                  std::int64_t,
                                                                  std::int64_t, bool,
-                                                                 const place_in_line&);
+                                                                 const layer_position&);
 template std::shared_ptr<const layer<double>>
 linear_layer<double>(const std::string&, std::int64_t, std::int64_t, bool,
-                     const place_in_line&);
+                     const layer_position&);
 
 } // namespace troupe

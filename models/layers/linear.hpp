@@ -12,6 +12,6 @@ namespace troupe {
 template <class Scalar>
 std::shared_ptr<const layer<Scalar>>
 linear_layer(const std::string& name, std::int64_t in, std::int64_t out, bool rectified,
-             const place_in_line& at = {});
+             const layer_position& position = {});
 
 } // namespace troupe

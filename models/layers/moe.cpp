@@ -7,7 +7,7 @@
 #include "kernels/matmul.hpp"
 #include "kernels/top_k_gate.hpp"
 #include "models/layers/expert.hpp"
-#include "models/layers/home_experts.hpp"
+#include "models/layers/local_experts.hpp"
 #include "models/random.hpp"
 
 #include <cmath>
@@ -23,7 +23,7 @@ template <class Scalar>
 class moe_half : public layer<Scalar> {
 public:
   moe_half(const gpt_shape& dims, int number, const expert_options& experts,
-           experts_at where)
+           expert_location where)
     : layer<Scalar>(parameters_of(dims, number, experts, where),
                     {dims.length * dims.width, dims.stored},
                     {dims.length * dims.width, dims.stored}),
@@ -32,11 +32,11 @@ public:
       width_(dims.width),
       stored_(dims.stored),
       options_(experts),
-      at_home_(where == experts_at::home),
+      has_local_experts_(where == expert_location::local),
       noise_(experts.seed, block_name(number) + "mlp.router.noise") {
     if (experts.shared)
       shared_ = expert_layer<Scalar>(dims, shared_name(number));
-    if (at_home_)
+    if (has_local_experts_)
       experts_ = {dims, number, experts.count};
   }
 
@@ -46,16 +46,17 @@ public:
 
   double operations() const override {
     const double expert = 8 * static_cast<double>(width_ * width_) * 2;
-    const int all = (at_home_ ? options_.chosen : 0) + (shared_ ? 1 : 0);
+    const int expert_count =
+      (has_local_experts_ ? options_.chosen : 0) + (shared_ ? 1 : 0);
     return static_cast<double>(length_)
-           * (2 * static_cast<double>(width_ * options_.count) + all * expert);
+           * (2 * static_cast<double>(width_ * options_.count) + expert_count * expert);
   }
 
-  int pieces() const override { return at_home_ ? 1 : 2; }
+  int pieces() const override { return has_local_experts_ ? 1 : 2; }
 
-  shard_collective<Scalar> after(layer_pass pass, int piece,
-                                 const frame<Scalar>& f) const override {
-    if (at_home_ || piece > 0 || pass == layer_pass::weight_gradient)
+  shard_collective<Scalar> collective_after(layer_pass pass, int piece,
+                                            const frame<Scalar>& f) const override {
+    if (has_local_experts_ || piece > 0 || pass == layer_pass::weight_gradient)
       return {};
     const auto a = arrays_of(f);
     return {shard_collective<Scalar>::kind::experts,
@@ -63,7 +64,7 @@ public:
             table(f, a).counts, rows(f) * options_.chosen};
   }
 
-  bool has_experts_elsewhere() const override { return !at_home_; }
+  bool has_remote_experts() const override { return !has_local_experts_; }
 
   shard_collective<Scalar>
   weight_gradient_of_experts(const frame<Scalar>& f) const override {
@@ -75,8 +76,8 @@ public:
     const auto a = arrays_of(f);
     if (piece == 0)
       route(f, a);
-    if (at_home_)
-      experts_.forward(home_frame(f, a), table(f, a).counts);
+    if (has_local_experts_)
+      experts_.forward(local_frame(f, a), table(f, a).counts);
     if (piece + 1 == pieces())
       combine(f, a);
   }
@@ -85,29 +86,30 @@ public:
     const auto a = arrays_of(f);
     if (piece == 0)
       dispatch<Scalar>::combine_gradient(table(f, a), a.rows, widened_dy(f, a), a.drows,
-                                         a.dweights, *f.on);
-    if (at_home_)
-      experts_.input_gradient(home_frame(f, a), table(f, a).counts);
+                                         a.dweights, *f.compute_stream);
+    if (has_local_experts_)
+      experts_.input_gradient(local_frame(f, a), table(f, a).counts);
     if (piece + 1 == pieces())
       gather_gradients(f, a);
   }
 
   void weight_gradient(const frame<Scalar>& f) const override {
     const auto a = arrays_of(f);
-    if (at_home_)
-      experts_.weight_gradient(home_frame(f, a), table(f, a).counts);
+    if (has_local_experts_)
+      experts_.weight_gradient(local_frame(f, a), table(f, a).counts);
     if (shared_)
       shared_->weight_gradient(shared_backward(f, a));
     exact_matmul<Scalar>(
       a.normed.t(), a.dlogits, f.beta,
-      dense(this->gradient(f, router), width_, std::int64_t{options_.count}), *f.on);
+      dense(this->gradient(f, router), width_, std::int64_t{options_.count}),
+      *f.compute_stream);
     layer_norm<Scalar>::weight_gradient(a.x, a.mean, a.rstd, a.dnormed, f.beta,
                                         this->gradient(f, ln_gain),
-                                        this->gradient(f, ln_bias), *f.on);
+                                        this->gradient(f, ln_bias), *f.compute_stream);
   }
 
 private:
-  enum : std::size_t { ln_gain, ln_bias, router, others };
+  enum : std::size_t { ln_gain, ln_bias, router, expert_parameters };
 
   static std::string block_name(int number) {
     return "transformer.h." + std::to_string(number) + ".";
@@ -119,7 +121,7 @@ private:
 
   static std::vector<parameter> parameters_of(const gpt_shape& dims, int number,
                                               const expert_options& experts,
-                                              experts_at where) {
+                                              expert_location where) {
     const auto block = block_name(number);
     std::vector<parameter> result{
       {block + "ln_2.weight", {dims.width}, beginning::ones},
@@ -137,7 +139,7 @@ private:
     };
     if (experts.shared)
       add(shared_name(number));
-    for (int e = 0; e < experts.count && where == experts_at::home; ++e)
+    for (int e = 0; e < experts.count && where == expert_location::local; ++e)
       add(expert_name(number, e));
     return result;
   }
@@ -181,31 +183,31 @@ private:
     const auto count = rows(f), values = count * width_, moved = most(count) * width_;
     const auto of_shared = shared_ ? shared_->sizes(count, 1) : layer_sizes{};
     const std::int64_t n = options_.count;
-    array_shelf<Scalar> saved{f.saved}, kept{f.kept}, scratch{f.scratch};
+    array_layout<Scalar> saved{f.saved}, kept{f.kept}, scratch{f.scratch};
     frame_arrays a{
       .x = this->x(f, count),
       .dy = this->dy(f, count),
       .y = this->y(f, count),
       .dx = this->dx(f, count),
-      .normed = dense(saved.take(values), count, width_),
-      .mean = saved.take(count),
-      .rstd = saved.take(count),
-      .table =
-        saved.take(gate_table<Scalar>::values(count, options_.count, options_.chosen)),
-      .rows = saved.take(moved),
-      .inputs = saved.take(at_home_ ? moved : 0),
-      .experts = saved.take(experts_.values(&layer_sizes::saved, most(count))),
-      .shared = saved.take(of_shared.saved),
-      .dnormed = dense(kept.take(values), count, width_),
-      .drows = kept.take(moved),
-      .dinputs = kept.take(at_home_ ? moved : 0),
-      .dweights = kept.take(most(count)),
-      .dlogits = dense(kept.take(count * n), count, n),
-      .experts_kept = kept.take(experts_.values(&layer_sizes::kept, most(count))),
-      .shared_kept = kept.take(of_shared.kept),
-      .of_shared = dense(scratch.take(shared_ ? values : 0), count, width_),
-      .widened =
-        dense(scratch.take(stored_ == precision::fp32 ? 0 : values), count, width_)};
+      .normed = dense(saved.allocate(values), count, width_),
+      .mean = saved.allocate(count),
+      .rstd = saved.allocate(count),
+      .table = saved.allocate(
+        gate_table<Scalar>::values(count, options_.count, options_.chosen)),
+      .rows = saved.allocate(moved),
+      .inputs = saved.allocate(has_local_experts_ ? moved : 0),
+      .experts = saved.allocate(experts_.values(&layer_sizes::saved, most(count))),
+      .shared = saved.allocate(of_shared.saved),
+      .dnormed = dense(kept.allocate(values), count, width_),
+      .drows = kept.allocate(moved),
+      .dinputs = kept.allocate(has_local_experts_ ? moved : 0),
+      .dweights = kept.allocate(most(count)),
+      .dlogits = dense(kept.allocate(count * n), count, n),
+      .experts_kept = kept.allocate(experts_.values(&layer_sizes::kept, most(count))),
+      .shared_kept = kept.allocate(of_shared.kept),
+      .of_shared = dense(scratch.allocate(shared_ ? values : 0), count, width_),
+      .widened = dense(scratch.allocate(stored_ == precision::fp32 ? 0 : values), count,
+                       width_)};
     a.sizes = {.saved = saved.end(), .kept = kept.end(), .scratch = scratch.end()};
     return a;
   }
@@ -217,13 +219,13 @@ private:
   matrix<const Scalar> widened_dy(const frame<Scalar>& f, const frame_arrays& a) const {
     if (!a.dy.is_bf16)
       return a.dy.plain();
-    arrays<Scalar>::copy(a.dy, a.widened, *f.on);
+    arrays<Scalar>::copy(a.dy, a.widened, *f.compute_stream);
     return a.widened;
   }
 
   /// The frame of all local experts, at their rows.
-  frame<Scalar> home_frame(const frame<Scalar>& f, const frame_arrays& a) const {
-    auto result = part_frame(f, others + (shared_ ? 4 : 0));
+  frame<Scalar> local_frame(const frame<Scalar>& f, const frame_arrays& a) const {
+    auto result = part_frame(f, expert_parameters + (shared_ ? 4 : 0));
     result.x = a.inputs;
     result.y = a.rows;
     result.saved = a.experts;
@@ -235,7 +237,7 @@ private:
 
   /// The frame of the shared expert, at all rows; the expert's output is scratch.
   frame<Scalar> shared_frame(const frame<Scalar>& f, const frame_arrays& a) const {
-    auto result = part_frame(f, others);
+    auto result = part_frame(f, expert_parameters);
     result.samples = rows(f);
     result.x = a.normed.data;
     result.y = result.dx = a.of_shared.data;
@@ -257,23 +259,25 @@ private:
     result.parameters = this->bucket_from(f, i);
     result.gradients = f.gradients == nullptr ? nullptr : this->gradient(f, i);
     result.beta = f.beta;
-    result.on = f.on;
+    result.compute_stream = f.compute_stream;
     return result;
   }
 
   void route(const frame<Scalar>& f, const frame_arrays& a) const {
-    const auto by = table(f, a);
+    const auto gate = table(f, a);
     layer_norm<Scalar>::forward(a.x, this->weight(f, ln_gain), this->weight(f, ln_bias),
-                                a.normed, a.mean, a.rstd, *f.on);
-    exact_matmul<Scalar>(a.normed, router_weight(f), 0,
-                         dense(by.probabilities, rows(f), std::int64_t{options_.count}),
-                         *f.on);
+                                a.normed, a.mean, a.rstd, *f.compute_stream);
+    exact_matmul<Scalar>(
+      a.normed, router_weight(f), 0,
+      dense(gate.probabilities, rows(f), std::int64_t{options_.count}),
+      *f.compute_stream);
     if (options_.noise > 0 && f.first >= 0) {
-      f.on->wait(); // the host adds the noise
-      add_noise(f, by.probabilities);
+      f.compute_stream->wait(); // the host adds the noise
+      add_noise(f, gate.probabilities);
     }
-    top_k_gate<Scalar>::forward(by, *f.on);
-    dispatch<Scalar>::send(by, a.normed, at_home_ ? a.inputs : a.rows, *f.on);
+    top_k_gate<Scalar>::forward(gate, *f.compute_stream);
+    dispatch<Scalar>::send(gate, a.normed, has_local_experts_ ? a.inputs : a.rows,
+                           *f.compute_stream);
   }
 
   /// Adds the noise of the gate. A position of a sample has the same noise as at full
@@ -292,31 +296,34 @@ private:
 
   void combine(const frame<Scalar>& f, const frame_arrays& a) const {
     const auto sum = a.y.is_bf16 ? a.widened : a.y.plain();
-    arrays<Scalar>::copy(a.x, sum, *f.on);
-    dispatch<Scalar>::combine(table(f, a), a.rows, sum, *f.on);
+    arrays<Scalar>::copy(a.x, sum, *f.compute_stream);
+    dispatch<Scalar>::combine(table(f, a), a.rows, sum, *f.compute_stream);
     if (shared_) {
       shared_->forward(shared_frame(f, a));
-      arrays<Scalar>::add(a.of_shared.data, rows(f) * width_, sum.data, *f.on);
+      arrays<Scalar>::add(a.of_shared.data, rows(f) * width_, sum.data,
+                          *f.compute_stream);
     }
     if (a.y.is_bf16)
-      arrays<Scalar>::copy(sum, a.y, *f.on);
+      arrays<Scalar>::copy(sum, a.y, *f.compute_stream);
   }
 
   void gather_gradients(const frame<Scalar>& f, const frame_arrays& a) const {
-    const auto by = table(f, a);
-    top_k_gate<Scalar>::backward(by, a.dweights,
+    const auto gate = table(f, a);
+    top_k_gate<Scalar>::backward(gate, a.dweights,
                                  static_cast<Scalar>(options_.balance)
                                    * static_cast<Scalar>(f.samples),
-                                 a.dlogits.data, *f.on);
-    exact_matmul<Scalar>(a.dlogits, router_weight(f).t(), 0, a.dnormed, *f.on);
-    dispatch<Scalar>::send_gradient(by, at_home_ ? a.dinputs : a.drows, a.dnormed,
-                                    *f.on);
+                                 a.dlogits.data, *f.compute_stream);
+    exact_matmul<Scalar>(a.dlogits, router_weight(f).t(), 0, a.dnormed,
+                         *f.compute_stream);
+    dispatch<Scalar>::send_gradient(gate, has_local_experts_ ? a.dinputs : a.drows,
+                                    a.dnormed, *f.compute_stream);
     if (shared_) {
       shared_->input_gradient(shared_backward(f, a));
-      arrays<Scalar>::add(a.of_shared.data, rows(f) * width_, a.dnormed.data, *f.on);
+      arrays<Scalar>::add(a.of_shared.data, rows(f) * width_, a.dnormed.data,
+                          *f.compute_stream);
     }
     layer_norm<Scalar>::input_gradient(a.x, this->weight(f, ln_gain), a.mean, a.rstd,
-                                       a.dnormed, a.dy, a.dx, *f.on);
+                                       a.dnormed, a.dy, a.dx, *f.compute_stream);
   }
 
   matrix<const Scalar> router_weight(const frame<Scalar>& f) const {
@@ -328,33 +335,33 @@ private:
   std::int64_t width_;
   precision stored_;
   expert_options options_;
-  bool at_home_;
+  bool has_local_experts_;
   random_stream noise_;
   std::shared_ptr<const layer<Scalar>> shared_; // null without a shared expert
-  home_experts<Scalar> experts_;                // none if experts are remote
+  local_experts<Scalar> experts_;               // none if experts are remote
 };
 
 } // namespace
 
 std::int64_t expert_options::capacity_of(std::int64_t rows) const {
-  const double room =
+  const double expert_rows =
     capacity * static_cast<double>(rows) * chosen / static_cast<double>(count);
-  if (room >= static_cast<double>(rows))
+  if (expert_rows >= static_cast<double>(rows))
     return rows;
   // an excess by rounding adds no row
-  return static_cast<std::int64_t>(std::ceil(room * (1 - 1e-12)));
+  return static_cast<std::int64_t>(std::ceil(expert_rows * (1 - 1e-12)));
 }
 
 template <class Scalar>
 std::shared_ptr<const layer<Scalar>> moe_layer(const gpt_shape& dims, int number,
                                                const expert_options& experts,
-                                               experts_at where) {
+                                               expert_location where) {
   return std::make_shared<moe_half<Scalar>>(dims, number, experts, where);
 }
 
 template std::shared_ptr<const layer<float>>
-moe_layer<float>(const gpt_shape&, int, const expert_options&, experts_at);
+moe_layer<float>(const gpt_shape&, int, const expert_options&, expert_location);
 template std::shared_ptr<const layer<double>>
-moe_layer<double>(const gpt_shape&, int, const expert_options&, experts_at);
+moe_layer<double>(const gpt_shape&, int, const expert_options&, expert_location);
 
 } // namespace troupe

@@ -13,7 +13,7 @@ namespace troupe {
 // deviation of the feed-forward network that the expert replaces.
 
 /// The location of a layer's experts: in the layer, or in actors of their own.
-enum class experts_at : std::uint8_t { home, elsewhere };
+enum class expert_location : std::uint8_t { local, remote };
 
 /// The second half of block `number`: y = x + the weighted outputs of the chosen
 /// experts for ln_2(x). A token whose chosen experts are full gets x alone. With remote
@@ -24,6 +24,6 @@ enum class experts_at : std::uint8_t { home, elsewhere };
 template <class Scalar>
 std::shared_ptr<const layer<Scalar>> moe_layer(const gpt_shape& dims, int number,
                                                const expert_options& experts,
-                                               experts_at where);
+                                               expert_location where);
 
 } // namespace troupe

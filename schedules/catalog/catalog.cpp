@@ -18,7 +18,7 @@ schedule fixed(std::span<const int>) {
 }
 
 const std::vector<catalog_entry>& entries() {
-  static const std::vector<catalog_entry> all{
+  static const std::vector<catalog_entry> list{
     {"naive", "one microbatch in flight", {}, fixed<naive>},
     {"gpipe", "all forwards, then all backwards; flush", {}, fixed<gpipe>},
     {"1f1b", "one forward, one backward; flush", {}, fixed<one_f_one_b>},
@@ -78,7 +78,7 @@ const std::vector<catalog_entry>& entries() {
       {"min_update_frequency", 8, 1, any, "gradients that a stage sums for an update"}},
      [](std::span<const int> v) { return ampnet(v[0], v[1]); }},
   };
-  return all;
+  return list;
 }
 
 bool parse(std::string_view text, int& value) {

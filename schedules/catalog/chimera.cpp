@@ -39,21 +39,21 @@ namespace {
 // The slots of 1F1B within a unit. The next unit starts when the first slot is free on
 // the first rank.
 slot_formula slots(int pairs) {
-  return [pairs](op what, int stage, int k, const shape& dims) {
+  return [pairs](op operation, int stage, int k, const shape& dims) {
     const int in_unit = dims.stages / (2 * pairs);
     const auto unit_start = std::int64_t{2} * dims.stages * (k / in_unit);
-    return unit_start + one_f_one_b_slot(what, stage, k % in_unit, dims);
+    return unit_start + one_f_one_b_slot(operation, stage, k % in_unit, dims);
   };
 }
 
 // Slots of forward doubling, in half slots: each of two forwards takes one half.
-std::int64_t doubled_slot(op what, int stage, int k, const shape& dims) {
+std::int64_t doubled_slot(op operation, int stage, int k, const shape& dims) {
   const int in_unit = dims.stages, within = k % in_unit;
   const auto unit_start = std::int64_t{3} * dims.stages * (k / in_unit);
-  if (what == op::forward)
-    return 2 * (unit_start + one_f_one_b_slot(what, stage, within / 2, dims))
+  if (operation == op::forward)
+    return 2 * (unit_start + one_f_one_b_slot(operation, stage, within / 2, dims))
            + within % 2;
-  return 2 * (unit_start + one_f_one_b_slot(what, stage, within, dims));
+  return 2 * (unit_start + one_f_one_b_slot(operation, stage, within, dims));
 }
 
 std::string refusal_of(const chimera_options& which, const shape& dims) {

@@ -13,9 +13,10 @@ namespace troupe {
 
 namespace {
 
-std::int64_t slot(op what, int stage, int k, const shape& dims) {
-  return what == op::forward ? stage + k
-                             : dims.microbatches + 2 * (dims.stages - 1) - stage + k;
+std::int64_t slot(op operation, int stage, int k, const shape& dims) {
+  return operation == op::forward
+           ? stage + k
+           : dims.microbatches + 2 * (dims.stages - 1) - stage + k;
 }
 
 } // namespace

@@ -18,14 +18,14 @@ namespace {
 // A rank's i-th forward is at slot i during warmup, then at every second slot; the i-th
 // backward comes in between. The last group may be short.
 slot_formula slots(int v) {
-  return [v](op what, int stage, int k, const shape& dims) {
+  return [v](op operation, int stage, int k, const shape& dims) {
     const std::int64_t ranks = dims.stages / v, rank = stage % ranks;
     const std::int64_t round = stage / ranks,
                        warm_up = 2 * (ranks - rank - 1) + (v - 1) * ranks;
     const auto index = [&](std::int64_t turn) {
       return (k / ranks * v + turn) * ranks + k % ranks;
     };
-    if (what == op::backward)
+    if (operation == op::backward)
       return warm_up + 2 * index(v - 1 - round) + 1;
     const auto i = index(round);
     return i < warm_up ? i : 2 * i - warm_up;

@@ -17,9 +17,10 @@ namespace troupe {
 namespace {
 
 slot_formula slots(int v) {
-  return [v](op what, int stage, int k, const shape& dims) {
+  return [v](op operation, int stage, int k, const shape& dims) {
     const std::int64_t round = stage / (dims.stages / v);
-    return (what == op::forward ? round : 2 * v - 1 - round) * dims.microbatches + k;
+    return (operation == op::forward ? round : 2 * v - 1 - round) * dims.microbatches
+           + k;
   };
 }
 

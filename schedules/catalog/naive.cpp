@@ -12,9 +12,9 @@ namespace troupe {
 
 namespace {
 
-std::int64_t slot(op what, int stage, int k, const shape& dims) {
+std::int64_t slot(op operation, int stage, int k, const shape& dims) {
   const auto start = std::int64_t{2} * dims.stages * k;
-  return what == op::forward ? start + stage : start + 2 * dims.stages - 1 - stage;
+  return operation == op::forward ? start + stage : start + 2 * dims.stages - 1 - stage;
 }
 
 } // namespace

@@ -14,9 +14,9 @@
 namespace troupe {
 
 // A microbatch enters every second slot; the backward comes back through the gaps.
-std::int64_t one_f_one_b_slot(op what, int stage, int k, const shape& dims) {
+std::int64_t one_f_one_b_slot(op operation, int stage, int k, const shape& dims) {
   const auto entry = std::int64_t{2} * k;
-  return what == op::forward ? entry + stage : entry + 2 * dims.stages - 1 - stage;
+  return operation == op::forward ? entry + stage : entry + 2 * dims.stages - 1 - stage;
 }
 
 schedule one_f_one_b() {

@@ -11,7 +11,7 @@ namespace troupe {
 /// of stage 0 of `to` begin
 /// \param positions number of positions
 /// \param microbatches of each of the two stages
-std::vector<action> batch_in_pairs(batch_writer to, int place, int places,
+std::vector<action> batch_in_pairs(batch_writer to, int position, int positions,
                                    int microbatches);
 
 } // namespace troupe

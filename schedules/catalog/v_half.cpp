@@ -17,7 +17,7 @@ namespace troupe {
 namespace {
 
 // Forwards and input gradients start at slots where no two collide on any rank.
-std::int64_t slot(op what, int stage, int k, const shape& dims) {
+std::int64_t slot(op operation, int stage, int k, const shape& dims) {
   const std::int64_t ranks = dims.stages / 2;
   const bool back = stage >= ranks, even = ranks % 2 == 0;
   const std::int64_t rank = back ? dims.stages - 1 - stage : stage,
@@ -26,7 +26,7 @@ std::int64_t slot(op what, int stage, int k, const shape& dims) {
                  .forward_back = (even ? ranks + 3 : ranks) + 2 * to_turn,
                  .gradient_there = (even ? 4 * ranks + 6 : 4 * ranks) + 2 * to_turn,
                  .gradient_back = (even ? 3 * ranks + 2 : 3 * ranks - 1) + rank},
-                what, back, k);
+                operation, back, k);
 }
 
 } // namespace

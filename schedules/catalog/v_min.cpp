@@ -19,32 +19,32 @@ namespace troupe {
 
 // The weight gradient of the stage on the way back gets the first free slot, because
 // the input gradient there comes first.
-std::int64_t v_slot(const v_pattern& of, op what, bool back, int k) {
+std::int64_t v_slot(const v_pattern& pattern, op operation, bool back, int k) {
   constexpr std::int64_t turn = 6;
   const auto begin = turn * k;
-  if (what == op::forward)
-    return begin + (back ? of.forward_back : of.forward_there);
-  if (what == op::input_gradient)
-    return begin + (back ? of.gradient_back : of.gradient_there);
-  std::array<bool, turn> taken{};
-  for (const auto slot :
-       {of.forward_there, of.forward_back, of.gradient_back, of.gradient_there})
-    taken[static_cast<std::size_t>(slot % turn)] = true;
+  if (operation == op::forward)
+    return begin + (back ? pattern.forward_back : pattern.forward_there);
+  if (operation == op::input_gradient)
+    return begin + (back ? pattern.gradient_back : pattern.gradient_there);
+  std::array<bool, turn> occupied{};
+  for (const auto slot : {pattern.forward_there, pattern.forward_back,
+                          pattern.gradient_back, pattern.gradient_there})
+    occupied[static_cast<std::size_t>(slot % turn)] = true;
   const auto free_from = [&](std::int64_t slot) {
-    while (taken[static_cast<std::size_t>(slot % turn)])
+    while (occupied[static_cast<std::size_t>(slot % turn)])
       ++slot;
-    taken[static_cast<std::size_t>(slot % turn)] = true;
+    occupied[static_cast<std::size_t>(slot % turn)] = true;
     return slot;
   };
-  const auto of_back = free_from(of.gradient_back + 1);
-  return begin + (back ? of_back : free_from(of.gradient_there + 1));
+  const auto of_back = free_from(pattern.gradient_back + 1);
+  return begin + (back ? of_back : free_from(pattern.gradient_there + 1));
 }
 
 namespace {
 
 // One slot from rank to rank, everywhere. Input gradients begin two slots later where
 // forwards and input gradients would collide.
-std::int64_t slot(op what, int stage, int k, const shape& dims) {
+std::int64_t slot(op operation, int stage, int k, const shape& dims) {
   const std::int64_t ranks = dims.stages / 2;
   const bool back = stage >= ranks;
   const std::int64_t rank = back ? dims.stages - 1 - stage : stage,
@@ -54,7 +54,7 @@ std::int64_t slot(op what, int stage, int k, const shape& dims) {
                  .forward_back = ranks + to_turn,
                  .gradient_there = gradients + ranks + to_turn,
                  .gradient_back = gradients + rank},
-                what, back, k);
+                operation, back, k);
 }
 
 } // namespace

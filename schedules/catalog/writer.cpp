@@ -12,13 +12,13 @@ void batch_writer::weight_gradient() {
 }
 
 void batch_writer::weight_gradient(int which) {
-  const auto oldest = std::ranges::find_if(weights_, of(which));
+  const auto oldest = std::ranges::find_if(weights_, stage_filter(which));
   add(*oldest);
   weights_.erase(oldest);
 }
 
 bool batch_writer::owes_weight_gradients(int which) const {
-  return std::ranges::any_of(weights_, of(which));
+  return std::ranges::any_of(weights_, stage_filter(which));
 }
 
 std::vector<action> batch_writer::batch() && {

@@ -57,14 +57,14 @@ public:
 private:
   static std::size_t index(int which) { return static_cast<std::size_t>(which); }
 
-  action next(op what, int which, std::array<int, 2>& count) {
+  action next(op operation, int which, std::array<int, 2>& count) {
     const auto& [direction, stage] = stages_[index(which)];
     const int share = dims_.microbatches / where_.directions, k = count[index(which)]++;
-    return {what, direction, stage, direction * share + k};
+    return {operation, direction, stage, direction * share + k};
   }
 
   /// A predicate: whether an action belongs to stage `which`.
-  auto of(int which) const {
+  auto stage_filter(int which) const {
     return [where = stages_[index(which)]](const action& a) {
       return hosted_stage{a.direction, a.stage} == where;
     };

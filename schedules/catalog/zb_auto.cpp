@@ -32,11 +32,11 @@ std::vector<search_rules> tried(search_rules usual, const shape& dims) {
     for (const bool forward_first : {true, false})
       for (const bool waits : {true, false})
         for (const bool alternates : {true, false}) {
-          auto& one = result.emplace_back(usual);
-          one.ahead = ahead;
-          one.forward_first = forward_first;
-          one.waits = waits;
-          one.alternates = alternates;
+          auto& rules = result.emplace_back(usual);
+          rules.ahead = ahead;
+          rules.forward_first = forward_first;
+          rules.waits = waits;
+          rules.alternates = alternates;
         }
   return result;
 }
@@ -46,12 +46,12 @@ std::vector<search_rules> tried(search_rules usual, const shape& dims) {
 std::vector<action> split_batch(const schedule& sch, const shape& dims, int rank) {
   std::vector<action> result;
   for (auto a : generate(sch, dims, rank)) {
-    if (a.what == op::backward) {
-      a.what = op::input_gradient;
+    if (a.op == op::backward) {
+      a.op = op::input_gradient;
       result.push_back(a);
-      a.what = op::weight_gradient;
+      a.op = op::weight_gradient;
     }
-    if (a.what != op::update)
+    if (a.op != op::update)
       result.push_back(a);
   }
   result.push_back({op::update, 0, rank, dims.microbatches - 1});
@@ -61,7 +61,7 @@ std::vector<action> split_batch(const schedule& sch, const shape& dims, int rank
 int peak_held(const std::vector<action>& program) {
   int now = 0, most = 0;
   for (const auto& a : program) {
-    now += (a.what == op::forward) - (a.what == op::weight_gradient);
+    now += (a.op == op::forward) - (a.op == op::weight_gradient);
     most = std::max(most, now);
   }
   return most;
@@ -77,7 +77,7 @@ std::vector<batch_programs> known(int most_held, const shape& dims) {
       continue; // else an endless recursion
     const auto sch = *find_schedule(entry.name);
     if (sch.asynchronous() || sch.where.name != placement::linear().name
-        || !refusal(sch, batch).empty())
+        || !validation_error(sch, batch).empty())
       continue;
     batch_programs programs;
     for (int rank = 0; rank < dims.stages; ++rank)

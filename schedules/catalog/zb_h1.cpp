@@ -16,17 +16,17 @@ namespace troupe {
 
 // Turns of three slots: a forward, the input gradient of `ahead` microbatches before,
 // and the weight gradient of `lag` microbatches before that.
-std::int64_t split_slot(op what, int k, int ahead, int behind) {
-  if (what == op::forward)
+std::int64_t split_slot(op operation, int k, int ahead, int lag) {
+  if (operation == op::forward)
     return 3 * (std::int64_t{k} - ahead);
-  return what == op::input_gradient ? std::int64_t{3} * k + 1
-                                    : 3 * (std::int64_t{k} + behind) + 2;
+  return operation == op::input_gradient ? std::int64_t{3} * k + 1
+                                         : 3 * (std::int64_t{k} + lag) + 2;
 }
 
 namespace {
 
-std::int64_t slot(op what, int stage, int k, const shape& dims) {
-  return split_slot(what, k, dims.stages - 1 - stage, stage);
+std::int64_t slot(op operation, int stage, int k, const shape& dims) {
+  return split_slot(operation, k, dims.stages - 1 - stage, stage);
 }
 
 } // namespace

@@ -16,8 +16,8 @@ namespace troupe {
 
 namespace {
 
-std::int64_t slot(op what, int stage, int k, const shape& dims) {
-  return split_slot(what, k, 2 * (dims.stages - 1 - stage), 2 * stage);
+std::int64_t slot(op operation, int stage, int k, const shape& dims) {
+  return split_slot(operation, k, 2 * (dims.stages - 1 - stage), 2 * stage);
 }
 
 } // namespace

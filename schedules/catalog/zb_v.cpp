@@ -19,43 +19,43 @@ namespace troupe {
 
 namespace {
 
-constexpr int there = 0, back = 1;
+constexpr int outward = 0, back = 1;
 
 // The pattern needs 2P-1 microbatches to fill. With fewer, actions of missing
 // microbatches are left out.
 std::vector<action> batch_of(int rank, const shape& dims) {
   const auto where = placement::waves(1);
-  const int ranks = dims.stages / 2, after = ranks - 1 - rank;
+  const int ranks = dims.stages / 2, remaining = ranks - 1 - rank;
   const int microbatches = std::max(dims.microbatches, 2 * ranks - 1);
   batch_writer to{where, dims, {0, rank}, {0, dims.stages - 1 - rank}};
   const auto split = [&](int which) {
     to.input_gradient(which);
     to.weight_gradient(which);
   };
-  for (int i = 0; i < 2 * after + 1; ++i)
-    to.forward(there);
+  for (int i = 0; i < 2 * remaining + 1; ++i)
+    to.forward(outward);
   for (int i = 0; i < rank; ++i) {
     to.forward(back);
-    to.forward(there);
+    to.forward(outward);
   }
-  for (int i = 0; i < after + 1; ++i) {
+  for (int i = 0; i < remaining + 1; ++i) {
     to.forward(back);
     split(back);
   }
   while (to.forwarded(back) < microbatches) {
-    if (to.forwarded(there) < microbatches)
-      to.forward(there);
-    split(there);
+    if (to.forwarded(outward) < microbatches)
+      to.forward(outward);
+    split(outward);
     to.forward(back);
     split(back);
   }
   for (int i = 0; i < rank; ++i) {
-    to.input_gradient(there);
+    to.input_gradient(outward);
     to.input_gradient(back);
   }
-  for (int i = 0; i < after + 1; ++i)
-    split(there);
-  for (const int which : {back, there})
+  for (int i = 0; i < remaining + 1; ++i)
+    split(outward);
+  for (const int which : {back, outward})
     while (to.owes_weight_gradients(which))
       to.weight_gradient(which);
   return std::move(to).batch();

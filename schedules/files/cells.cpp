@@ -12,14 +12,14 @@ namespace troupe {
 
 namespace {
 
-constexpr std::array<std::pair<std::string_view, transfer>, 7> transfers{{
-  {"SEND_F", transfer::send_forward},
-  {"RECV_F", transfer::receive_forward},
-  {"SEND_B", transfer::send_backward},
-  {"RECV_B", transfer::receive_backward},
-  {"UNSHARD", transfer::unshard},
-  {"RESHARD", transfer::reshard},
-  {"REDUCE_GRAD", transfer::reduce_grad},
+constexpr std::array<std::pair<std::string_view, cell_transfer>, 7> transfers{{
+  {"SEND_F", cell_transfer::send_forward},
+  {"RECV_F", cell_transfer::receive_forward},
+  {"SEND_B", cell_transfer::send_backward},
+  {"RECV_B", cell_transfer::receive_backward},
+  {"UNSHARD", cell_transfer::unshard},
+  {"RESHARD", cell_transfer::reshard},
+  {"REDUCE_GRAD", cell_transfer::reduce_grad},
 }};
 
 using named_op = std::pair<std::string_view, op>;
@@ -43,7 +43,7 @@ constexpr std::array<named_op, 5> ops_in_halves{{
 /// The parts of a cell: "2F5" is 2, "F" and 5; -1 where there is no number.
 struct parts {
   int stage = -1;
-  std::string_view what;
+  std::string_view name;
   int microbatch = -1;
 };
 
@@ -63,9 +63,9 @@ std::optional<parts> parts_of(std::string_view text) {
     return {};
   const auto digits =
     std::ranges::find_if(text, [](char c) { return c >= '0' && c <= '9'; });
-  result.what = text.substr(0, static_cast<std::size_t>(digits - text.begin()));
-  text.remove_prefix(result.what.size());
-  if (result.what.empty() || (!text.empty() && !number(text, result.microbatch))
+  result.name = text.substr(0, static_cast<std::size_t>(digits - text.begin()));
+  text.remove_prefix(result.name.size());
+  if (result.name.empty() || (!text.empty() && !number(text, result.microbatch))
       || !text.empty())
     return {};
   return result;
@@ -76,10 +76,10 @@ std::optional<action> action_of(std::string_view text, cell_notation notation) {
   if (!p || p->microbatch < 0)
     return {};
   const auto& letters = notation == cell_notation::whole ? ops : ops_in_halves;
-  const auto found = std::ranges::find(letters, p->what, &named_op::first);
-  if (found == letters.end())
+  const auto entry = std::ranges::find(letters, p->name, &named_op::first);
+  if (entry == letters.end())
     return {};
-  return action{found->second, 0, p->stage, p->microbatch};
+  return action{entry->second, 0, p->stage, p->microbatch};
 }
 
 /// The texts of the two actions in "(0F7;7B3)OVERLAP_F_B"; absent for any other cell.
@@ -103,9 +103,9 @@ std::optional<file_cell> pair_of(std::string_view text, cell_notation notation) 
        second = action_of(sides->second, notation);
   if (!first || !second)
     return {};
-  if (first->what != op::forward)
+  if (first->op != op::forward)
     std::swap(first, second);
-  if (first->what != op::forward || !goes_back(second->what))
+  if (first->op != op::forward || !goes_back(second->op))
     return {};
   first->pair = in_pair::first;
   second->pair = in_pair::second;
@@ -121,13 +121,13 @@ public:
       add(sides->second);
     } else if (const auto p = parts_of(cell)) {
       const std::pair key{p->stage, p->microbatch};
-      if (p->what == "B")
+      if (p->name == "B")
         b_.insert(key);
-      else if (p->what == "W")
+      else if (p->name == "W")
         w_.insert(key);
-      else if (p->what == "BW" && first_bw_.empty())
+      else if (p->name == "BW" && first_bw_.empty())
         first_bw_ = cell;
-      else if (p->what == "I" && first_i_.empty())
+      else if (p->name == "I" && first_i_.empty())
         first_i_ = cell;
     }
   }
@@ -175,18 +175,18 @@ notation_of(const std::vector<std::string>& cells) {
 
 tl::expected<file_cell, std::string> read_cell(const std::string& text,
                                                cell_notation notation) {
-  if (const auto one = action_of(text, notation))
-    return file_cell{.actions = {*one}};
-  if (auto both = pair_of(text, notation))
-    return std::move(*both);
+  if (const auto single_action = action_of(text, notation))
+    return file_cell{.actions = {*single_action}};
+  if (auto pair_cell = pair_of(text, notation))
+    return std::move(*pair_cell);
   if (const auto p = parts_of(text)) {
-    const auto found = std::ranges::find(transfers, p->what,
-                                         &std::pair<std::string_view, transfer>::first);
-    if (found != transfers.end()) {
-      const bool of_stage = found->second >= transfer::unshard;
+    const auto entry = std::ranges::find(
+      transfers, p->name, &std::pair<std::string_view, cell_transfer>::first);
+    if (entry != transfers.end()) {
+      const bool of_stage = entry->second >= cell_transfer::unshard;
       if (of_stage == (p->microbatch < 0))
         return file_cell{.actions = {},
-                         .moves = found->second,
+                         .moves = entry->second,
                          .stage = p->stage,
                          .microbatch = p->microbatch};
     }

@@ -16,7 +16,7 @@ namespace troupe {
 
 /// Operations of PyTorch's lowered form that move or shard data, in addition to
 /// computing.
-enum class transfer : std::uint8_t {
+enum class cell_transfer : std::uint8_t {
   send_forward,
   receive_forward,
   send_backward,
@@ -29,7 +29,7 @@ enum class transfer : std::uint8_t {
 /// A cell of a schedule file: one action, a pair of actions, or a transfer.
 struct file_cell {
   std::vector<action> actions; ///< Actions of direction 0; none for a transfer.
-  std::optional<transfer> moves = {};
+  std::optional<cell_transfer> moves = {};
   int stage = 0;       ///< Stage of a transfer.
   int microbatch = -1; ///< Microbatch of a transfer; -1: a transfer of the whole stage.
 };
@@ -42,8 +42,8 @@ struct file_cell {
 ///   halves     BW               B                W
 enum class cell_notation : std::uint8_t { whole, halves };
 
-/// The notation of a file's cells: `halves` if a cell is a BW, or if no cell is an I
-/// and a stage has B and W of one microbatch. On error, one sentence says that cells of
+/// The notation of a file's cells. A cell BW means `halves`. So do B and W of one
+/// microbatch and stage, if no cell is an I. On error, one sentence says that cells of
 /// both notations occur.
 tl::expected<cell_notation, std::string>
 notation_of(const std::vector<std::string>& cells);

@@ -27,8 +27,8 @@ std::vector<std::string> cells_of(const std::string& line) {
 /// The text behind "# troupe", from the colon on; absent in a remark, and in a row of
 /// cells.
 std::optional<std::string> header_in(std::string_view line) {
-  const auto skip = [&line](const char* what) {
-    line.remove_prefix(std::min(line.find_first_not_of(what), line.size()));
+  const auto skip = [&line](const char* characters) {
+    line.remove_prefix(std::min(line.find_first_not_of(characters), line.size()));
   };
   skip(" \t\"");
   if (!line.starts_with('#'))
@@ -68,16 +68,17 @@ tl::expected<file_rows, std::string> read_rows(std::string_view text) {
   for (std::string line; std::getline(from, line);) {
     ++number;
     if (const auto says = header_in(line)) {
-      const problem wrong{"line " + std::to_string(number)
+      const problem error{"line " + std::to_string(number)
                           + ": write # troupe: key=value,.. with each key once"};
       if (!says->starts_with(':'))
-        return wrong;
-      for (const auto& one : cells_of(says->substr(1))) {
-        const auto equals = one.find('=');
+        return error;
+      for (const auto& assignment : cells_of(says->substr(1))) {
+        const auto equals = assignment.find('=');
         if (equals == std::string::npos
-            || !result.values.emplace(one.substr(0, equals), one.substr(equals + 1))
+            || !result.values
+                  .emplace(assignment.substr(0, equals), assignment.substr(equals + 1))
                   .second)
-          return wrong;
+          return error;
       }
       continue;
     }
@@ -90,10 +91,10 @@ tl::expected<file_rows, std::string> read_rows(std::string_view text) {
     }
     lines.emplace_back(number, cells_of(line));
   }
-  std::vector<std::string> all;
+  std::vector<std::string> all_cells;
   for (const auto& [line, cells] : lines)
-    all.insert(all.end(), cells.begin(), cells.end());
-  const auto notation = notation_of(all);
+    all_cells.insert(all_cells.end(), cells.begin(), cells.end());
+  const auto notation = notation_of(all_cells);
   if (!notation)
     return problem{notation.error()};
   for (const auto& [line, cells] : lines) {

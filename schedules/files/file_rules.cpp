@@ -18,8 +18,8 @@ constexpr std::array rules{std::string_view{"flush"}, std::string_view{"stash"},
 
 std::string all_rules() {
   std::string result;
-  for (const auto one : rules)
-    result += (result.empty() ? "" : ", ") + std::string{one};
+  for (const auto rule : rules)
+    result += (result.empty() ? "" : ", ") + std::string{rule};
   return result;
 }
 
@@ -30,14 +30,14 @@ found_versions newest_versions(const std::vector<std::vector<action>>& rows,
                                const shape& dims) {
   found_versions result(static_cast<std::size_t>(dims.stages),
                         std::vector(static_cast<std::size_t>(dims.total()), 0));
-  std::vector<int> made(static_cast<std::size_t>(dims.stages));
+  std::vector<int> update_counts(static_cast<std::size_t>(dims.stages));
   for (const auto& row : rows)
     for (const auto& a : row) {
       const auto s = static_cast<std::size_t>(a.stage);
-      if (a.what == op::update)
-        ++made[s];
-      else if (a.what == op::forward)
-        result[s][static_cast<std::size_t>(a.microbatch)] = made[s];
+      if (a.op == op::update)
+        ++update_counts[s];
+      else if (a.op == op::forward)
+        result[s][static_cast<std::size_t>(a.microbatch)] = update_counts[s];
     }
   // A rule never gives an older version to a later microbatch.
   for (auto& of_stage : result)
@@ -104,13 +104,15 @@ weight_rule file_rules::weights_of(const std::vector<std::vector<action>>& rows,
     return {"double_buffered", [](const shape&, int, int microbatch, int every) {
               return std::max(0, microbatch / every - 1);
             }};
-  const auto found =
+  const auto versions =
     std::make_shared<const found_versions>(newest_versions(rows, dims));
   const bool of_first = weights == "vertical_sync";
   return {of_first ? "vertical_sync" : "stash",
-          [found, of_first](const shape&, int stage, int microbatch, int) {
-            const auto& of = (*found)[of_first ? 0 : static_cast<std::size_t>(stage)];
-            return of[std::min(static_cast<std::size_t>(microbatch), of.size() - 1)];
+          [versions, of_first](const shape&, int stage, int microbatch, int) {
+            const auto& stage_versions =
+              (*versions)[of_first ? 0 : static_cast<std::size_t>(stage)];
+            return stage_versions[std::min(static_cast<std::size_t>(microbatch),
+                                           stage_versions.size() - 1)];
           }};
 }
 

@@ -21,10 +21,10 @@ using rows = std::vector<std::vector<action>>;
 /// The rank of each stage, by the rows of a file. On error, one sentence says which
 /// stage has no rank, or two.
 tl::expected<std::vector<int>, std::string>
-ranks_of_stages(const std::vector<std::vector<file_cell>>& all) {
+ranks_of_stages(const std::vector<std::vector<file_cell>>& cell_rows) {
   std::vector<int> result;
-  for (std::size_t rank = 0; rank < all.size(); ++rank)
-    for (const auto& cell : all[rank])
+  for (std::size_t rank = 0; rank < cell_rows.size(); ++rank)
+    for (const auto& cell : cell_rows[rank])
       for (const auto& a : cell.actions) {
         const auto s = static_cast<std::size_t>(a.stage);
         result.resize(std::max(result.size(), s + 1), -1);
@@ -48,8 +48,8 @@ placement placement_of(const std::vector<int>& ranks) {
     .name = "file",
     .ranks = [count](const shape&) { return count; },
     .host =
-      [ranks](const shape&, hosted_stage what) {
-        return ranks[static_cast<std::size_t>(what.stage)];
+      [ranks](const shape&, hosted_stage hosted) {
+        return ranks[static_cast<std::size_t>(hosted.stage)];
       },
     .hosted =
       [ranks](const shape&, int rank) {
@@ -64,91 +64,96 @@ placement placement_of(const std::vector<int>& ranks) {
 
 /// Sets the directions of actions where pipelines run in several directions: the
 /// direction that runs the microbatch.
-void set_directions(rows& all, const placement& where, const shape& dims) {
-  for (auto& row : all)
+void set_directions(rows& program_rows, const placement& where, const shape& dims) {
+  for (auto& row : program_rows)
     for (auto& a : row)
       a.direction = direction_of(where, dims, a.microbatch);
 }
 
 /// Programs that follow the rows of a file, one row per rank.
-explicit_program program_of(std::shared_ptr<const rows> all) {
-  return [all = std::move(all)](int rank, const shape&) -> action_generator {
-    return [all, rank, at = std::size_t{0}]() mutable -> std::optional<action> {
-      const auto& row = (*all)[static_cast<std::size_t>(rank)];
-      if (at == row.size())
-        return {};
-      return row[at++];
-    };
+explicit_program program_of(std::shared_ptr<const rows> program_rows) {
+  return [rows_by_rank = std::move(program_rows)](int rank,
+                                                  const shape&) -> action_generator {
+    return
+      [rows_by_rank, rank, index = std::size_t{0}]() mutable -> std::optional<action> {
+        const auto& row = (*rows_by_rank)[static_cast<std::size_t>(rank)];
+        if (index == row.size())
+          return {};
+        return row[index++];
+      };
   };
 }
 
 /// Whether the gradients of some stage are not summed in the order of microbatches.
-bool sums_in_another_order(const rows& all) {
-  for (const auto& row : all) {
+bool sums_in_another_order(const rows& program_rows) {
+  for (const auto& row : program_rows) {
     std::map<std::pair<int, int>, int> last;
     for (const auto& a : row)
-      if (adds_gradient(a.what)) {
-        auto& before = last.try_emplace({a.direction, a.stage}, -1).first->second;
-        if (a.microbatch < before)
+      if (adds_gradient(a.op)) {
+        auto& last_microbatch =
+          last.try_emplace({a.direction, a.stage}, -1).first->second;
+        if (a.microbatch < last_microbatch)
           return true;
-        before = a.microbatch;
+        last_microbatch = a.microbatch;
       }
   }
   return false;
 }
 
 /// Adds updates where the rules put updates, if the file has no update.
-void add_updates(rows& all, const schedule& sch, const shape& dims, bool whole_run) {
-  const bool has_some = std::ranges::any_of(all, [](const auto& row) {
-    return std::ranges::any_of(row,
-                               [](const action& a) { return a.what == op::update; });
+void add_updates(rows& program_rows, const schedule& sch, const shape& dims,
+                 bool whole_run) {
+  const bool has_some = std::ranges::any_of(program_rows, [](const auto& row) {
+    return std::ranges::any_of(row, [](const action& a) { return a.op == op::update; });
   });
   if (has_some)
     return;
-  for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    std::vector<action> with;
+  for (std::size_t rank = 0; rank < program_rows.size(); ++rank) {
+    std::vector<action> row_with_updates;
     std::map<std::pair<int, int>, int> summed;
     const int of_stage = dims.total() / directions_of(sch.where);
-    for (const auto& a : all[rank]) {
-      with.push_back(a);
-      if (!whole_run || !adds_gradient(a.what))
+    for (const auto& a : program_rows[rank]) {
+      row_with_updates.push_back(a);
+      if (!whole_run || !adds_gradient(a.op))
         continue;
       if (const int n = ++summed[{a.direction, a.stage}];
           n % update_size(sch, dims) == 0 || n == of_stage)
-        with.push_back({op::update, a.direction, a.stage, a.microbatch});
+        row_with_updates.push_back({op::update, a.direction, a.stage, a.microbatch});
     }
     if (!whole_run)
       for (const auto& where : hosted_by(sch.where, dims, static_cast<int>(rank)))
-        with.push_back(
+        row_with_updates.push_back(
           {op::update, where.direction, where.stage, dims.microbatches - 1});
-    all[rank] = std::move(with);
+    program_rows[rank] = std::move(row_with_updates);
   }
 }
 
 /// One sentence about the first cell that cannot be assigned to one of several
 /// directions; empty if there is none.
-std::string first_without_direction(const std::vector<std::vector<file_cell>>& all) {
-  for (const auto& row : all)
+std::string
+first_without_direction(const std::vector<std::vector<file_cell>>& cell_rows) {
+  for (const auto& row : cell_rows)
     for (const auto& cell : row) {
       if (cell.moves)
         return "transfers, as SEND_F and UNSHARD, go with one direction: leave them "
                "out";
       for (const auto& a : cell.actions)
-        if (a.what == op::update)
+        if (a.op == op::update)
           return "with directions=2 each batch ends with an update anyway: leave "
                  + to_string(a, true) + " out";
     }
   return {};
 }
 
-std::string sizes_of(const filed_schedule& of) {
-  const auto counted = [](int n, const std::string& what, const char* plural) {
-    return std::to_string(n) + " " + what + (n == 1 ? "" : plural);
+std::string sizes_of(const filed_schedule& filed) {
+  const auto counted = [](int n, const std::string& noun, const char* plural) {
+    return std::to_string(n) + " " + noun + (n == 1 ? "" : plural);
   };
-  return "its file has " + counted(of.dims.stages, "stage", "s") + " on "
-         + counted(ranks_of(of.sch.where, of.dims), "rank", "s") + " and "
-         + counted(of.dims.microbatches, "microbatch", "es") + " a batch"
-         + (of.is_whole_run ? ", and " + counted(of.dims.steps, "batch", "es") : "");
+  return "its file has " + counted(filed.dims.stages, "stage", "s") + " on "
+         + counted(ranks_of(filed.sch.where, filed.dims), "rank", "s") + " and "
+         + counted(filed.dims.microbatches, "microbatch", "es") + " a batch"
+         + (filed.is_whole_run ? ", and " + counted(filed.dims.steps, "batch", "es")
+                               : "");
 }
 
 } // namespace
@@ -156,26 +161,26 @@ std::string sizes_of(const filed_schedule& of) {
 tl::expected<filed_schedule, std::string>
 read_schedule(const std::string& name, const std::string& text,
               std::map<std::string, std::string> values) {
-  const auto wrong = [&](const std::string& what) {
-    return problem{name + ": " + what};
+  const auto make_error = [&](const std::string& message) {
+    return problem{name + ": " + message};
   };
   auto parsed = read_rows(text);
   if (!parsed)
-    return wrong(parsed.error());
+    return make_error(parsed.error());
   for (const auto& [key, value] : parsed->values)
     if (const auto [said, is_new] = values.emplace(key, value);
         !is_new && said->second != value)
-      return wrong("its header says " + key + "=" + value + ", and " + key + "="
-                   + said->second + " stands behind its path: give one of them");
+      return make_error("its header says " + key + "=" + value + ", and " + key + "="
+                        + said->second + " stands behind its path: give one of them");
   const auto rules = file_rules::parse(values);
   if (!rules)
-    return wrong(rules.error());
+    return make_error(rules.error());
 
   filed_schedule result;
-  auto all = std::make_shared<rows>();
+  auto program_rows = std::make_shared<rows>();
   int microbatches = 0, stages = 0;
   for (const auto& row : parsed->rows) {
-    auto& to = all->emplace_back();
+    auto& to = program_rows->emplace_back();
     for (const auto& cell : row)
       for (const auto& a : cell.actions) {
         to.push_back(a);
@@ -183,16 +188,17 @@ read_schedule(const std::string& name, const std::string& text,
         stages = std::max(stages, a.stage + 1);
       }
   }
-  for (std::size_t row = 0; row < all->size(); ++row)
-    if ((*all)[row].empty())
-      return wrong("row " + std::to_string(row)
-                   + " has no action: write a row for each rank, as 0F0,0F1,0B0,0B1");
+  for (std::size_t row = 0; row < program_rows->size(); ++row)
+    if ((*program_rows)[row].empty())
+      return make_error(
+        "row " + std::to_string(row)
+        + " has no action: write a row for each rank, as 0F0,0F1,0B0,0B1");
   const int batch = rules->microbatches.value_or(microbatches);
   if (microbatches % batch != 0 || (rules->flushes() && batch != microbatches))
-    return wrong("microbatches=" + std::to_string(batch) + ", but it has "
-                 + std::to_string(microbatches)
-                 + (rules->flushes() ? ": with weights=flush it is of one batch"
-                                     : ": they are whole batches"));
+    return make_error("microbatches=" + std::to_string(batch) + ", but it has "
+                      + std::to_string(microbatches)
+                      + (rules->flushes() ? ": with weights=flush it is of one batch"
+                                          : ": they are whole batches"));
   result.is_whole_run = !rules->flushes();
   result.dims = {stages, batch, microbatches / batch};
   auto& sch = result.sch;
@@ -203,44 +209,47 @@ read_schedule(const std::string& name, const std::string& text,
   sch.repeats = !result.is_whole_run;
   if (rules->directions > 1) {
     sch.where = placement::bidirectional(rules->directions / 2);
-    if (stages != static_cast<int>(all->size()) || stages % (rules->directions / 2) != 0
-        || batch % rules->directions != 0)
-      return wrong("directions=" + std::to_string(rules->directions) + ", but it has "
-                   + std::to_string(stages) + " stages in "
-                   + std::to_string(all->size()) + " rows and " + std::to_string(batch)
-                   + " microbatches: a stage of each direction is in every row, and "
-                     "directions have equal shares of a batch");
-    if (auto what = first_without_direction(parsed->rows); !what.empty())
-      return wrong(what);
-    set_directions(*all, sch.where, result.dims);
+    if (stages != static_cast<int>(program_rows->size())
+        || stages % (rules->directions / 2) != 0 || batch % rules->directions != 0)
+      return make_error(
+        "directions=" + std::to_string(rules->directions) + ", but it has "
+        + std::to_string(stages) + " stages in " + std::to_string(program_rows->size())
+        + " rows and " + std::to_string(batch)
+        + " microbatches: a stage of each direction is in every row, and "
+          "directions have equal shares of a batch");
+    if (auto error = first_without_direction(parsed->rows); !error.empty())
+      return make_error(error);
+    set_directions(*program_rows, sch.where, result.dims);
   } else {
     const auto ranks = ranks_of_stages(parsed->rows);
     if (!ranks)
-      return wrong(ranks.error());
-    if (auto what = first_wrong_transfer(parsed->rows, *ranks); !what.empty())
-      return wrong(what);
+      return make_error(ranks.error());
+    if (auto error = first_wrong_transfer(parsed->rows, *ranks); !error.empty())
+      return make_error(error);
     sch.where = placement_of(*ranks);
   }
-  sch.sums_in_any_order = sums_in_another_order(*all);
+  sch.sums_in_any_order = sums_in_another_order(*program_rows);
   if (sch.sums_in_any_order && (rules->directions > 1 || result.is_whole_run))
-    return wrong("backwards of a stage are not in the order of their microbatches: "
-                 "that goes with weights=flush and one direction");
-  add_updates(*all, sch, result.dims, result.is_whole_run);
-  sch.weights = rules->weights_of(*all, result.dims);
+    return make_error(
+      "backwards of a stage are not in the order of their microbatches: "
+      "that goes with weights=flush and one direction");
+  add_updates(*program_rows, sch, result.dims, result.is_whole_run);
+  sch.weights = rules->weights_of(*program_rows, result.dims);
   if (result.is_whole_run)
-    sch.order = program_of(all);
+    sch.order = program_of(program_rows);
   else
-    sch.order = batch_by_batch(
-      [all](int rank, const shape&) { return (*all)[static_cast<std::size_t>(rank)]; });
+    sch.order = batch_by_batch([program_rows](int rank, const shape&) {
+      return (*program_rows)[static_cast<std::size_t>(rank)];
+    });
   sch.refuses = [sizes = result.dims, whole = result.is_whole_run, name,
-                 told = sizes_of(result)](const shape& dims) -> std::string {
-    if (whole && dims.before > 0)
+                 sizes_text = sizes_of(result)](const shape& dims) -> std::string {
+    if (whole && dims.batches_before > 0)
       return name + " says what the whole run does, from its beginning: go on from a "
              + "checkpoint by a schedule of the catalog";
     if (dims.stages == sizes.stages && dims.microbatches == sizes.microbatches
         && (!whole || dims.steps == sizes.steps))
       return {};
-    return name + " fits no other sizes than its own: " + told;
+    return name + " fits no other sizes than its own: " + sizes_text;
   };
   return result;
 }
@@ -253,14 +262,14 @@ bool is_pytorch_form(const schedule& sch) {
 // generated.
 std::string write_schedule(const schedule& sch, const shape& dims) {
   const auto sizes = sch.asynchronous() ? dims : settled(sch, dims);
-  rows all;
+  rows program_rows;
   for (int rank = 0; rank < ranks_of(sch.where, sizes); ++rank) {
-    auto& row = all.emplace_back(generate(sch, sizes, rank));
+    auto& row = program_rows.emplace_back(generate(sch, sizes, rank));
     if (!sch.asynchronous())
       std::erase_if(
         row, [&](const action& a) { return a.microbatch >= sizes.microbatches; });
   }
-  return write_schedule(sch, sizes, all);
+  return write_schedule(sch, sizes, program_rows);
 }
 
 std::string write_schedule(const schedule& sch, const shape& dims, const rows& ran) {
@@ -272,10 +281,10 @@ std::string write_schedule(const schedule& sch, const shape& dims, const rows& r
   for (const auto& row : ran) {
     std::string line;
     for (const auto& a : row) {
-      if (a.what == op::recompute || (a.what == op::update && !sch.asynchronous()))
+      if (a.op == op::recompute || (a.op == op::update && !sch.asynchronous()))
         continue; // a run option, or implied at the end of a batch
       const auto cell =
-        std::to_string(a.stage) + letter_of(a.what) + std::to_string(a.microbatch);
+        std::to_string(a.stage) + letter_of(a.op) + std::to_string(a.microbatch);
       if (a.pair == in_pair::second)
         line += ";" + cell + ")OVERLAP_F_B";
       else

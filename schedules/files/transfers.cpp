@@ -9,8 +9,8 @@ namespace troupe {
 
 namespace {
 
-bool passes_on(transfer what) {
-  return what < transfer::unshard;
+bool passes_on(cell_transfer kind) {
+  return kind < cell_transfer::unshard;
 }
 
 /// Checks the transfers of one row, cell by cell.
@@ -21,18 +21,18 @@ public:
                  const std::vector<int>& ranks, bool sends)
     : row_(row), rank_(rank), ranks_(ranks), sends_(sends) {
     for (const auto& cell : row)
-      if (cell.moves == transfer::unshard)
+      if (cell.moves == cell_transfer::unshard)
         shards_.insert(cell.stage);
   }
 
   std::string first_wrong() {
     for (const auto& cell : row_) {
-      auto wrong = cell.moves ? judge(cell) : std::string{};
+      auto error = cell.moves ? judge(cell) : std::string{};
       for (const auto& a : cell.actions)
-        if (wrong.empty())
-          wrong = judge(a);
-      if (!wrong.empty())
-        return wrong;
+        if (error.empty())
+          error = judge(a);
+      if (!error.empty())
+        return error;
     }
     if (!received_.empty())
       return "what " + name(*received_.begin())
@@ -75,10 +75,10 @@ private:
     if (shards_.contains(a.stage) && !whole_.contains(a.stage))
       return to_string(a, true)
              + " runs while its stage is sharded: UNSHARD comes first";
-    if (adds_gradient(a.what) && reduced_.contains(a.stage))
+    if (adds_gradient(a.op) && reduced_.contains(a.stage))
       return to_string(a, true) + " comes behind REDUCE_GRAD of its stage";
-    const bool forward = a.what == op::forward;
-    if (!forward && !goes_back(a.what))
+    const bool forward = a.op == op::forward;
+    if (!forward && !goes_back(a.op))
       return {};
     const key k{forward, {a.stage, a.microbatch}};
     if (sends_ && is_elsewhere(forward ? a.stage - 1 : a.stage + 1)
@@ -92,32 +92,32 @@ private:
   std::string judge(const file_cell& cell) {
     if (!is_here(cell.stage))
       return name_of_stage(cell.stage) + " is not in this row";
-    const bool forward =
-      cell.moves == transfer::send_forward || cell.moves == transfer::receive_forward;
+    const bool forward = cell.moves == cell_transfer::send_forward
+                         || cell.moves == cell_transfer::receive_forward;
     const key k{forward, {cell.stage, cell.microbatch}};
     switch (*cell.moves) {
-    case transfer::receive_forward:
-    case transfer::receive_backward:
+    case cell_transfer::receive_forward:
+    case cell_transfer::receive_backward:
       if (ran_.contains(k) || !received_.insert(k).second)
         return "what " + name(k) + " reads is received behind it, or twice";
       if (!is_elsewhere(forward ? cell.stage - 1 : cell.stage + 1))
         return "what " + name(k) + " reads comes from no other row";
       return {};
-    case transfer::send_forward:
-    case transfer::send_backward:
+    case cell_transfer::send_forward:
+    case cell_transfer::send_backward:
       if (!ran_.contains(k) || !sent_.insert(k).second)
         return "what " + name(k) + " makes is sent before it, or twice";
       if (!goes_elsewhere(k))
         return "what " + name(k) + " makes goes to no other row";
       return {};
-    case transfer::unshard:
+    case cell_transfer::unshard:
       whole_.insert(cell.stage);
       return {};
-    case transfer::reshard:
+    case cell_transfer::reshard:
       if (whole_.erase(cell.stage) == 0)
         return name_of_stage(cell.stage) + " is resharded and was not unsharded";
       return {};
-    case transfer::reduce_grad:
+    case cell_transfer::reduce_grad:
       if (!reduced_.insert(cell.stage).second)
         return name_of_stage(cell.stage) + " has REDUCE_GRAD twice";
       return {};
@@ -142,10 +142,10 @@ std::string first_wrong_transfer(const std::vector<std::vector<file_cell>>& rows
       row, [](const file_cell& c) { return c.moves && passes_on(*c.moves); });
   });
   for (std::size_t rank = 0; rank < rows.size(); ++rank)
-    if (auto wrong = transfer_check{rows[rank], static_cast<int>(rank), ranks, sends}
+    if (auto error = transfer_check{rows[rank], static_cast<int>(rank), ranks, sends}
                        .first_wrong();
-        !wrong.empty())
-      return "row " + std::to_string(rank) + ": " + wrong;
+        !error.empty())
+      return "row " + std::to_string(rank) + ": " + error;
   return {};
 }
 

@@ -56,10 +56,10 @@ run_plan learning(const std::string& schedule, shape dims, clock_kind clock, int
 void check_proofs(const run_plan& plan) {
   INFO(plan.sch.name << " " << plan.data << "x" << plan.dims.stages << " by "
                      << plan.exchange->name);
-  REQUIRE(refusal(plan).empty());
+  REQUIRE(validation_error(plan).empty());
   const auto result = perform(plan);
   INFO(result.failure);
-  REQUIRE(result.how == ending::finished);
+  REQUIRE(result.outcome == ending::finished);
   for (const auto& p : prove(plan, result)) {
     INFO(p.name << ": " << p.detail);
     CHECK(!p.fails());
@@ -106,7 +106,8 @@ TEST_CASE("updates of one data replica each are proved right under every schedul
         const auto plan =
           learning(std::string{entry.name}, {stages, 4, 3}, clock, data, exchange);
         const bool waits = plan.sch.local_rule() && plan.exchange->staleness;
-        if (can_be_replayed(plan) && !waits && refusal(plan.sch, plan.dims).empty())
+        if (can_be_replayed(plan) && !waits
+            && validation_error(plan.sch, plan.dims).empty())
           check_proofs(plan);
       }
 }
@@ -187,7 +188,7 @@ TEST_CASE("no data replica gets further ahead than the bound, and some get as fa
   const int bound = GENERATE(0, 1, 3, 100);
   const auto plan = simulated(20, 3, "server:staleness=" + std::to_string(bound));
   const auto result = perform(plan);
-  REQUIRE(result.how == ending::finished);
+  REQUIRE(result.outcome == ending::finished);
   const int reached = furthest_ahead(plan, result);
   CHECK(reached == std::min(bound, 12)); // 20 updates of 3.2 ms: the slow one makes 8
 }
@@ -197,7 +198,7 @@ TEST_CASE("hogwild in real time learns from all data replicas", "[async][hogwild
   plan.work->optimizer.rate = 0.003;
   const auto result = perform(plan);
   INFO(result.failure);
-  REQUIRE(result.how == ending::finished);
+  REQUIRE(result.outcome == ending::finished);
   CHECK(result.loss.size() == 30);
   CHECK(result.loss.back() < result.loss.front() - 0.1);
 }
@@ -211,13 +212,13 @@ TEST_CASE("a failure ends a run whose replicas wait for one another", "[async]")
     plan.work->data = std::make_shared<tiny::brittle_data>(
       plan.work->data, 5, [] { throw std::runtime_error("sample 5 is gone"); });
     const auto result = perform(plan);
-    CHECK(result.how == ending::failed);
+    CHECK(result.outcome == ending::failed);
     CHECK(result.failure == "data_source of data replica 1: sample 5 is gone");
   }
   SECTION("of a data replica's arithmetic") {
     plan.work->optimizer = {.kind = optimizer_kind::sgd, .rate = 1e30};
     const auto result = perform(plan);
-    CHECK(result.how == ending::failed);
+    CHECK(result.outcome == ending::failed);
     CHECK_THAT(result.failure, ContainsSubstring("stage 1") // of any data replica
                                  && ContainsSubstring("is not finite"));
   }
@@ -230,7 +231,7 @@ TEST_CASE("a tensor shard that fails ends the run with its name", "[async]") {
   plan.work->shards = *make_shards<float>(tiny::gpt(), 2);
   plan.work->optimizer = {.kind = optimizer_kind::sgd, .rate = 1e30};
   const auto result = perform(plan);
-  CHECK(result.how == ending::failed);
+  CHECK(result.outcome == ending::failed);
   CHECK_THAT(result.failure, ContainsSubstring("stage 1")
                                && ContainsSubstring("(tensor shard 0)")
                                && ContainsSubstring("is not finite"));
@@ -249,7 +250,7 @@ TEST_CASE("evaluations change no bits where updates are of one data replica each
     perform(plan, {.evaluate = [&](int batches, const std::vector<const float*>&) {
               evaluated.push_back(batches);
             }});
-  REQUIRE(with.how == ending::finished);
+  REQUIRE(with.outcome == ending::finished);
   CHECK(evaluated == std::vector{1, 2, 3, 4});
   if (clock == clock_kind::virtual_time)
     CHECK((with.parameters == without.parameters));
@@ -267,7 +268,7 @@ TEST_CASE("an interrupted run keeps what servers and hogwild hold", "[async]") {
       interrupted = true;
   };
   const auto result = perform(plan, {.report = end_soon, .interrupted = &interrupted});
-  CHECK(result.how == ending::interrupted);
+  CHECK(result.outcome == ending::interrupted);
   CHECK(result.failure.empty());
   REQUIRE(result.parameters.size() == plan.work->whole.layers.size());
   std::vector<float> initial(result.parameters.front().size());
@@ -281,7 +282,7 @@ TEST_CASE("what cannot be updated one by one is refused in a sentence", "[async]
     auto plan =
       apart(tiny::simulation(*find_schedule(schedule), {2, 4, 1}), 2, exchange);
     plan.tensor = tensor;
-    return refusal(plan);
+    return validation_error(plan);
   };
   CHECK(wrong("ampnet", "server:async").empty());
   CHECK(wrong("ampnet", "hogwild").empty());

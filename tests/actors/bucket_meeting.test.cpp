@@ -40,14 +40,15 @@ struct bucket_member {
         result.push_back({{}, [this, b, &buckets] {
                             meets.expect(b,
                                          buckets[static_cast<std::size_t>(b)].data());
-                            return one_by_one ? meets.begin(b) : letters{};
+                            return one_by_one ? meets.begin(b) : meeting_messages{};
                           }});
       if (!one_by_one)
-        result.push_back({{}, [this] { return meets.begin(bucket_meeting::all); }});
-      result.push_back({[this] { return meets.over(0); },
+        result.push_back(
+          {{}, [this] { return meets.begin(bucket_meeting::all_buckets); }});
+      result.push_back({[this] { return meets.is_done(0); },
                         [this] {
                           meets.next_update();
-                          return letters{};
+                          return meeting_messages{};
                         }});
     }
     return result;
@@ -166,7 +167,7 @@ TEST_CASE("an update's buckets are over together, and it says whose are missing"
   bucket_meeting first{plan, {0, 0, 0}, exchange_step::sum, nullptr},
     second{plan, {1, 0, 0}, exchange_step::sum, nullptr};
   // a meeting that has not begun is not over
-  CHECK_FALSE(first.over(bucket_meeting::all));
+  CHECK_FALSE(first.is_done(bucket_meeting::all_buckets));
   CHECK_FALSE(first.waits_for());
   meeting_office office;
   const auto begins = [](bucket_meeting& m, int bucket) {
@@ -177,11 +178,11 @@ TEST_CASE("an update's buckets are over together, and it says whose are missing"
   office.join({role::optimizer_shard, {1, 0, 0}}, meeting_kind::sums, second,
               {begins(second, 1)});
   office.run(0);
-  CHECK_FALSE(first.over(bucket_meeting::all));
+  CHECK_FALSE(first.is_done(bucket_meeting::all_buckets));
   REQUIRE(first.waits_for());
-  CHECK(first.waits_for()->what == "the gradients of data replica 1");
-  CHECK(first.waits_for()->whom == "optimizer of stage 0 (data replica 1)");
-  CHECK_FALSE(second.over(bucket_meeting::all)); // bucket 0 has not begun
+  CHECK(first.waits_for()->input == "the gradients of data replica 1");
+  CHECK(first.waits_for()->peer == "optimizer of stage 0 (data replica 1)");
+  CHECK_FALSE(second.is_done(bucket_meeting::all_buckets)); // bucket 0 has not begun
   CHECK_FALSE(second.waits_for());
 }
 
@@ -190,24 +191,24 @@ TEST_CASE("an update's buckets are not over before the last sum is",
   const auto plan = tiny::replicas("tree", 2, 2, 4);
   bucket_meeting root{plan, {0, 0, 0}, exchange_step::sum, nullptr},
     leaf{plan, {1, 0, 0}, exchange_step::sum, nullptr};
-  std::vector<asked_sum> asked;
-  root.yield_sums([&](asked_sum s) { asked.push_back(std::move(s)); });
+  std::vector<requested_sum> asked;
+  root.yield_sums([&](requested_sum s) { asked.push_back(std::move(s)); });
   for (const int b : {1, 0}) {
     root.begin(b);
     for (auto& letter : leaf.begin(b))
-      CHECK(root.take(std::move(letter)).empty());
+      CHECK(root.receive(std::move(letter)).empty());
   }
   REQUIRE(asked.size() == 2);
-  CHECK((asked[0].about == meeting_kind::sums && asked[0].what.values == 4));
-  CHECK(root.waits_for()->what == "its sum to be done");
-  CHECK(root.waits_for()->whom.empty());
-  const auto end = [&](const asked_sum& s) {
-    return root.take({{}, s.about, mail::sum_over{s.number}});
+  CHECK((asked[0].meeting == meeting_kind::sums && asked[0].sum.values == 4));
+  CHECK(root.waits_for()->input == "its sum to be done");
+  CHECK(root.waits_for()->peer.empty());
+  const auto end = [&](const requested_sum& s) {
+    return root.receive({{}, s.meeting, mail::sum_over{s.number}});
   };
   CHECK(end(asked[0]).size() == 1); // the sum, down the tree
-  CHECK_FALSE(root.over(0));
+  CHECK_FALSE(root.is_done(0));
   CHECK(end(asked[1]).size() == 1);
-  CHECK(root.over(0));
+  CHECK(root.is_done(0));
   CHECK_FALSE(root.waits_for());
 }
 
@@ -216,15 +217,16 @@ TEST_CASE("sums travel as gradients to optimizer shards, versions as parameters"
   const auto plan = tiny::replicas("zero1", 2, 1, 6);
   bucket_meeting sums{plan, {0, 0, 0}, exchange_step::sum, nullptr},
     gathers{plan, {0, 0, 0}, exchange_step::gather, nullptr};
-  const auto sum = sums.begin(0)[0], gather = gathers.begin(bucket_meeting::all)[0];
+  const auto sum = sums.begin(0)[0],
+             gather = gathers.begin(bucket_meeting::all_buckets)[0];
   for (const auto* one : {&sum, &gather}) {
     CHECK(one->to == performer{role::optimizer_shard, {1, 0, 0}});
     CHECK(one->bytes == 12); // half of the sum
   }
   CHECK(sum.kind == traffic::gradients);
-  CHECK(sum.about == meeting_kind::sums);
+  CHECK(sum.meeting == meeting_kind::sums);
   CHECK(gather.kind == traffic::parameters);
-  CHECK(gather.about == meeting_kind::gathers);
+  CHECK(gather.meeting == meeting_kind::gathers);
 }
 
 TEST_CASE("buckets that GPUs sum come in one order, whichever is complete first",
@@ -232,11 +234,12 @@ TEST_CASE("buckets that GPUs sum come in one order, whichever is complete first"
   const auto plan = tiny::replicas("ring", 2, 3, 4);
   gpu_group group{};
   bucket_meeting sums{plan, {0, 0, 0}, exchange_step::sum, nullptr};
-  sums.exchange_by([&](meeting_kind, int) { return &group; }, [](const asked_sum&) {});
-  const auto buckets_of = [](const letters& all) {
+  sums.exchange_by([&](meeting_kind, int) { return &group; },
+                   [](const requested_sum&) {});
+  const auto buckets_of = [](const meeting_messages& all) {
     std::vector<int> result;
     for (const auto& one : all)
-      result.push_back(std::get<collective_message>(one.what).instance);
+      result.push_back(std::get<collective_message>(one.body).instance);
     return result;
   };
   CHECK(buckets_of(sums.begin(1)).empty());
@@ -248,7 +251,7 @@ TEST_CASE("an exchange that has failed fails who waits for it", "[meetings]") {
   const auto plan = tiny::replicas("ring", 2, 1, 4);
   bucket_meeting sums{plan, {0, 0, 0}, exchange_step::sum, nullptr};
   const auto why = std::make_exception_ptr(std::runtime_error{"lost"});
-  CHECK_THROWS_WITH(sums.take({{}, meeting_kind::sums, mail::sum_over{0, why}}),
+  CHECK_THROWS_WITH(sums.receive({{}, meeting_kind::sums, mail::sum_over{0, why}}),
                     "lost");
 }
 

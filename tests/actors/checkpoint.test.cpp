@@ -2,7 +2,7 @@
 // The state that a run saves between batches, and runs that resume from that state: the
 // bits are those of a run that never stopped.
 
-#include "actors/checkpoints/whole_training.hpp"
+#include "actors/checkpoints/gathered_state.hpp"
 #include "actors/pipeline/stage_pools.hpp"
 #include "tests/actors/meshes.hpp"
 #include "tests/tries.hpp"
@@ -23,14 +23,14 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-using all_saved = std::vector<std::shared_ptr<const saved_training>>;
+using all_saved = std::vector<std::shared_ptr<const training_state>>;
 
 run_result finished(const run_plan& plan, run_callbacks told = {}) {
   INFO(plan.sch.name);
-  REQUIRE(refusal(plan) == "");
+  REQUIRE(validation_error(plan) == "");
   auto result = perform(plan, std::move(told));
   INFO(result.failure);
-  REQUIRE(result.how == ending::finished);
+  REQUIRE(result.outcome == ending::finished);
   return result;
 }
 
@@ -39,16 +39,16 @@ all_saved saved_by(run_plan plan, int every, run_result& result) {
   all_saved all;
   plan.checkpoint_every = every;
   result = finished(plan, {.save = [&](const training_copies& one) {
-                      all.push_back(std::make_shared<const saved_training>(
-                        whole_of(plan, one, savers::first).value()));
+                      all.push_back(std::make_shared<const training_state>(
+                        whole_of(plan, one, savers::first_holder).value()));
                     }});
   return all;
 }
 
 /// The same plan from a checkpoint to the end.
-run_plan rest_of(run_plan plan, const std::shared_ptr<const saved_training>& from) {
+run_plan rest_of(run_plan plan, const std::shared_ptr<const training_state>& from) {
   plan.dims.steps -= from->batches;
-  go_on_from(from, plan);
+  resume_from(from, plan);
   return plan;
 }
 
@@ -135,7 +135,7 @@ TEST_CASE("each value is saved by one stage, and counted in its rank's memory",
   const auto result = finished(
     plan, {.save = [&](const training_copies& copies) {
       versions = moments = 0;
-      for (const auto& one : copies.all) {
+      for (const auto& one : copies.stages) {
         CHECK(one.updates
               == copies.batches * plan.dims.microbatches
                    / update_size(plan.sch, plan.dims));
@@ -220,15 +220,16 @@ TEST_CASE("what holds no one network between batches is not saved", "[checkpoint
   auto plan = tiny::training_on({.data = 2, .exchange = "server:async"}, one_f_one_b(),
                                 {2, 4, 4}, clock_kind::virtual_time);
   plan.checkpoint_every = 1;
-  CHECK_THAT(refusal(plan), ContainsSubstring("server:async updates data replicas one "
-                                              "by one"));
+  CHECK_THAT(validation_error(plan),
+             ContainsSubstring("server:async updates data replicas one "
+                               "by one"));
   plan = tiny::training_on({}, pipedream(3), {2, 4, 6}, clock_kind::virtual_time);
   plan.checkpoint_every = 2;
-  CHECK_THAT(refusal(plan), ContainsSubstring("as every 3"));
+  CHECK_THAT(validation_error(plan), ContainsSubstring("as every 3"));
   plan.checkpoint_every = 3;
-  CHECK(refusal(plan) == "");
-  plan.dims.before = 2;
-  CHECK_THAT(refusal(plan), ContainsSubstring("which end within an update"));
+  CHECK(validation_error(plan) == "");
+  plan.dims.batches_before = 2;
+  CHECK_THAT(validation_error(plan), ContainsSubstring("which end within an update"));
 }
 
 } // namespace troupe::checkpoint_test

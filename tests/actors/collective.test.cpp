@@ -47,7 +47,7 @@ TEST_CASE("one round in which all exchange n bytes takes latency + n / bandwidth
 TEST_CASE("actors send what the book says, and are never slower", "[collective]") {
   const auto& order = GENERATE(from_range(collective_catalog()));
   for (const int ranks : {1, 2, 3, 4, 6, 8, 9, 13, 16, 17, 32}) {
-    INFO(name_of(order.what) << " by " << order.name << ", " << ranks << " ranks");
+    INFO(name_of(order.operation) << " by " << order.name << ", " << ranks << " ranks");
     const std::int64_t values = std::int64_t{ranks} * order.chunks(ranks);
     const auto result = perform({order, ranks, values, slow});
     const auto book = order.cost(ranks, 4.0 * static_cast<double>(values));
@@ -66,7 +66,7 @@ TEST_CASE("with sums actors take what the book says", "[collective]") {
   const auto& order = GENERATE(from_range(collective_catalog()));
   constexpr double adds = 4e8; // a value takes 10 ns
   for (const int ranks : {1, 2, 3, 4, 6, 8, 9, 13, 16, 17, 32}) {
-    INFO(name_of(order.what) << " by " << order.name << ", " << ranks << " ranks");
+    INFO(name_of(order.operation) << " by " << order.name << ", " << ranks << " ranks");
     const std::int64_t values = std::int64_t{ranks} * order.chunks(ranks);
     const auto result = perform({.order = order,
                                  .ranks = ranks,
@@ -100,7 +100,8 @@ TEST_CASE("actors leave the bits of a plain loop", "[collective]") {
                                    .machines = slow,
                                    .sum_rate = sum_rate,
                                    .arrays = arrays});
-      INFO(name_of(order.what) << " by " << order.name << ", " << ranks << " ranks");
+      INFO(name_of(order.operation)
+           << " by " << order.name << ", " << ranks << " ranks");
       for (std::size_t r = 0; r < expected.size(); ++r)
         CHECK(std::equal(expected[r].values.begin(), expected[r].values.end(),
                          result.arrays[r].begin() + expected[r].begin));
@@ -110,7 +111,7 @@ TEST_CASE("actors leave the bits of a plain loop", "[collective]") {
 TEST_CASE("an order that waits for what nobody sends ends with who waits for whom",
           "[collective]") {
   const collective_order broken{
-    .what = collective_operation::broadcast,
+    .operation = collective_operation::broadcast,
     .name = "broken",
     .idea = "everyone waits for the next",
     .chunks = [](int) { return 1; },

@@ -4,8 +4,8 @@
 
 #include "actors/nodes/control_lines.hpp"
 
-#include "actors/checkpoints/whole_training.hpp"
-#include "actors/nodes/inbox.hpp"
+#include "actors/checkpoints/gathered_state.hpp"
+#include "actors/nodes/receive_queue.hpp"
 #include "tests/actors/meshes.hpp"
 #include "tests/actors/nodes.hpp"
 #include "tests/actors/slow_relay.hpp"
@@ -37,7 +37,7 @@ namespace {
 
 using frame_bytes = std::vector<unsigned char>;
 
-frame_bytes frame_of(std::uint64_t sequence, const wire::node_mail& mail) {
+frame_bytes frame_of(std::uint64_t sequence, const wire::node_message& mail) {
   const auto text = wire::encode(mail);
   const auto header = header_of(control_kind::node, 0, sequence, text);
   frame_bytes result(sizeof header + text.size());
@@ -48,7 +48,7 @@ frame_bytes frame_of(std::uint64_t sequence, const wire::node_mail& mail) {
 
 /// The events that a line's listener receives: a message, or the reason of the line's
 /// end.
-using news = std::variant<wire::node_mail, std::string>;
+using news = std::variant<wire::node_message, std::string>;
 
 /// A control line whose other end is a socket of the test's own.
 class open_line {
@@ -58,9 +58,9 @@ public:
     REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()) == 0);
     other_ = socket_descriptor{ends[1]};
     line = lines.add(socket_descriptor{ends[0]},
-                     {.heard =
+                     {.received =
                         [this](const control_frame& frame) {
-                          all_.put(*wire::decode_node_mail(frame.text));
+                          all_.put(*wire::decode_node_message(frame.text));
                         },
                       .ended =
                         [this](const std::string& why) {
@@ -103,11 +103,11 @@ public:
   }
 
   std::shared_ptr<control_line> line;
-  std::optional<wire::node_mail> answer; ///< Sent when the line ends.
+  std::optional<wire::node_message> answer; ///< Sent when the line ends.
 
 private:
   socket_descriptor other_;
-  inbox<news> all_;
+  receive_queue<news> all_;
 };
 
 /// Changes the frames of control lines in one direction; other bytes pass.
@@ -205,8 +205,8 @@ TEST_CASE("a control frame counts once, and none is missing", "[nodes]") {
   at.say(frame_of(3, mail::ready{}));
   for (const int node : {1, 2}) {
     const auto one = at.next();
-    REQUIRE(std::holds_alternative<wire::node_mail>(one));
-    CHECK(std::get<mail::lost_node>(std::get<wire::node_mail>(one)).node == node);
+    REQUIRE(std::holds_alternative<wire::node_message>(one));
+    CHECK(std::get<mail::lost_node>(std::get<wire::node_message>(one)).node == node);
   }
   CHECK(at.end() == "control frame 2 is missing");
 }
@@ -242,7 +242,7 @@ TEST_CASE("control frames that come twice change no bit of a run", "[nodes]") {
     plan, {.evaluate = [&](int batches, const auto&) { evaluated.push_back(batches); },
            .save = [](const training_copies&) {}});
   INFO(result.failure);
-  REQUIRE(result.how == ending::finished);
+  REQUIRE(result.outcome == ending::finished);
   CHECK(result.parameters == whole.parameters);
   CHECK(result.loss == whole.loss);
   CHECK(evaluated == std::vector{1, 2, 3});
@@ -261,7 +261,7 @@ TEST_CASE("a run whose control frames are damaged ends with that reason", "[node
       return frame_changer{to_node, [&](frame_bytes frame) {
                              control_header header;
                              std::memcpy(&header, frame.data(), sizeof header);
-                             if (header.what == control_kind::actors && --left == 0) {
+                             if (header.kind == control_kind::actors && --left == 0) {
                                const auto text = frame.size() - sizeof header;
                                const auto at =
                                  static_cast<std::size_t>(bit) % (8 * text);
@@ -272,7 +272,7 @@ TEST_CASE("a run whose control frames are damaged ends with that reason", "[node
                            }};
     });
   const auto result = there.perform(plan);
-  CHECK(result.how == ending::failed);
+  CHECK(result.outcome == ending::failed);
   CHECK_THAT(result.failure,
              ContainsSubstring("a control frame was damaged on the way"));
 }

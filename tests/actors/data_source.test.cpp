@@ -3,7 +3,7 @@
 
 #include "actors/pipeline/data_source.hpp"
 
-#include "actors/run/actor_house.hpp"
+#include "actors/run/actor_runtime.hpp"
 #include "tests/actors/brittle_data.hpp"
 #include "tests/actors/stand_in.hpp"
 #include "tests/actors/tiny.hpp"
@@ -22,15 +22,15 @@ TEST_CASE("before it reads, a source lets others go on and says what it does",
   made.work->data =
     std::make_shared<tiny::brittle_data>(made.work->data, 2, [&order, &seen] {
       REQUIRE(seen.now());
-      CHECK(seen.now()->what.kind == reading);
-      CHECK(seen.now()->what.microbatch == 1);
+      CHECK(seen.now()->current.kind == reading);
+      CHECK(seen.now()->current.microbatch == 1);
       order.emplace_back("read");
     });
   const auto plan = std::make_shared<const run_plan>(std::move(made));
   memory_account account;
   const auto pools = std::make_shared<data_pools>(*plan, position{}, account);
-  mail_meter meter;
-  actor_house house{clock_kind::real}; // without threads: all actors run on this one
+  message_meter meter;
+  actor_runtime house{clock_kind::real}; // without threads: all actors run on this one
   auto& system = house.system();
   const auto first =
     tiny::stand_in<stage_actor>(system, meter, [&order](const activation& a) {
@@ -40,14 +40,14 @@ TEST_CASE("before it reads, a source lets others go on and says what it does",
     tiny::stand_in<stage_actor>(system, meter, [&order](const labels& l) {
       order.push_back("labels " + std::to_string(l.header.microbatch));
     });
-  const auto source =
-    system.spawn(data_source, props{plan, &meter, nullptr, nullptr}, position{}, pools,
-                 sample_reader{&seen, [&order] { order.emplace_back("hand over"); }});
-  const auto everybody = std::make_shared<directory>(plan);
+  const auto source = system.spawn(
+    data_source, run_context{plan, &meter, nullptr, nullptr}, position{}, pools,
+    sample_reader{&seen, [&order] { order.emplace_back("hand over"); }});
+  const auto everybody = std::make_shared<actor_handles>(plan);
   everybody->stages = {first, last};
-  post(meter, source, mail::wiring{everybody});
+  send_external(meter, source, mail::wiring{everybody});
   for (int i = 0; i < 3; ++i) { // one more than there are
-    post(meter, source, mail::demand{});
+    send_external(meter, source, mail::demand{});
     house.settle();
   }
   CHECK_FALSE(seen.now());

@@ -86,7 +86,7 @@ run_plan some_run(dice& d, published& by) {
     stages = d.number(1, 4);
     share = d.number(1, 5);
     by = some_schedule(d, stages, share);
-  } while (!refusal(by.sch, {stages, share, 1}).empty());
+  } while (!validation_error(by.sch, {stages, share, 1}).empty());
   const auto clock = d.coin() ? clock_kind::real : clock_kind::virtual_time;
   auto plan = tiny::training_of(by.sch, {stages, share, d.number(2, 4)}, clock, model);
   plan.data = d.number(1, 3);
@@ -127,10 +127,10 @@ TEST_CASE("runs train what their definition says in double", "[definition]") {
   CAPTURE(seed, plan.sch.name, plan.data, plan.dims.stages, plan.tensor,
           plan.sequence_parallel, plan.dims.microbatches, plan.dims.steps,
           plan.exchange->name, plan.work->batch);
-  REQUIRE(refusal(plan).empty());
+  REQUIRE(validation_error(plan).empty());
   const auto result = perform(plan);
   INFO(result.failure);
-  REQUIRE(result.how == ending::finished);
+  REQUIRE(result.outcome == ending::finished);
   const auto whole = *make_network<double>(model);
   const plain::training exact{plan, whole, by.by};
   REQUIRE(result.loss.size() == exact.loss.size());
@@ -161,7 +161,7 @@ TEST_CASE("evaluations see the weights that the definition has after their batch
   };
   const auto result = perform(plan, {.evaluate = see});
   INFO(result.failure);
-  REQUIRE(result.how == ending::finished);
+  REQUIRE(result.outcome == ending::finished);
   REQUIRE(static_cast<int>(seen.size()) == plan.dims.steps);
   const auto whole = *make_network<double>(model);
   const plain::training exact{plan, whole, by.by};
@@ -189,7 +189,7 @@ TEST_CASE("weights that only decay tell the rates of all updates, whoever makes 
   plan.data = data;
   plan.exchange = find_exchange(exchange);
   plan.work->batch = data * share * samples;
-  if (!refusal(plan).empty())
+  if (!validation_error(plan).empty())
     return; // ampnet has no common updates
   auto& o = plan.work->optimizer;
   o = {.kind = optimizer_kind::sgd,
@@ -198,7 +198,7 @@ TEST_CASE("weights that only decay tell the rates of all updates, whoever makes 
        .weight_decay = 0.2,
        .clip = 1e-20,
        .scope = clip_scope::stage};
-  const bool apart = plan.exchange->updates != update_by::all;
+  const bool apart = plan.exchange->updates != update_by::all_replicas;
   const int of_one = plan.sch.update_every > 0 ? plan.sch.update_every : share;
   const int covered = samples * of_one * (apart ? 1 : data);
   const int total = samples * share * data * steps;
@@ -207,7 +207,7 @@ TEST_CASE("weights that only decay tell the rates of all updates, whoever makes 
     left *= 1 - o.weight_decay * plain::rate_of(o, first, first + covered, total);
   const auto result = perform(plan);
   INFO(result.failure);
-  REQUIRE(result.how == ending::finished);
+  REQUIRE(result.outcome == ending::finished);
   double most = 0;
   for (std::size_t l = 0; l < result.parameters.size(); ++l) {
     const auto& after = result.parameters[l];

@@ -32,7 +32,7 @@ std::uint64_t seeds() {
 std::string refusals(run_plan plan, std::uint64_t seed) {
   keep_for_proofs(plan);
   auto result = perform(plan, {.disorder = tiny::disorder_of(seed)});
-  if (result.how != ending::finished)
+  if (result.outcome != ending::finished)
     return result.failure;
   const auto by = rule_of(plan.sch);
   plan.clock = clock_kind::real; // real times follow no formula
@@ -78,7 +78,7 @@ TEST_CASE("devices that take their time change no bit", "[disorder]") {
   const int stages = GENERATE(1, 2, 4);
   const auto plan =
     tiny::training_on(mesh, sch, {stages, 4, 3}, clock_kind::virtual_time);
-  if (!refusal(plan).empty()
+  if (!validation_error(plan).empty()
       || !tests::tries(25, {mesh.text(), tiny::kind_of(sch), std::to_string(stages)}))
     return;
   check(plan, mesh.text() + " under " + sch.name);
@@ -94,7 +94,7 @@ TEST_CASE("a pass that fails with another in line behind it ends the run",
       layers.back(), 13, [] { throw std::runtime_error{"the layer broke"}; });
     for (std::uint64_t seed = 1; seed <= seeds(); ++seed) {
       const auto result = perform(plan, {.disorder = tiny::disorder_of(seed)});
-      CHECK(result.how == ending::failed);
+      CHECK(result.outcome == ending::failed);
       CHECK(result.failure == "stage 1: the layer broke");
     }
   }
@@ -107,7 +107,7 @@ TEST_CASE("a run whose devices take their time evaluates what an orderly one doe
   auto plan =
     tiny::training_on({}, sch, {4, microbatches, 3}, clock_kind::virtual_time);
   plan.evaluate_every = 1;
-  if (sch.local_rule() || !refusal(plan).empty())
+  if (sch.local_rule() || !validation_error(plan).empty())
     return; // a local rule's evaluations depend on time
   const auto evaluated = [&](virtual_disorder disorder) {
     std::vector<float> all;
@@ -116,7 +116,7 @@ TEST_CASE("a run whose devices take their time evaluates what an orderly one doe
         all.insert(all.end(), parameters[l],
                    parameters[l] + plan.work->whole.layers[l]->bucket());
     };
-    CHECK(perform(plan, {.evaluate = see, .disorder = std::move(disorder)}).how
+    CHECK(perform(plan, {.evaluate = see, .disorder = std::move(disorder)}).outcome
           == ending::finished);
     return all;
   };

@@ -21,8 +21,9 @@ using namespace troupe;
 inline const model_options small_gpt{"gpt", 4, 8, 2, 4, 11};
 
 inline training_job small_job(const schedule& how = one_f_one_b()) {
-  training_job job{
-    .model = small_gpt, .data = *open_data("synthetic", small_gpt, 5), .how = how};
+  training_job job{.model = small_gpt,
+                   .data = *open_data("synthetic", small_gpt, 5),
+                   .pipeline_schedule = how};
   job.stages = 3;
   job.microbatches = 4;
   job.steps = 3;
@@ -37,7 +38,7 @@ inline training_result finished(const training_job& job) {
   auto result = train(job);
   INFO((result ? result->failure : result.error()));
   REQUIRE(result);
-  REQUIRE(result->how == ending::finished);
+  REQUIRE(result->outcome == ending::finished);
   return *result;
 }
 
@@ -47,27 +48,27 @@ inline std::string refusal_of(const training_job& job) {
 }
 
 /// y = x w^T + b by the definition, in loops.
-class plain_linear : public own_layer {
+class plain_linear : public user_layer {
 public:
   plain_linear(const std::string& name, std::int64_t in, std::int64_t out)
-    : own_layer({{name + ".weight",
-                  {out, in},
-                  beginning::uniform,
-                  1 / std::sqrt(static_cast<double>(in))},
-                 {name + ".bias",
-                  {out},
-                  beginning::uniform,
-                  1 / std::sqrt(static_cast<double>(in))}},
-                in, out) {}
+    : user_layer({{name + ".weight",
+                   {out, in},
+                   beginning::uniform,
+                   1 / std::sqrt(static_cast<double>(in))},
+                  {name + ".bias",
+                   {out},
+                   beginning::uniform,
+                   1 / std::sqrt(static_cast<double>(in))}},
+                 in, out) {}
 
-  room room_for(std::int64_t samples) const override {
+  buffer_sizes buffers_for(std::int64_t samples) const override {
     return {.saved = samples * inputs(), .kept = samples * outputs()};
   }
   double operations() const override {
     return 2.0 * static_cast<double>(inputs() * outputs());
   }
 
-  void forward(const own_pass& p) const override {
+  void forward(const user_pass& p) const override {
     std::memcpy(p.saved, p.x,
                 static_cast<std::size_t>(p.samples * inputs()) * sizeof(float));
     for (std::int64_t r = 0; r < p.samples; ++r)
@@ -80,7 +81,7 @@ public:
       }
   }
 
-  void input_gradient(const own_pass& p) const override {
+  void input_gradient(const user_pass& p) const override {
     std::memcpy(p.kept, p.dy,
                 static_cast<std::size_t>(p.samples * outputs()) * sizeof(float));
     for (std::int64_t r = 0; r < p.samples && p.dx != nullptr; ++r)
@@ -93,7 +94,7 @@ public:
       }
   }
 
-  void weight_gradient(const own_pass& p) const override {
+  void weight_gradient(const user_pass& p) const override {
     for (std::int64_t o = 0; o < outputs(); ++o) {
       float& bias = p.gradients[1][o];
       bias = p.adds ? bias : 0;
@@ -112,7 +113,7 @@ public:
 inline training_job
 images_job(std::vector<std::shared_ptr<const network_layer>> layers) {
   auto job = small_job();
-  job.model = own_network{.layers = std::move(layers)};
+  job.model = user_network{.layers = std::move(layers)};
   job.data = *open_data("synthetic", {.model = "mlp"}, 5);
   return job;
 }

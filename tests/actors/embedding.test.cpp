@@ -32,7 +32,7 @@ namespace {
 class failing_layer : public plain_linear {
 public:
   using plain_linear::plain_linear;
-  void forward(const own_pass& p) const override {
+  void forward(const user_pass& p) const override {
     if (++calls_ == 3)
       throw std::runtime_error("the third forward fails");
     plain_linear::forward(p);
@@ -47,7 +47,7 @@ class counting_layer : public plain_linear {
 public:
   counting_layer(caf::actor_system& where, std::atomic<std::size_t>& most)
     : plain_linear("b", 8, 8), where_(where), most_(most) {}
-  void forward(const own_pass& p) const override {
+  void forward(const user_pass& p) const override {
     most_ = std::max(most_.load(), where_.registry().running());
     plain_linear::forward(p);
   }
@@ -134,7 +134,7 @@ TEST_CASE("a training that fails in a system of others leaves nobody there",
   job.system = &system;
   const auto result = train(job);
   REQUIRE(result);
-  CHECK(result->how == ending::failed);
+  CHECK(result->outcome == ending::failed);
   CHECK(result->failure == "stage 1: the third forward fails");
   CHECK(result->parameters.empty());
   system.await_all_actors_done();
@@ -163,8 +163,9 @@ TEST_CASE("a job that cannot be is refused in one sentence", "[embedding]") {
   CHECK_THAT(wrong([](auto& j) { j.optimizer.rate = std::nan(""); }),
              ContainsSubstring("lr is"));
   CHECK_THAT(wrong([](auto& j) { j.optimizer.beta2 = 1; }), ContainsSubstring("beta2"));
-  CHECK_THAT(wrong([](auto& j) { j.how = {}; }), ContainsSubstring("has a name"));
-  CHECK_THAT(wrong([](auto& j) { j.how = ampnet(0); }),
+  CHECK_THAT(wrong([](auto& j) { j.pipeline_schedule = {}; }),
+             ContainsSubstring("has a name"));
+  CHECK_THAT(wrong([](auto& j) { j.pipeline_schedule = ampnet(0); }),
              ContainsSubstring("at least one"));
   CHECK_THAT(wrong([](auto& j) { j.stages = 2147483647; }),
              ContainsSubstring("at most 4 stages"));
@@ -214,7 +215,7 @@ TEST_CASE("weights that the last update has poisoned are not handed over",
   job.optimizer.rate = 1e300;
   const auto result = train(job);
   REQUIRE(result);
-  CHECK(result->how == ending::failed);
+  CHECK(result->outcome == ending::failed);
   CHECK_THAT(result->failure, ContainsSubstring("the last update has made"));
   CHECK(result->parameters.empty());
 }
@@ -243,7 +244,7 @@ TEST_CASE("a job tells how far it has come, and ends early when it is asked",
                                     },
                                   .interrupted = &enough});
   REQUIRE(result);
-  CHECK(result->how == ending::interrupted);
+  CHECK(result->outcome == ending::interrupted);
   CHECK(told > 0);
   CHECK(result->samples + job.batch > told); // whole minibatches
   CHECK(result->samples < 8'000'000);
@@ -296,7 +297,7 @@ TEST_CASE("samples that a model does not take are refused, and found while it tr
   images.data = std::make_shared<odd_labels>();
   const auto wrong = train(images);
   REQUIRE(wrong);
-  CHECK(wrong->how == ending::failed);
+  CHECK(wrong->outcome == ending::failed);
   CHECK_THAT(wrong->failure,
              ContainsSubstring("sample 9 has label 10: this model knows 0 to 9"));
 
@@ -304,7 +305,7 @@ TEST_CASE("samples that a model does not take are refused, and found while it tr
   images.held_out = 4;
   const auto late = train(images); // the training is whole
   REQUIRE(late);
-  CHECK(late->how == ending::failed);
+  CHECK(late->outcome == ending::failed);
   CHECK_THAT(late->failure, ContainsSubstring("evaluation: sample 0 has label -1"));
   CHECK(late->parameters.size() == 6);
 }

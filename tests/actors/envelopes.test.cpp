@@ -80,10 +80,10 @@ std::string traced(run_plan plan) {
   const auto note = [&out](const char* receiver, const std::string& what) {
     out << receiver << " <- " << what << '\n';
   };
-  REQUIRE(refusal(plan).empty());
+  REQUIRE(validation_error(plan).empty());
   const auto result = perform(plan, {.listener = note});
   INFO(result.failure);
-  REQUIRE(result.how == ending::finished);
+  REQUIRE(result.outcome == ending::finished);
   return out.str();
 }
 

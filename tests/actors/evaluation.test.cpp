@@ -30,7 +30,7 @@ seen_parameters observe(run_plan plan, int every, run_result& result) {
   };
   result = perform(plan, {.evaluate = see});
   INFO(result.failure);
-  CHECK(result.how == ending::finished);
+  CHECK(result.outcome == ending::finished);
   CHECK(result.late_allocations == 0);
   return seen;
 }

@@ -49,8 +49,8 @@ struct asked_expert {
             bool begins_sum = false) {
     mail::rows_to_expert letter{{what, 0, 1, microbatch}, source, rows, {}, {}};
     if (source == host.data)
-      letter.loan = mail::expert_loan{{}, {}, 6, begins_sum};
-    core.take({{role::expert, host, 3}, meeting_kind::experts, std::move(letter)});
+      letter.loan = mail::lent_arrays{{}, {}, 6, begins_sum};
+    core.receive({{role::expert, host, 3}, meeting_kind::experts, std::move(letter)});
   }
 
   std::shared_ptr<const run_plan> plan = spread_experts();
@@ -70,7 +70,7 @@ TEST_CASE("an expert arrives when all data replicas have sent rows, and answers 
   CHECK(e.port.news().empty());
   e.give(0, 3);
   CHECK(e.port.news() == lines{"arrived F0"});
-  e.core.go({op::forward, 0, 1, 0});
+  e.core.run({op::forward, 0, 1, 0});
   CHECK(e.port.news() == lines{"computes F0"});
   const auto& work = e.port.works.front().first;
   CHECK(work.kind == static_cast<int>(op::forward));
@@ -90,8 +90,8 @@ TEST_CASE("an expert arrives when all data replicas have sent rows, and answers 
   for (int d = 0; d < 2; ++d) {
     const auto& one = letters[static_cast<std::size_t>(d)];
     CHECK(one.to == performer{role::stage, {d, 0, 1}});
-    CHECK(one.about == meeting_kind::experts);
-    CHECK(std::get<mail::rows_from_expert>(one.what).expert == 1); // of the stage's two
+    CHECK(one.meeting == meeting_kind::experts);
+    CHECK(std::get<mail::rows_from_expert>(one.body).expert == 1); // of the stage's two
     CHECK(one.kind == (d == 1 ? std::nullopt : std::optional{traffic::experts}));
     CHECK(one.bytes == (d == 0 ? 12 : 8));
   }
@@ -102,7 +102,7 @@ TEST_CASE("an expert's work is what its action asks for", "[expert]") {
   const auto ask = [&](op what, int microbatch) {
     e.give(0, 2, what, microbatch);
     e.give(1, 1, what, microbatch);
-    e.core.go({what, 0, 1, microbatch});
+    e.core.run({what, 0, 1, microbatch});
     const auto work = e.port.works.front().first;
     e.port.run_work(e.core);
     return work.operations * work.parts[0].share;
@@ -118,7 +118,7 @@ TEST_CASE("an answer to a weight gradient weighs nothing", "[expert]") {
   asked_expert e;
   e.give(0, 2, op::weight_gradient);
   e.give(1, 1, op::weight_gradient);
-  e.core.go({op::weight_gradient, 0, 1, 0});
+  e.core.run({op::weight_gradient, 0, 1, 0});
   e.port.run_work(e.core);
   for (const auto& letter : e.port.mail())
     CHECK(letter.bytes == 0);
@@ -141,7 +141,7 @@ TEST_CASE("rows of the next action may come while those of one are computed on",
   asked_expert e;
   e.give(0, 1);
   e.give(1, 1);
-  e.core.go({op::forward, 0, 1, 0});
+  e.core.run({op::forward, 0, 1, 0});
   e.port.news();
   e.give(0, 2, op::forward, 1);
   CHECK(e.port.news().empty());
@@ -165,13 +165,13 @@ TEST_CASE("rows that do not belong together are refused", "[expert]") {
 TEST_CASE("an expert says whose rows are missing", "[expert]") {
   asked_expert e;
   CHECK(e.core.name() == "expert 1 with stage 1 (replica 1)");
-  CHECK(e.core.explain().what.empty());
+  CHECK(e.core.explain().input.empty());
   e.give(1, 2);
-  CHECK(e.core.explain().who == e.core.name());
-  CHECK(e.core.explain().what == "the rows of F0 of stage 1");
-  CHECK(e.core.explain().on == "stage 1");
+  CHECK(e.core.explain().actor == e.core.name());
+  CHECK(e.core.explain().input == "the rows of F0 of stage 1");
+  CHECK(e.core.explain().peer == "stage 1");
   e.give(0, 2);
-  CHECK(e.core.explain().what.empty());
+  CHECK(e.core.explain().input.empty());
 }
 
 TEST_CASE("an expert has given back what its stage lent when it answers", "[expert]") {
@@ -183,10 +183,10 @@ TEST_CASE("an expert has given back what its stage lent when it answers", "[expe
   for (const int source : {0, 1}) {
     mail::rows_to_expert letter{{op::forward, 0, 1, 0}, source, 2, {}, {}};
     if (source == host.data)
-      letter.loan = mail::expert_loan{{}, gradients.acquire(), 6, false};
-    core.take({{role::expert, host, 3}, meeting_kind::experts, std::move(letter)});
+      letter.loan = mail::lent_arrays{{}, gradients.acquire(), 6, false};
+    core.receive({{role::expert, host, 3}, meeting_kind::experts, std::move(letter)});
   }
-  core.go({op::forward, 0, 1, 0});
+  core.run({op::forward, 0, 1, 0});
   port.run_work(core);
   CHECK(port.mail().size() == 2);
 }

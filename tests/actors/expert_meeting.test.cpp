@@ -36,22 +36,22 @@ public:
       static_cast<int>(std::ranges::find(of_stage, expert) - of_stage.begin());
   }
 
-  letters begin(int) override { return {}; }
-  letters take(mail::letter what) override {
-    const auto rows = std::get<mail::rows_to_expert>(what.what);
+  meeting_messages begin(int) override { return {}; }
+  meeting_messages receive(mail::meeting_message what) override {
+    const auto rows = std::get<mail::rows_to_expert>(what.body);
     CHECK(rows.loan.has_value() == (rows.source == host_.data));
     CHECK(what.kind.has_value() == (rows.source != host_.data));
-    const bool travel = rows.what.what != op::weight_gradient;
+    const bool travel = rows.action.op != op::weight_gradient;
     CHECK(what.bytes == (travel ? rows.rows * width * 4 : 0));
     CHECK(!!rows.payload == (travel && rows.rows > 0));
     if (rows.loan)
       loans.push_back(*rows.loan);
     inbox_.push_back(rows);
-    letters result;
+    meeting_messages result;
     if (inbox_.size() < 2)
       return result;
     for (auto& one : inbox_) {
-      CHECK(one.what == inbox_.front().what);
+      CHECK(one.action == inbox_.front().action);
       auto answer = one.payload ? answers_.acquire() : buffer{};
       for (std::int64_t i = 0; answer && i < one.rows * width; ++i)
         answer.data()[i] = one.payload.data()[i] * static_cast<float>(expert_ + 2);
@@ -62,10 +62,10 @@ public:
     inbox_.clear();
     return result;
   }
-  bool over(int) const override { return true; }
-  std::optional<absence> waits_for() const override { return {}; }
+  bool is_done(int) const override { return true; }
+  std::optional<missing_peer> waits_for() const override { return {}; }
 
-  std::vector<mail::expert_loan> loans;
+  std::vector<mail::lent_arrays> loans;
 
 private:
   int expert_, in_stage_;
@@ -110,14 +110,15 @@ struct asking_stage {
   void add(std::vector<meeting_office::step>& to, op what, int microbatch,
            int version) {
     for (std::size_t l = 0; l < layers.size(); ++l) {
-      to.push_back({[this] { return meets.over(0); },
+      to.push_back({[this] { return meets.is_done(0); },
                     [=, this] {
                       if (l == 0)
                         meets.expect({what, 0, 0, microbatch}, version, rows(what));
                       return meets.begin(static_cast<int>(l));
                     }});
     }
-    to.push_back({[this] { return meets.over(0); }, [] { return letters{}; }});
+    to.push_back(
+      {[this] { return meets.is_done(0); }, [] { return meeting_messages{}; }});
   }
 
   std::vector<expert_meeting::rows_of_layer> rows(op what) {
@@ -224,7 +225,7 @@ TEST_CASE("an expert is lent the version that the action reads, by the stage bes
     s.add(steps, op::weight_gradient, 1, 9);
     steps.push_back({{}, [&s] {
                        s.meets.begin_update();
-                       return letters{};
+                       return meeting_messages{};
                      }});
     s.add(steps, op::weight_gradient, 2, 10);
   });
@@ -259,13 +260,13 @@ TEST_CASE("rows of a segment that a backward recomputes are a recomputation's",
                 {0, {kind::experts, nullptr, 6}, op::backward}});
   for (int occasion = 0; occasion < 2; ++occasion) {
     const auto out = meets.begin(occasion);
-    const auto& rows = std::get<mail::rows_to_expert>(out.front().what);
-    CHECK(rows.what == action{occasion == 0 ? op::recompute : op::backward, 0, 1, 3});
+    const auto& rows = std::get<mail::rows_to_expert>(out.front().body);
+    CHECK(rows.action == action{occasion == 0 ? op::recompute : op::backward, 0, 1, 3});
     CHECK(rows.loan->begins_sum == (occasion == 1));
     for (int e = 0; e < 2; ++e)
-      meets.take({{role::stage, {0, 0, 1}},
-                  meeting_kind::experts,
-                  mail::rows_from_expert{e, {}}});
+      meets.receive({{role::stage, {0, 0, 1}},
+                     meeting_kind::experts,
+                     mail::rows_from_expert{e, {}}});
   }
 }
 
@@ -278,33 +279,33 @@ TEST_CASE("a stage of a simulation sends every expert as many rows, and waits fo
   CHECK(meets.share() == 1.0 / 3);
   meets.expect({op::forward, 0, 1, 3}, 2,
                {{0, {kind::experts, nullptr, 6}, op::forward}});
-  CHECK(meets.over(0));
+  CHECK(meets.is_done(0));
   const auto out = meets.begin(0);
   REQUIRE(out.size() == 2);
   for (int e = 0; e < 2; ++e) {
     const auto& one = out[static_cast<std::size_t>(e)];
     CHECK(one.to == performer{role::expert, {e, 0, 1}, 2 + e});
-    const auto& rows = std::get<mail::rows_to_expert>(one.what);
+    const auto& rows = std::get<mail::rows_to_expert>(one.body);
     CHECK(rows.source == 1);
     CHECK(rows.rows == 3);
-    CHECK(rows.what == action{op::forward, 0, 1, 3});
+    CHECK(rows.action == action{op::forward, 0, 1, 3});
     CHECK(one.bytes == 12);
     CHECK(rows.loan.has_value() == (e == 1));
     CHECK(one.kind == (e == 1 ? std::nullopt : std::optional{traffic::experts}));
   }
   const auto answer = [&](int expert) {
-    meets.take({{role::stage, {1, 0, 1}},
-                meeting_kind::experts,
-                mail::rows_from_expert{expert, {}}});
+    meets.receive({{role::stage, {1, 0, 1}},
+                   meeting_kind::experts,
+                   mail::rows_from_expert{expert, {}}});
   };
   REQUIRE(meets.waits_for());
-  CHECK(meets.waits_for()->whom == "expert 0 with stage 1");
+  CHECK(meets.waits_for()->peer == "expert 0 with stage 1");
   answer(0);
-  CHECK_FALSE(meets.over(0));
-  CHECK(meets.waits_for()->what == "its rows");
-  CHECK(meets.waits_for()->whom == "expert 1 with stage 1 (replica 1)");
+  CHECK_FALSE(meets.is_done(0));
+  CHECK(meets.waits_for()->input == "its rows");
+  CHECK(meets.waits_for()->peer == "expert 1 with stage 1 (replica 1)");
   answer(1);
-  CHECK(meets.over(0));
+  CHECK(meets.is_done(0));
   CHECK_FALSE(meets.waits_for());
   CHECK(meets.take_loads().empty()); // nothing is computed
 }

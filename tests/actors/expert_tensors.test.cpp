@@ -62,7 +62,7 @@ struct computing_expert {
         std::ranges::copy(*one, part.payload.data());
       }
       if (rows.empty())
-        part.loan = mail::expert_loan{parameters.data(), gradients, 0, begins_sum};
+        part.loan = mail::lent_arrays{parameters.data(), gradients, 0, begins_sum};
       rows.push_back(std::move(part));
     }
     work.compute(rows);
@@ -102,7 +102,7 @@ struct computing_expert {
     f.parameters = parameters.data();
     f.gradients = d.dw.data();
     f.scratch = scratch.data();
-    f.on = &on;
+    f.compute_stream = &on;
     expert.forward(f);
     expert.input_gradient(f);
     expert.weight_gradient(f);
@@ -114,7 +114,7 @@ struct computing_expert {
   }
 
   run_plan plan;
-  const layer<float>& expert = *plan.work->whole.experts[0].what;
+  const layer<float>& expert = *plan.work->whole.experts[0].expert;
   std::int64_t width = expert.input();
   std::mt19937 chance{7};
   rank_memory memory;
@@ -131,7 +131,7 @@ struct computing_expert {
 TEST_CASE("an expert computes the rows of all data replicas behind one another",
           "[expert]") {
   computing_expert e;
-  const auto reserved = e.memory.all().reserved();
+  const auto reserved = e.memory.total().reserved();
   const auto a = random_array(e.chance, 2 * e.width),
              c = random_array(e.chance, 3 * e.width),
              da = random_array(e.chance, 2 * e.width),
@@ -157,7 +157,7 @@ TEST_CASE("an expert computes the rows of all data replicas behind one another",
   const auto both = e.summed();
   for (std::size_t i = 0; i < sum.size(); ++i)
     CHECK(std::abs(both[i] - sum[i]) <= 1e-5F * (1 + std::abs(sum[i])));
-  CHECK(e.memory.all().reserved() == reserved);
+  CHECK(e.memory.total().reserved() == reserved);
 }
 
 TEST_CASE("an expert's weight gradient may come later than its input gradient",

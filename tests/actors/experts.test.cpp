@@ -49,12 +49,12 @@ run_plan with_experts(const schedule& sch, shape dims, clock_kind clock,
 
 run_result check_proofs(run_plan plan) {
   keep_for_proofs(plan);
-  INFO(refusal(plan));
-  REQUIRE(refusal(plan).empty());
+  INFO(validation_error(plan));
+  REQUIRE(validation_error(plan).empty());
   auto result = perform(plan);
   INFO(plan.sch.name << " " << plan.data << "x" << plan.dims.stages << ", expert "
                      << plan.expert << ": " << result.failure);
-  REQUIRE(result.how == ending::finished);
+  REQUIRE(result.outcome == ending::finished);
   CHECK(result.reserved_bytes == bytes_needed(plan));
   for (const auto& p : prove(plan, result)) {
     INFO(p.name << ": " << p.detail);
@@ -192,9 +192,10 @@ TEST_CASE("a norm goes through data replicas and their buckets as a plain loop d
   for (const auto& where : plan.norm_group({})) {
     std::vector<std::vector<float>> held;
     for (const auto& bucket : plan.layer_buckets(where)) {
-      auto& values = held.emplace_back(static_cast<std::size_t>(bucket.what->bucket()));
-      take_shard(*layers[bucket.of_layer], *bucket.what,
-                 gradients[bucket.of_layer].data(), values.data());
+      auto& values =
+        held.emplace_back(static_cast<std::size_t>(bucket.owner->bucket()));
+      extract_shard(*layers[bucket.of_layer], *bucket.owner,
+                    gradients[bucket.of_layer].data(), values.data());
     }
     stream on;
     const bool is_copy = where.data > 0 && plan.exchange->name == "ring";
@@ -214,8 +215,8 @@ TEST_CASE("every choice of an expert is counted, taken or dropped", "[experts]")
   const auto result =
     check_proofs(with_experts(sch, {2, 4, 3}, clock_kind::virtual_time,
                               {.count = 4, .chosen = 2, .capacity = 0.5}, data, data));
-  REQUIRE(result.loads.of.size() == 2); // of the blocks 1 and 3
-  for (const auto& [layer, steps] : result.loads.of) {
+  REQUIRE(result.loads.by_layer.size() == 2); // of the blocks 1 and 3
+  for (const auto& [layer, steps] : result.loads.by_layer) {
     REQUIRE(steps.size() == 3);
     for (const auto& step : steps) {
       const auto taken = std::accumulate(step.rows.begin(), step.rows.end(), 0LL);
@@ -230,7 +231,7 @@ TEST_CASE("with room enough no choice is dropped", "[experts]") {
   const auto result = check_proofs(with_experts(*find_schedule("gpipe"), {2, 4, 3},
                                                 clock_kind::virtual_time,
                                                 {.count = 4, .capacity = 4}, 2, 2));
-  for (const auto& [layer, steps] : result.loads.of)
+  for (const auto& [layer, steps] : result.loads.by_layer)
     for (const auto& step : steps)
       CHECK(step.dropped == 0);
 }
@@ -250,7 +251,7 @@ TEST_CASE("evaluations see the experts of all ranks", "[experts]") {
                            {.count = 4}, 2, expert);
   run_result result;
   const auto last = tiny::last_evaluated(plan, result);
-  REQUIRE(result.how == ending::finished);
+  REQUIRE(result.outcome == ending::finished);
   CHECK((last == result.parameters));
 }
 
@@ -261,7 +262,7 @@ TEST_CASE("an action takes as long as its rows at home and with experts", "[expe
                            {.count = 1, .capacity = 1});
   plan.cost = costs_from(tiny::costs(12, 24));
   const auto result = perform(plan);
-  REQUIRE(result.how == ending::finished);
+  REQUIRE(result.outcome == ending::finished);
   CHECK(std::abs(result.sums.makespan - 36'000'000) < 10); // nanoseconds
   CHECK(result.sums.busy.front() == result.sums.makespan);
 }
@@ -274,7 +275,7 @@ TEST_CASE("experts cost what their rows are of a shorter microbatch", "[experts]
     uneven_microbatches{.samples = {4, 2}, .lengths = {4, 2}});
   plan.cost = costs_from(tiny::costs(12, 24));
   const auto result = perform(plan);
-  REQUIRE(result.how == ending::finished);
+  REQUIRE(result.outcome == ending::finished);
   // The second expert has 4 of 16 tokens.
   CHECK(std::abs(result.sums.makespan - 36'000'000 * 5 / 4) < 100);
 }
@@ -285,11 +286,11 @@ TEST_CASE("experts have their share of an input gradient and of a weight gradien
                            {.count = 1, .capacity = 1});
   plan.cost = costs_from(tiny::costs(12, 24));
   const auto result = perform(plan);
-  REQUIRE(result.how == ending::finished);
+  REQUIRE(result.outcome == ending::finished);
   std::map<op, nanoseconds> took, took_by_experts;
   for (const auto& s : result.actions.front()) {
-    took[s.what.what] += s.end - s.start;
-    took_by_experts[s.what.what] += s.expert >= 0 ? s.end - s.start : 0;
+    took[s.action.op] += s.end - s.start;
+    took_by_experts[s.action.op] += s.expert >= 0 ? s.end - s.start : 0;
   }
   for (const op what : {op::forward, op::input_gradient, op::weight_gradient}) {
     CHECK(std::abs(took[what] - 12'000'000) < 10); // nanoseconds
@@ -308,7 +309,7 @@ TEST_CASE("simulated rows take their way to experts and back", "[experts]") {
     plan.machines.inside = {.latency = 100'000, .bytes_per_second = 1e9};
     plan.sizes.experts = bytes;
     const auto result = perform(plan);
-    REQUIRE(result.how == ending::finished);
+    REQUIRE(result.outcome == ending::finished);
     return static_cast<double>(result.sums.makespan) * 1e-6;
   };
   const double apart = makespan_ms(1, 2e6);
@@ -322,16 +323,16 @@ TEST_CASE("an expert says whose rows it waits for, and refuses rows of another p
   tiny::written_port port;
   expert_core core{plan, {0, 0, 1}, 4, port, std::make_shared<simulated_expert>()};
   const auto take = [&](int microbatch, int source) {
-    core.take(
+    core.receive(
       {{role::expert, {0, 0, 1}, 4},
        meeting_kind::experts,
        mail::rows_to_expert{{op::forward, 0, 1, microbatch}, source, 3, {}, {}}});
   };
-  CHECK(core.explain().what.empty());
+  CHECK(core.explain().input.empty());
   take(2, 0);
   CHECK(port.news().empty());
-  CHECK(core.explain().what == "the rows of F2 of stage 1");
-  CHECK(core.explain().on == "stage 1 (replica 1)");
+  CHECK(core.explain().input == "the rows of F2 of stage 1");
+  CHECK(core.explain().peer == "stage 1 (replica 1)");
   CHECK_THROWS_WITH(take(3, 0), ContainsSubstring("before"));
   CHECK_THROWS_WITH(take(3, 1), ContainsSubstring("and of"));
 }
@@ -347,13 +348,14 @@ TEST_CASE("experts' gradients wait for the data replica that has the same",
   bucket_meeting sums{plan, where, exchange_step::sum, nullptr};
   for (const auto& letter : sums.begin(static_cast<int>(first - buckets.begin())))
     CHECK(letter.to.where.data == 3);
-  CHECK(sums.waits_for()->whom == plan.optimizer_of({3, 0, 1}));
+  CHECK(sums.waits_for()->peer == plan.optimizer_of({3, 0, 1}));
 }
 
 TEST_CASE("experts that cannot be placed are refused with the reason", "[experts]") {
   const auto refusal_of = [](int data, int expert, int count, const char* exchange) {
-    return refusal(with_experts(*find_schedule("gpipe"), {2, 4, 1}, clock_kind::real,
-                                {.count = count}, data, expert, exchange));
+    return validation_error(with_experts(*find_schedule("gpipe"), {2, 4, 1},
+                                         clock_kind::real, {.count = count}, data,
+                                         expert, exchange));
   };
   CHECK_THAT(refusal_of(2, 4, 4, "ring"), ContainsSubstring("does not divide data=2"));
   CHECK_THAT(refusal_of(4, 4, 6, "ring"), ContainsSubstring("cannot be spread over 4"));
@@ -367,7 +369,7 @@ TEST_CASE("experts that cannot be placed are refused with the reason", "[experts
   CHECK(refusal_of(4, 4, 4, "server").empty());
   auto plan = tiny::training_of(*find_schedule("gpipe"), {2, 4, 1}, clock_kind::real);
   plan.data = plan.expert = 2;
-  CHECK_THAT(refusal(plan), ContainsSubstring("say --model moe"));
+  CHECK_THAT(validation_error(plan), ContainsSubstring("say --model moe"));
 }
 
 } // namespace troupe::experts_test

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Runs in which an actor, a thread or an allocation fails, or which end early.
 
-#include "actors/checkpoints/whole_training.hpp"
+#include "actors/checkpoints/gathered_state.hpp"
 #include "actors/pipeline/stage_pools.hpp"
 #include "tests/actors/brittle_data.hpp"
 #include "tests/actors/meshes.hpp"
@@ -29,7 +29,7 @@ TEST_CASE("an actor that fails ends the run with its name and reason", "[failure
   plan.work->data = std::make_shared<tiny::brittle_data>(
     plan.work->data, 13, [] { throw std::runtime_error("the disk is on fire"); });
   const auto result = perform(plan);
-  CHECK(result.how == ending::failed);
+  CHECK(result.outcome == ending::failed);
   CHECK(result.failure == "data_source: the disk is on fire");
 }
 
@@ -45,7 +45,7 @@ TEST_CASE("a data replica that fails ends a run whose experts wait for it",
   plan.work->data = std::make_shared<tiny::brittle_data>(
     plan.work->data, 13, [] { throw std::runtime_error("the disk is on fire"); });
   const auto result = perform(plan);
-  CHECK(result.how == ending::failed);
+  CHECK(result.outcome == ending::failed);
   CHECK(result.failure == "data_source of data replica 1: the disk is on fire");
 }
 
@@ -77,7 +77,7 @@ TEST_CASE("a run whose actor fails at any one of its messages ends with the reas
   INFO(one.mesh.text() << " under " << one.sch.name);
   int all = 0;
   REQUIRE(
-    perform(plan, {.listener = [&](const char*, const std::string&) { ++all; }}).how
+    perform(plan, {.listener = [&](const char*, const std::string&) { ++all; }}).outcome
     == ending::finished);
   for (int at = 0; at < all; at += every) {
     int heard = 0;
@@ -91,7 +91,7 @@ TEST_CASE("a run whose actor fails at any one of its messages ends with the reas
               }});
     INFO("message " << at << " of " << all << ", of " << who);
     // A report that comes when the run is over changes nothing any more.
-    if (result.how == ending::finished)
+    if (result.outcome == ending::finished)
       CHECK((who == "recorder" || who == "coordinator"));
     else
       REQUIRE(result.failure == who + ": struck by lightning");
@@ -104,7 +104,7 @@ TEST_CASE("a loss that is not finite ends the run and says where", "[failure]") 
   auto plan = tiny::training_of(*find_schedule(entry.name), {4, 4, 30}, clock);
   plan.work->optimizer = {.kind = optimizer_kind::sgd, .rate = 1e30};
   const auto result = perform(plan);
-  CHECK(result.how == ending::failed);
+  CHECK(result.outcome == ending::failed);
   CHECK_THAT(result.failure, ContainsSubstring("stage 3")
                                && ContainsSubstring("the loss of microbatch ")
                                && ContainsSubstring("is not finite")
@@ -123,7 +123,7 @@ TEST_CASE("a run that is interrupted keeps what it has", "[interruption]") {
       interrupted = true;
   };
   const auto result = perform(plan, {.report = end_soon, .interrupted = &interrupted});
-  CHECK(result.how == ending::interrupted);
+  CHECK(result.outcome == ending::interrupted);
   CHECK(result.failure.empty());
   CHECK_FALSE(result.loss.empty());
   CHECK(result.loss.size() < 100'000);
@@ -133,7 +133,7 @@ TEST_CASE("a run that is interrupted keeps what it has", "[interruption]") {
 }
 
 TEST_CASE("plans that cannot be are refused with what can", "[refusal]") {
-  const auto refused = [](const run_plan& plan) { return refusal(plan); };
+  const auto refused = [](const run_plan& plan) { return validation_error(plan); };
   auto plan = tiny::training_of(gpipe(), {2, 4, 1}, clock_kind::real);
   CHECK(refused(plan).empty());
   plan.work->batch = 3;
@@ -152,16 +152,18 @@ TEST_CASE("plans that cannot be are refused with what can", "[refusal]") {
 TEST_CASE("a run that would not fit is refused with the number", "[refusal]") {
   auto plan = tiny::training_of(gpipe(), {2, 4, 1}, clock_kind::real,
                                 {"gpt", 2, 32'768, 2, 8, 256});
-  CHECK_THAT(refusal(plan), ContainsSubstring(" MiB of memory")
-                              && ContainsSubstring("on its largest rank")
-                              && ContainsSubstring("the machine has"));
+  CHECK_THAT(validation_error(plan), ContainsSubstring(" MiB of memory")
+                                       && ContainsSubstring("on its largest rank")
+                                       && ContainsSubstring("the machine has"));
 }
 
 TEST_CASE("what the caller of a training takes besides counts as needed", "[refusal]") {
   auto plan = tiny::training_of(gpipe(), {2, 4, 1}, clock_kind::real);
-  const auto much = [](const run_plan&) { return bytes_beside{std::int64_t{1} << 60}; };
-  CHECK_THAT(refusal(plan, much), ContainsSubstring("this run needs 10995116278"));
-  CHECK(refusal(plan, [](const run_plan&) { return bytes_beside{1}; }).empty());
+  const auto much = [](const run_plan&) { return caller_bytes{std::int64_t{1} << 60}; };
+  CHECK_THAT(validation_error(plan, much),
+             ContainsSubstring("this run needs 10995116278"));
+  CHECK(
+    validation_error(plan, [](const run_plan&) { return caller_bytes{1}; }).empty());
 }
 
 TEST_CASE("what is taken at wiring is what was announced", "[refusal]") {
@@ -194,7 +196,7 @@ TEST_CASE("a run that fails while copies for a checkpoint lie about ends in peac
     plan, {.save = [](const training_copies&) {},
            .await_saved = [] { std::this_thread::sleep_for(30ms); },
            .report = [](const progress&) { std::this_thread::sleep_for(50ms); }});
-  CHECK(result.how == ending::failed);
+  CHECK(result.outcome == ending::failed);
   CHECK_THAT(result.failure, ContainsSubstring("the disk is on fire"));
 }
 

@@ -21,21 +21,21 @@ public:
     // nop
   }
 
-  letters begin(int occasion) override {
+  meeting_messages begin(int occasion) override {
     log_->push_back(name_ + " " + std::to_string(occasion));
     open_[occasion] = true;
     return {
       {{role::parameter_server, {}}, meeting_kind::servers, mail::pulled{occasion}}};
   }
-  letters take(mail::letter) override { return {}; }
-  bool over(int occasion) const override {
+  meeting_messages receive(mail::meeting_message) override { return {}; }
+  bool is_done(int occasion) const override {
     const auto found = open_.find(occasion);
     return found == open_.end() || !found->second;
   }
-  std::optional<absence> waits_for() const override {
+  std::optional<missing_peer> waits_for() const override {
     for (const auto& [occasion, open] : open_)
       if (open)
-        return absence{name_ + " " + std::to_string(occasion), "the others"};
+        return missing_peer{name_ + " " + std::to_string(occasion), "the others"};
     return {};
   }
 
@@ -48,10 +48,10 @@ private:
 };
 
 /// The indices in the messages of such meetings.
-inline std::vector<int> numbers_of(const letters& all) {
+inline std::vector<int> numbers_of(const meeting_messages& all) {
   std::vector<int> result;
   for (const auto& one : all)
-    result.push_back(std::get<mail::pulled>(one.what).server);
+    result.push_back(std::get<mail::pulled>(one.body).server);
   return result;
 }
 

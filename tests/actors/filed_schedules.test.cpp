@@ -26,10 +26,10 @@ filed_schedule pytorch(const std::string& name) {
 }
 
 void check_proofs(run_plan plan) {
-  REQUIRE(refusal(plan).empty());
+  REQUIRE(validation_error(plan).empty());
   const auto result = perform(plan);
   INFO(result.failure);
-  REQUIRE(result.how == ending::finished);
+  REQUIRE(result.outcome == ending::finished);
   for (const auto& p : prove(plan, result)) {
     INFO(p.name << ": " << p.detail);
     CHECK(!p.fails());

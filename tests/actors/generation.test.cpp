@@ -67,7 +67,7 @@ std::vector<double> plain_logits(const generation_job& job,
                    .saved = saved.data(),
                    .parameters = {parameters.data()},
                    .scratch = scratch.data(),
-                   .on = &on});
+                   .compute_stream = &on});
     x = std::move(y);
   }
   return {x.end() - whole.classes, x.end()};
@@ -114,7 +114,7 @@ TEST_CASE("the likeliest text is that of a loop which keeps nothing", "[generati
       cut.sequences = 3;
       const auto got = generate(cut);
       INFO(model.model << " in " << stages << " stages: " << got.run.failure);
-      REQUIRE(got.run.how == ending::finished);
+      REQUIRE(got.run.outcome == ending::finished);
       CHECK(got.sequences == std::vector(3, want));
       CHECK(got.run.late_allocations == 0);
       const auto said = bytes_needed(cut);
@@ -139,7 +139,7 @@ TEST_CASE("each token is chosen by the logits of all before it", "[generation]")
         apart = std::max(apart, std::abs(next.logits[i] - want[i]));
       text.push_back(next.token);
     });
-    REQUIRE(got.run.how == ending::finished);
+    REQUIRE(got.run.outcome == ending::finished);
     INFO(model.model);
     CHECK(apart < 2e-4);
     CHECK(got.sequences == std::vector{texts[0], texts[1]});
@@ -155,7 +155,7 @@ TEST_CASE("a text depends on neither stages, threads nor other texts", "[generat
     job.sampling = {1.5, 9};
     job.seed = seed;
     const auto got = generate(job);
-    REQUIRE(got.run.how == ending::finished);
+    REQUIRE(got.run.outcome == ending::finished);
     return got.sequences;
   };
   const auto want = write(1, 1, 5, 3);
@@ -175,7 +175,7 @@ TEST_CASE("each token of each text is drawn by a number of its own", "[generatio
   job.tokens = 460; // of 23 words
   job.sequences = 3;
   const auto got = generate(job);
-  REQUIRE(got.run.how == ending::finished);
+  REQUIRE(got.run.outcome == ending::finished);
   const auto part_equal = [](const auto& a, const auto& b, std::size_t behind) {
     double result = 0;
     for (std::size_t i = behind; i < a.size(); ++i)
@@ -203,18 +203,18 @@ TEST_CASE("each token of each text is drawn by a number of its own", "[generatio
 
 TEST_CASE("a job that cannot be written is refused in a sentence", "[generation]") {
   auto job = job_of(gpt(), 2);
-  CHECK(refusal(job).empty());
+  CHECK(validation_error(job).empty());
   job.prompt = {3, 23};
-  CHECK_THAT(refusal(job), ContainsSubstring("token 23 at position 1"));
+  CHECK_THAT(validation_error(job), ContainsSubstring("token 23 at position 1"));
   job.prompt = {-1};
-  CHECK_THAT(refusal(job), ContainsSubstring("vocabulary, 0 to 22"));
+  CHECK_THAT(validation_error(job), ContainsSubstring("vocabulary, 0 to 22"));
   job.prompt.assign(13, 0); // more than the model reads at once
   job.prompt.front() = 23;
-  CHECK_THAT(refusal(job), ContainsSubstring("token 23 at position 0"));
+  CHECK_THAT(validation_error(job), ContainsSubstring("token 23 at position 0"));
   job.prompt.clear();
-  CHECK_THAT(refusal(job), ContainsSubstring("at least one"));
+  CHECK_THAT(validation_error(job), ContainsSubstring("at least one"));
   job.plan = tiny::inference_of({.model = "lenet"}, 2);
-  CHECK_THAT(refusal(job), ContainsSubstring("not lenet"));
+  CHECK_THAT(validation_error(job), ContainsSubstring("not lenet"));
 }
 
 TEST_CASE("weights whose logits are not finite end a text with a sentence",
@@ -228,7 +228,7 @@ TEST_CASE("weights whose logits are not finite end a text with a sentence",
   job.tokens = 20;
   job.prompt = {0};
   const auto got = generate(job);
-  CHECK(got.run.how == ending::failed);
+  CHECK(got.run.outcome == ending::failed);
   CHECK_THAT(got.run.failure, ContainsSubstring("the logit of token"));
 }
 
@@ -240,7 +240,7 @@ TEST_CASE("a text ends when its user wants it, and is told so far", "[generation
   const auto got = generate(
     job, [&](const generated_token&) { interrupted = ++told == 5 || interrupted; },
     &interrupted);
-  CHECK(got.run.how == ending::interrupted);
+  CHECK(got.run.outcome == ending::interrupted);
   CHECK(got.sequences.front().size() == job.prompt.size() + told);
 }
 

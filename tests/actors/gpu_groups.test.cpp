@@ -30,7 +30,7 @@ using ranks = std::vector<int>;
 std::vector<ranks> groups_of(const run_plan& plan, std::optional<meeting_kind> about) {
   std::vector<ranks> result;
   for (const auto& group : exchanging_groups(plan))
-    if (group.about == about) {
+    if (group.kind == about) {
       auto& members = result.emplace_back();
       for (const auto& where : group.members)
         members.push_back(plan.rank_of(where));
@@ -113,7 +113,7 @@ TEST_CASE("each two neighbours have an edge in each direction", "[groups]") {
 TEST_CASE("an edge gives from its first member to its second", "[groups]") {
   for (const auto& group :
        exchanging_groups(plan_with({.data = 2, .tensor = 2, .exchange = "ring"})))
-    if (group.is_edge()) {
+    if (group.is_channel()) {
       REQUIRE(group.members.size() == 2);
       auto taker = group.members.front();
       taker.stage = 1 - taker.stage;
@@ -146,33 +146,33 @@ TEST_CASE("nodes whose GPUs cannot be in groups leave out theirs alone", "[group
   const auto kinds = [&](const chosen_groups& chosen) {
     counts result;
     for (const int group : chosen.groups)
-      ++result[all[static_cast<std::size_t>(group)].about];
+      ++result[all[static_cast<std::size_t>(group)].kind];
     return result;
   };
   const auto chosen = choose_groups(plan, places, nodes, false);
   CHECK(kinds(chosen)
         == counts{{meeting_kind::shards, 4}, {meeting_kind::sums, 4}, {edge, 8}});
-  CHECK(chosen.absence.empty());
+  CHECK(chosen.exclusion.empty());
   SECTION("by TLS") {
     const auto encrypted = choose_groups(plan, places, nodes, true);
     CHECK(kinds(encrypted) == counts{{meeting_kind::shards, 4}, {edge, 8}});
-    CHECK(encrypted.absence
+    CHECK(encrypted.exclusion
           == "nodes reach each other by TLS, and NCCL does not encrypt");
   }
   SECTION("of a node without NCCL") {
-    nodes[1].said.ungrouped = "NCCL 2 is not installed";
+    nodes[1].reported.ungrouped = "NCCL 2 is not installed";
     const auto less = choose_groups(plan, places, nodes, false);
     CHECK(kinds(less) == counts{{meeting_kind::shards, 2}, {edge, 4}});
-    CHECK(less.absence == "node b:2: NCCL 2 is not installed");
+    CHECK(less.exclusion == "node b:2: NCCL 2 is not installed");
   }
   SECTION("on the GPUs of one machine") {
-    nodes[1].said.gpus = nodes[0].said.gpus;
+    nodes[1].reported.gpus = nodes[0].reported.gpus;
     const auto less = choose_groups(plan, places, nodes, false);
     CHECK(kinds(less) == counts{{meeting_kind::shards, 4}, {edge, 8}});
-    CHECK(less.absence.empty()); // NCCL has no such groups
+    CHECK(less.exclusion.empty()); // NCCL has no such groups
   }
   SECTION("that says too little") {
-    nodes[1].said.gpus.clear();
+    nodes[1].reported.gpus.clear();
     CHECK(kinds(choose_groups(plan, places, nodes, false))
           == counts{{meeting_kind::shards, 2}, {edge, 4}});
   }
@@ -182,7 +182,7 @@ TEST_CASE("a node refuses groups that it cannot be in", "[groups]") {
   auto plan = plan_with({.data = 2, .exchange = "ring"}); // groups {0, 2}, {1, 3}
   plan.processors = {processor{0}, processor{}};
   const auto fault = [&](const std::vector<int>& groups, ranks here = {0, 1, 2, 3}) {
-    return fault_of_groups(plan, here, groups);
+    return group_error(plan, here, groups);
   };
   const std::string none = "the order has a group of GPUs that does not exist",
                     not_here = "the order has a group of GPUs without its ranks";

@@ -107,19 +107,19 @@ TEST_CASE("turns count passes that may be granted behind others, rank-wide",
           "[scheduler]") {
   scheduled s{tiny::simulation(chimera(), {2, 2, 2}), 0, 2};
   const auto arrive = [&](op what, int direction, int stage, int microbatch) {
-    s.core.hear(mail::arrived{{what, direction, stage, microbatch},
-                              {role::stage, {0, direction, stage}}});
+    s.core.handle(mail::arrived{{what, direction, stage, microbatch},
+                                {role::stage, {0, direction, stage}}});
   };
   const auto turn = [&] {
     const auto g = s.core.grant();
-    return g ? to_string(g->what) + ": " + std::to_string(g->turn) : "";
+    return g ? to_string(g->granted_action) + ": " + std::to_string(g->turn) : "";
   };
   const auto done = [&](op what, int direction, int stage) {
-    const mail::done d{{.what = {what, direction, stage, direction}},
+    const mail::done d{{.action = {what, direction, stage, direction}},
                        {role::stage, {0, direction, stage}}};
     const bool in_turn = s.core.is_in_turn(d);
     if (in_turn)
-      s.core.hear(d);
+      s.core.handle(d);
     return in_turn;
   };
   arrive(f, 0, 0, 0);
@@ -149,7 +149,7 @@ TEST_CASE("how far a rank is ahead of evaluations does not depend on a device's 
     for (int m = 0; m < 9; ++m)
       s.arrive(f, m);
     CHECK(s.run_ahead().size() == 6); // three backwards
-    s.core.hear(mail::proceed{1});
+    s.core.handle(mail::resume{1});
     CHECK(s.run_ahead().size() == 3); // and an update
   }
 }
@@ -164,8 +164,8 @@ TEST_CASE("a rank's order does not depend on its device's depth", "[scheduler]")
           for (int m = 0; m < plan.dims.total(); ++m)
             for (const op what : {f, b})
               if (what == f || where.stage < plan.dims.stages - 1)
-                s.core.hear(mail::arrived{{what, where.direction, where.stage, m},
-                                          {role::stage, where}});
+                s.core.handle(mail::arrived{{what, where.direction, where.stage, m},
+                                            {role::stage, where}});
         const auto result = s.run_ahead();
         CHECK(s.core.finished());
         return result;
@@ -184,16 +184,16 @@ TEST_CASE("a pass granted behind another begins with what that one will leave",
   s.give_gradient(0);
   s.give(2);
   s.port.news();
-  s.core.go(s.of(b, 0), 7);
-  s.core.go(s.of(f, 2), 8);
+  s.core.run(s.of(b, 0), 7);
+  s.core.run(s.of(f, 2), 8);
   CHECK(s.port.news() == lines{"computes B0", "demands", "computes F2"});
   REQUIRE(s.port.works.size() == 2);
   CHECK(s.port.works[0].first.turn == 7);
   CHECK(s.port.works[1].first.turn == 8);
-  CHECK(s.core.explain().what == "B0 to end on its device");
+  CHECK(s.core.explain().input == "B0 to end on its device");
   s.port.run_work(s.core);
   CHECK(s.port.news() == lines{"done B0"});
-  CHECK(s.core.explain().what == "F2 to end on its device");
+  CHECK(s.core.explain().input == "F2 to end on its device");
   s.port.run_work(s.core);
   CHECK(s.port.news() == lines{"sends on 2", "done F2"});
 }
@@ -205,12 +205,12 @@ TEST_CASE("what a pass left alive does not count what was granted behind it",
   s.forward(1);
   s.give_gradient(0);
   s.run(b, 0);
-  s.core.go(s.of(u, 0));
+  s.core.run(s.of(u, 0));
   s.give_updated();
   s.give(2);
   s.give_gradient(1);
-  s.core.go(s.of(f, 2), 0);
-  s.core.go(s.of(b, 1), 1); // releases version 0
+  s.core.run(s.of(f, 2), 0);
+  s.core.run(s.of(b, 1), 1); // releases version 0
   s.port.run_work(s.core);
   CHECK(s.port.measured.back().versions_alive == 2);
   s.port.run_work(s.core);
@@ -228,12 +228,12 @@ TEST_CASE(
   s.give_gradient(0);
   s.give(2);
   s.port.news();
-  s.core.go(s.of(b, 0), 0);
-  s.core.go(s.of(f, 2), 1);
+  s.core.run(s.of(b, 0), 0);
+  s.core.run(s.of(f, 2), 1);
   s.port.run_work(s.core);
   CHECK(s.port.news()
         == lines{"computes B0", "demands", "computes F2", "computes U0", "done B0"});
-  s.core.go(s.of(u, 0)); // could overwrite buffers that are being copied
+  s.core.run(s.of(u, 0)); // could overwrite buffers that are being copied
   s.port.run_work(s.core);
   CHECK(s.port.news() == lines{"sends on 2", "done F2"});
   s.port.run_work(s.core);

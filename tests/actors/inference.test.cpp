@@ -24,7 +24,7 @@ namespace {
 
 /// Work of a stage that counts calls.
 struct counted_work : inference_work {
-  buffer room() override {
+  buffer output_buffer() override {
     ++rooms;
     return {};
   }
@@ -77,24 +77,24 @@ TEST_CASE("a stage begins a forward when portion, device and room are there",
           "[inference]") {
   const auto work = std::make_shared<counted_work>();
   inference_stage_core core{1, 3, work};
-  CHECK(core.explain().on == "stage 0");
+  CHECK(core.explain().peer == "stage 0");
   CHECK_FALSE(core.begin());
   for (int k = 0; k < 4; ++k)
-    core.take({.number = k, .samples = 5, .length = 7});
+    core.receive({.number = k, .samples = 5, .length = 7});
   for (int k = 0; k < portions_between; ++k) {
     const auto forward = core.begin();
     REQUIRE(forward);
     CHECK(forward->microbatch == k);
     CHECK(forward->operations == 5);
     CHECK_FALSE(core.begin()); // the device is at work
-    CHECK(core.explain().what == "its device");
+    CHECK(core.explain().input == "its device");
     forward->run();
     const auto made = core.end();
     CHECK(made.number == k);
     CHECK(made.length == 8);
   }
   CHECK_FALSE(core.begin()); // the upper stage has not used up its input
-  CHECK(core.explain().on == "stage 2");
+  CHECK(core.explain().peer == "stage 2");
   CHECK(work->rooms == portions_between);
   core.free_above();
   CHECK(core.begin());
@@ -103,14 +103,14 @@ TEST_CASE("a stage begins a forward when portion, device and room are there",
 TEST_CASE("neighbours of the ends of a pipeline are the client", "[inference]") {
   const auto work = std::make_shared<counted_work>();
   inference_stage_core only{0, 1, work};
-  CHECK(only.explain().on == "client");
+  CHECK(only.explain().peer == "client");
   for (int k = 0; k <= portions_between; ++k)
-    only.take({.number = k});
+    only.receive({.number = k});
   for (int k = 0; k < portions_between; ++k) {
     REQUIRE(only.begin());
     only.end();
   }
-  CHECK(only.explain().on == "client");
+  CHECK(only.explain().peer == "client");
 }
 
 TEST_CASE("an evaluation through stages is the evaluator's to the bit", "[inference]") {
@@ -142,9 +142,9 @@ TEST_CASE("an evaluation through stages is the evaluator's to the bit", "[infere
     const auto job = evaluation_of(model, stages, 1 + stages % 3);
     const auto got = evaluate(job);
     INFO(model.model << " in " << stages << " stages: " << got.run.failure);
-    REQUIRE(got.run.how == ending::finished);
-    CHECK(got.found.loss == want.loss);
-    CHECK(got.found.accuracy == want.accuracy);
+    REQUIRE(got.run.outcome == ending::finished);
+    CHECK(got.final_score.loss == want.loss);
+    CHECK(got.final_score.accuracy == want.accuracy);
     CHECK(got.run.late_allocations == 0);
     // The client's samples are in the prediction, and are not memory of a stage.
     const auto said = bytes_needed(job);
@@ -163,7 +163,7 @@ TEST_CASE("the size of microbatches changes an evaluation by rounding alone",
   const auto want = score_by_evaluator(job, 16);
   for (const int microbatch : {1, 7, 150}) {
     job.microbatch = microbatch;
-    CHECK(std::abs(evaluate(job).found.loss - want.loss) < 1e-6);
+    CHECK(std::abs(evaluate(job).final_score.loss - want.loss) < 1e-6);
   }
 }
 
@@ -173,7 +173,7 @@ TEST_CASE("an evaluation whose samples cannot be read fails with a sentence",
   job.data = std::make_shared<broken_samples>(job.data);
   job.microbatch = 4;
   const auto got = evaluate(job);
-  CHECK(got.run.how == ending::failed);
+  CHECK(got.run.outcome == ending::failed);
   CHECK(got.run.failure == "client: sample 40 is gone");
 }
 
@@ -191,7 +191,7 @@ TEST_CASE("an evaluation one of whose stages fails says which", "[inference]") {
     });
   job.microbatch = 4;
   const auto got = evaluate(job);
-  CHECK(got.run.how == ending::failed);
+  CHECK(got.run.outcome == ending::failed);
   CHECK(got.run.failure
         == (out_of_memory ? "stage 1: out of memory" : "stage 1: this layer breaks"));
 }
@@ -210,7 +210,7 @@ TEST_CASE("weights that cannot be read end an evaluation before it begins",
 TEST_CASE("an evaluation ends when its user wants it", "[inference]") {
   const std::atomic<bool> interrupted = true;
   const auto got = evaluate(evaluation_of({"gpt", 4, 8, 2, 12, 11}, 3), &interrupted);
-  CHECK(got.run.how == ending::interrupted);
+  CHECK(got.run.outcome == ending::interrupted);
 }
 
 } // namespace troupe::inference_test

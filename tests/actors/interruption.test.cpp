@@ -58,10 +58,11 @@ run_result interrupted_after(run_plan plan, int works) {
   auto result = perform(plan, {.report = [&](const progress& p) { told.add(p); },
                                .interrupted = &interrupted});
   INFO(result.failure);
-  REQUIRE(result.how == ending::interrupted);
+  REQUIRE(result.outcome == ending::interrupted);
   CHECK(told.values == result.loss);
   CHECK(told.samples == result.loss_samples);
-  if (plan.updates_are_by(update_by::all)) // else replicas end after different updates
+  if (plan.updates_are_by(
+        update_by::all_replicas)) // else replicas end after different updates
     CHECK(told.last_samples == result.samples);
   return result;
 }
@@ -79,7 +80,7 @@ run_result interrupted_in_disorder(run_plan plan, int rounds) {
   auto result =
     perform(plan, {.disorder = std::move(disorder), .interrupted = &interrupted});
   INFO(result.failure);
-  REQUIRE(result.how == ending::interrupted);
+  REQUIRE(result.outcome == ending::interrupted);
   return result;
 }
 
@@ -97,7 +98,7 @@ run_result after(run_plan plan, std::int64_t updates) {
   plan.keep_record = false;
   plan.dims.steps = static_cast<int>(updates);
   auto result = perform(plan);
-  REQUIRE(result.how == ending::finished);
+  REQUIRE(result.outcome == ending::finished);
   return result;
 }
 
@@ -106,7 +107,7 @@ using rows_of_steps = std::map<std::size_t, std::vector<std::vector<std::int64_t
 /// Rows of each expert, and dropped choices, by layer and step.
 rows_of_steps rows_of(const expert_loads& loads) {
   rows_of_steps result;
-  for (const auto& [layer, steps] : loads.of)
+  for (const auto& [layer, steps] : loads.by_layer)
     for (const auto& one : steps) {
       result[layer].push_back(one.rows);
       result[layer].back().push_back(one.dropped);
@@ -119,9 +120,9 @@ std::int64_t samples_backwarded(const run_plan& plan, const record& ran) {
   std::int64_t sum = 0;
   for (std::size_t rank = 0; rank < ran.size(); ++rank)
     for (const auto& s : ran[rank])
-      if (!s.part && s.what.what == op::backward && s.what.stage == 0)
+      if (!s.part && s.action.op == op::backward && s.action.stage == 0)
         sum += plan.samples_of(plan.hosted_by(static_cast<int>(rank)).front().data,
-                               s.what.microbatch);
+                               s.action.microbatch);
   return sum;
 }
 
@@ -132,19 +133,19 @@ record what_counts(const record& ran) {
   for (const auto& row : ran) {
     std::map<std::pair<int, int>, std::size_t> last; // update
     for (std::size_t i = 0; i < row.size(); ++i)
-      if (row[i].what.what == op::update)
-        last[{row[i].what.direction, row[i].what.stage}] = i;
+      if (row[i].action.op == op::update)
+        last[{row[i].action.direction, row[i].action.stage}] = i;
     std::set<std::tuple<int, int, int>> summed; // direction, stage, microbatch
     auto& kept = result.emplace_back();
     for (std::size_t i = row.size(); i-- > 0;) {
-      const auto& a = row[i].what;
+      const auto& a = row[i].action;
       const auto found = last.find({a.direction, a.stage});
       if (found == last.end() || i > found->second)
         continue;
       const std::tuple of{a.direction, a.stage, a.microbatch};
-      if (a.what != op::forward && a.what != op::update)
+      if (a.op != op::forward && a.op != op::update)
         summed.insert(of);
-      if (a.what != op::forward || summed.contains(of))
+      if (a.op != op::forward || summed.contains(of))
         kept.insert(kept.begin(), row[i]);
     }
   }
@@ -174,7 +175,7 @@ TEST_CASE("an interrupted run whose stages update together leaves the network of
   const auto& mesh = GENERATE(from_range(meshes));
   const auto plan =
     tiny::training_on(mesh, *find_schedule(name), {2, 4, 50}, clock_kind::virtual_time);
-  REQUIRE(refusal(plan).empty());
+  REQUIRE(validation_error(plan).empty());
   std::mt19937 random{7};
   for (int i = 0; i < moments; ++i) {
     const int works = std::uniform_int_distribution{1, 150}(random);
@@ -272,7 +273,7 @@ TEST_CASE("in real time too all stages end after one update", "[interruption]") 
                                                            [&] { interrupted = true; });
     const auto result = perform(plan, {.interrupted = &interrupted});
     INFO(name << ", interrupted at sample " << sample << ": " << result.failure);
-    REQUIRE(result.how == ending::interrupted);
+    REQUIRE(result.outcome == ending::interrupted);
     CHECK(std::ranges::count(result.updates, result.updates.front()) == 4);
     CHECK((result.parameters == replay(plan, what_counts(result.actions)).parameters));
   }
@@ -289,7 +290,7 @@ TEST_CASE("a rank that waits for an evaluation does not keep a run from ending",
   };
   const auto result =
     perform(plan, {.evaluate = end_at_3, .interrupted = &interrupted});
-  REQUIRE(result.how == ending::interrupted);
+  REQUIRE(result.outcome == ending::interrupted);
   CHECK((result.parameters == after(plan, result.updates.front()).parameters));
 }
 

@@ -2,9 +2,9 @@
 // Steps that data replicas keep. When a node is lost, the other nodes hold the whole
 // last step. A run that resumes there has the bits of an undisturbed run.
 
-#include "actors/checkpoints/whole_training.hpp"
-#include "actors/nodes/node_places.hpp"
-#include "actors/nodes/roll_call.hpp"
+#include "actors/checkpoints/gathered_state.hpp"
+#include "actors/nodes/node_maps.hpp"
+#include "actors/nodes/node_registry.hpp"
 #include "actors/pipeline/stage_pools.hpp"
 #include "actors/pipeline/stage_saver.hpp"
 #include "tests/actors/meshes.hpp"
@@ -47,7 +47,7 @@ std::vector<std::vector<float>> undisturbed(run_plan plan) {
   plan.keep_steps = false;
   plan.checkpoint_every = 0;
   const auto result = perform(plan);
-  REQUIRE(result.how == ending::finished);
+  REQUIRE(result.outcome == ending::finished);
   return result.parameters;
 }
 
@@ -76,21 +76,21 @@ TEST_CASE("what a lost node had is with the other data replicas, after the last 
   const int victim = GENERATE(0, 1);
   INFO(one.sch.name << ' ' << one.mesh.text() << " without node " << victim + 1);
   const auto plan = plan_of(one);
-  REQUIRE(refusal(plan).empty());
+  REQUIRE(validation_error(plan).empty());
   const auto result = cut_off(plan, 2, {victim}, 4);
-  CHECK(result.how == ending::failed);
+  CHECK(result.outcome == ending::failed);
   CHECK_THAT(result.failure, ContainsSubstring("is lost"));
-  REQUIRE(result.survives);
-  CHECK(result.survives->batches >= 4);
-  CHECK(result.survives->batches <= 5); // the sixth needs the lost one
+  REQUIRE(result.recovered);
+  CHECK(result.recovered->batches >= 4);
+  CHECK(result.recovered->batches <= 5); // the sixth needs the lost one
 
   auto rest = plan;
   rest.keep_steps = false;
   rest.checkpoint_every = 0;
-  rest.dims.steps -= result.survives->batches;
-  go_on_from(result.survives, rest);
+  rest.dims.steps -= result.recovered->batches;
+  resume_from(result.recovered, rest);
   const auto end = perform(rest);
-  REQUIRE(end.how == ending::finished);
+  REQUIRE(end.outcome == ending::finished);
   CHECK((end.parameters == undisturbed(plan)));
 }
 
@@ -104,36 +104,36 @@ TEST_CASE("steps are kept also where no checkpoint is due", "[nodes]") {
   cluster.nodes[1].port = to_second->port();
   const auto result =
     there.perform(plan, {.evaluate = [&](int, const auto&) { to_second.reset(); }});
-  INFO(result.failure << result.lost_for);
-  REQUIRE(result.survives);
-  CHECK(result.survives->batches >= 4);
+  INFO(result.failure << result.recovery_error);
+  REQUIRE(result.recovered);
+  CHECK(result.recovered->batches >= 4);
 }
 
 TEST_CASE("a node says how far it has come once, step by step", "[nodes]") {
-  roll_call all{{"node 1", "node 2"}, 5s, {}};
-  all.take(1, mail::identity{{1, 1}});
-  all.take(1, mail::prepared{.machine = "m"});
-  CHECK_NOTHROW(all.await(roll_call::step::prepared, nullptr, 1));
-  all.take(1, mail::prepared{.machine = "other"});
+  node_registry all{{"node 1", "node 2"}, 5s, {}};
+  all.receive(1, mail::identity{{1, 1}});
+  all.receive(1, mail::prepared{.machine = "m"});
+  CHECK_NOTHROW(all.await(node_registry::step::prepared, nullptr, 1));
+  all.receive(1, mail::prepared{.machine = "other"});
   CHECK(all.facts(1).machine == "m");
   REQUIRE(all.is_gone(1)); // else the next wait would not end
-  CHECK_THROWS_WITH(all.await(roll_call::step::connected, nullptr, 1),
+  CHECK_THROWS_WITH(all.await(node_registry::step::connected, nullptr, 1),
                     "node 1: it repeated a message about its progress");
-  all.take(2, mail::identity{{2, 2}});
-  all.take(2, mail::connected{});
+  all.receive(2, mail::identity{{2, 2}});
+  all.receive(2, mail::connected{});
   REQUIRE(all.is_gone(2));
-  CHECK_THROWS_AS(all.await(roll_call::step::prepared, nullptr, 2), node_failure);
+  CHECK_THROWS_AS(all.await(node_registry::step::prepared, nullptr, 2), node_failure);
 }
 
 TEST_CASE("who says that it has lost a node is not taken for lost", "[nodes]") {
-  notice_board board;
-  roll_call all{{"node 1", "node 2", "node 3"}, 20ms, {}};
+  run_status board;
+  node_registry all{{"node 1", "node 2", "node 3"}, 20ms, {}};
   for (const std::uint64_t node : {1, 2, 3}) {
-    all.take(static_cast<int>(node), mail::identity{{node, node}});
-    all.take(static_cast<int>(node), mail::prepared{});
+    all.receive(static_cast<int>(node), mail::identity{{node, node}});
+    all.receive(static_cast<int>(node), mail::prepared{});
   }
   all.begin(board);
-  all.take(1, mail::lost_node{2, "no answer"});
+  all.receive(1, mail::lost_node{2, "no answer"});
   all.lose(2, "it has closed the connection");
   for (int looks = 0; looks < 20; ++looks) { // 20 ms are over soon
     std::this_thread::sleep_for(20ms);
@@ -142,7 +142,7 @@ TEST_CASE("who says that it has lost a node is not taken for lost", "[nodes]") {
   CHECK(all.is_gone(2));
   CHECK_THAT(*board.failure(), ContainsSubstring("node 2 is lost"));
 
-  all.take(1, mail::lost_node{3, "no answer"}); // and nothing more is known
+  all.receive(1, mail::lost_node{3, "no answer"}); // and nothing more is known
   for (int looks = 0; looks < 500 && !all.is_gone(1); ++looks)
     std::this_thread::sleep_for(20ms);
   CHECK(all.is_gone(1));
@@ -155,8 +155,8 @@ TEST_CASE("a run that fails by itself is not asked what is left", "[nodes]") {
   nodes_here there{plan, 2};
   const auto result = there.perform(plan);
   CHECK_THAT(result.failure, ContainsSubstring("not finite"));
-  CHECK_FALSE(result.survives);
-  CHECK(result.lost_for == "no step was kept");
+  CHECK_FALSE(result.recovered);
+  CHECK(result.recovery_error == "no step was kept");
 }
 
 TEST_CASE("what a run keeps of its steps is counted before it begins", "[nodes]") {
@@ -178,24 +178,24 @@ TEST_CASE("what a run keeps of its steps is counted before it begins", "[nodes]"
 
 TEST_CASE("what was lost with all its replicas does not survive", "[nodes]") {
   const auto plan = plan_of({{.data = 2}, one_f_one_b()}); // one rank for each node
-  CHECK_FALSE(cut_off(plan, 4, {0, 2}, 2).survives);
-  CHECK(cut_off(plan, 4, {0, 3}, 2).survives);
-  CHECK(cut_off(plan, 4, {1}, 2).survives); // stage 0 has two replicas
+  CHECK_FALSE(cut_off(plan, 4, {0, 2}, 2).recovered);
+  CHECK(cut_off(plan, 4, {0, 3}, 2).recovered);
+  CHECK(cut_off(plan, 4, {1}, 2).recovered); // stage 0 has two replicas
 }
 
 TEST_CASE("a run that keeps its steps has the bits of one that does not", "[nodes]") {
   const auto sch = GENERATE(one_f_one_b(), two_bw(), pipedream(2));
   auto plan = plan_of({{.data = 2}, sch});
   std::vector<int> saved;
-  const auto result =
-    perform(plan, {.save = [&](const training_copies& all) {
-              saved.push_back(whole_of(plan, all, savers::first).value().batches);
-            }});
+  const auto result = perform(
+    plan, {.save = [&](const training_copies& all) {
+      saved.push_back(whole_of(plan, all, savers::first_holder).value().batches);
+    }});
   INFO(sch.name << ' ' << result.failure);
-  REQUIRE(result.how == ending::finished);
+  REQUIRE(result.outcome == ending::finished);
   CHECK(saved == std::vector{2, 4, 6});
   CHECK((result.parameters == undisturbed(plan)));
-  CHECK_FALSE(result.survives);
+  CHECK_FALSE(result.recovered);
 }
 
 TEST_CASE("a stage keeps its last two steps, as they were", "[nodes]") {
@@ -220,37 +220,39 @@ TEST_CASE("a stage keeps its last two steps, as they were", "[nodes]") {
       std::fill_n(held[b].data(), plan.buckets_of(where)[b], batches);
     saver.keep(batches, {newest});
   }
-  CHECK(saver.recall(1).versions.empty());
-  CHECK(saver.recall(4).versions.empty());
+  CHECK(saver.fetch_kept_state(1).versions.empty());
+  CHECK(saver.fetch_kept_state(4).versions.empty());
   for (const int batches : {2, 3}) {
-    const auto kept = saver.recall(batches);
+    const auto kept = saver.fetch_kept_state(batches);
     CHECK(kept.where == where);
     CHECK(kept.moments.size() == 2);
     REQUIRE(kept.versions.size() == 1);
     const auto* const values = kept.versions.front().data();
     const auto count = kept_copies(plan, where).versions.values;
     CHECK(count
-          == values_of(pieces_of(plan, where, shared_out::parameters, savers::all)));
+          == values_of(
+            pieces_of(plan, where, shared_out::parameters, savers::every_holder)));
     CHECK(std::count(values, values + count, static_cast<float>(batches)) == count);
   }
 }
 
 TEST_CASE("steps are not kept where nobody else has the same", "[nodes]") {
-  CHECK_THAT(refusal(plan_of({{.data = 1}, one_f_one_b()})),
+  CHECK_THAT(validation_error(plan_of({{.data = 1}, one_f_one_b()})),
              ContainsSubstring("data=2"));
-  CHECK_THAT(refusal(plan_of({{.data = 2, .exchange = "zero1"}, one_f_one_b()})),
-             ContainsSubstring("zero1"));
   CHECK_THAT(
-    refusal(plan_of({{.data = 2, .expert = 2, .experts = true}, one_f_one_b()})),
-    ContainsSubstring("data=4"));
+    validation_error(plan_of({{.data = 2, .exchange = "zero1"}, one_f_one_b()})),
+    ContainsSubstring("zero1"));
+  CHECK_THAT(validation_error(
+               plan_of({{.data = 2, .expert = 2, .experts = true}, one_f_one_b()})),
+             ContainsSubstring("data=4"));
   const auto plan = plan_of({{.data = 2}, one_f_one_b()});
-  CHECK(refusal_of_twins(plan, {1, 1, 2, 2}).empty());
-  CHECK_THAT(refusal_of_twins(plan, {1, 2, 1, 2}),
+  CHECK(redundancy_error(plan, {1, 1, 2, 2}).empty());
+  CHECK_THAT(redundancy_error(plan, {1, 2, 1, 2}),
              ContainsSubstring("node 1 has all data replicas of rank 0"));
   const auto experts =
     plan_of({{.data = 4, .expert = 2, .experts = true}, one_f_one_b()});
-  CHECK(refusal_of_twins(experts, {1, 1, 1, 1, 2, 2, 2, 2}).empty());
-  CHECK_FALSE(refusal_of_twins(experts, {1, 1, 2, 2, 1, 1, 2, 2}).empty());
+  CHECK(redundancy_error(experts, {1, 1, 1, 1, 2, 2, 2, 2}).empty());
+  CHECK_FALSE(redundancy_error(experts, {1, 1, 2, 2, 1, 1, 2, 2}).empty());
 }
 
 } // namespace troupe::kept_steps_test

@@ -70,18 +70,19 @@ public:
     to.push_back({{}, [=, this] {
                     meets_.expect(version, begins_sum);
                     return gathers_ ? meets_.begin(m::gather_of(layer_count - 1))
-                                    : letters{};
+                                    : meeting_messages{};
                   }});
     for (int l = layer_count - 1; l >= 0; --l) {
       to.push_back({[=, this] {
-                      return (!gathers_ || meets_.over(m::gather_of(l)))
-                             && (l + 2 >= layer_count || meets_.over(m::sum_of(l + 2)));
+                      return (!gathers_ || meets_.is_done(m::gather_of(l)))
+                             && (l + 2 >= layer_count
+                                 || meets_.is_done(m::sum_of(l + 2)));
                     },
                     [=, this] {
                       if (gathers_)
                         CHECK(places_[l % 2] == version_of(l, version));
                       return gathers_ && l > 0 ? meets_.begin(m::gather_of(l - 1))
-                                               : letters{};
+                                               : meeting_messages{};
                     }});
       to.push_back({{}, [=, this] {
                       gradients_[l % 2] = gradient_of(data_, microbatch, l);
@@ -89,8 +90,8 @@ public:
                     }});
     }
     to.push_back(
-      {[this] { return meets_.over(m::sum_of(1)) && meets_.over(m::sum_of(0)); },
-       [] { return letters{}; }});
+      {[this] { return meets_.is_done(m::sum_of(1)) && meets_.is_done(m::sum_of(0)); },
+       [] { return meeting_messages{}; }});
   }
 
 private:
@@ -166,22 +167,22 @@ TEST_CASE("a place is free when nothing is under way in it", "[meetings][layers]
   layer_meeting meets{plan, {0, 0, 0}, {}};
   using m = layer_meeting;
   for (int l = 0; l < 4; ++l)
-    CHECK((meets.over(m::gather_of(l)) && meets.over(m::sum_of(l))));
+    CHECK((meets.is_done(m::gather_of(l)) && meets.is_done(m::sum_of(l))));
   const auto out = meets.begin(m::gather_of(3));
   REQUIRE(!out.empty());
   CHECK(out[0].to == performer{role::stage, {1, 0, 0}});
   CHECK(out[0].kind == traffic::parameters);
   CHECK(out[0].bytes == 16); // the replica's share
-  CHECK_FALSE(meets.over(m::gather_of(3)));
-  CHECK_FALSE(meets.over(m::gather_of(1))); // the same buffer
-  CHECK(meets.over(m::gather_of(2)));
-  CHECK(meets.over(m::sum_of(3)));
+  CHECK_FALSE(meets.is_done(m::gather_of(3)));
+  CHECK_FALSE(meets.is_done(m::gather_of(1))); // the same buffer
+  CHECK(meets.is_done(m::gather_of(2)));
+  CHECK(meets.is_done(m::sum_of(3)));
   REQUIRE(meets.waits_for());
-  CHECK(meets.waits_for()->what == "its part");
-  CHECK(meets.waits_for()->whom == "stage 0 (replica 1)");
+  CHECK(meets.waits_for()->input == "its part");
+  CHECK(meets.waits_for()->peer == "stage 0 (replica 1)");
   CHECK(meets.begin(m::sum_of(2))[0].kind == traffic::gradients);
-  CHECK_FALSE(meets.over(m::sum_of(0)));
-  CHECK(meets.over(m::sum_of(1)));
+  CHECK_FALSE(meets.is_done(m::sum_of(0)));
+  CHECK(meets.is_done(m::sum_of(1)));
 }
 
 } // namespace troupe::layer_meeting_test

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "actors/run/real_manager.hpp"
-#include "actors/run/virtual_manager.hpp"
+#include "actors/run/real_run_loop.hpp"
+#include "actors/run/virtual_run_loop.hpp"
 #include "tests/actors/stand_in.hpp"
 #include "tests/actors/tiny.hpp"
 
@@ -26,7 +26,7 @@ public:
 
   explicit lone_run(clock_kind by)
     : plan(training_of(gpipe(), {1, 1, 4}, by)), house(by) {
-    watch = std::make_unique<run_watch>(plan, wall);
+    watch = std::make_unique<run_monitor>(plan, wall);
   }
 
   ~lone_run() {
@@ -38,7 +38,7 @@ public:
   }
 
   /// Makes the coordinator, and the run loop that waits for the run.
-  std::unique_ptr<stage_manager> managed(hears answer) {
+  std::unique_ptr<run_loop> managed(hears answer) {
     answer_ = std::move(answer);
     const auto note = [this](const std::string& what) {
       {
@@ -49,25 +49,23 @@ public:
     };
     coordinator = stand_in<coordinator_actor>(
       house.system(), meter, [note](const mail::hold&) { note("hold"); },
-      [note](const mail::proceed& p) {
-        note("proceed " + std::to_string(p.evaluated));
-      },
+      [note](const mail::resume& p) { note("proceed " + std::to_string(p.evaluated)); },
       [note](const mail::stop&) { note("stop"); },
       [note](const mail::collect&) { note("collect"); },
       [note](const mail::save& s) {
         note(s.keep ? s.hand_over ? "keep and save" : "keep" : "save");
       },
-      [note](const mail::recall& r) {
+      [note](const mail::fetch_kept_state& r) {
         note("recall " + std::to_string(r.batches) + " of "
              + std::to_string(r.where.data));
       },
-      [note](const mail::go_on&) { note("go on"); },
+      [note](const mail::resume_from_checkpoint&) { note("go on"); },
       [note](const mail::explain&) { note("explain"); });
     const managed_run run{plan,  callbacks,   board, house,
                           meter, coordinator, wall,  others};
     if (plan.clock == clock_kind::real)
-      return std::make_unique<real_manager>(run, *watch);
-    return std::make_unique<virtual_manager>(run, clock);
+      return std::make_unique<real_run_loop>(run, *watch);
+    return std::make_unique<virtual_run_loop>(run, clock);
   }
 
   std::vector<std::string> heard() {
@@ -77,7 +75,7 @@ public:
 
   /// The snapshot of the only stage after a batch: every parameter is the batch's
   /// number.
-  notice_board::snapshot shown(int batches) {
+  run_status::snapshot shown(int batches) {
     const auto buckets = plan.buckets_of({});
     mail::snapshot part{batches, {}, {}};
     for (const auto values : buckets) {
@@ -100,12 +98,12 @@ public:
   run_plan plan;
   run_callbacks callbacks;
   distant_run* others = nullptr; ///< Processes elsewhere; null: none.
-  notice_board board;
-  mail_meter meter;
+  run_status board;
+  message_meter meter;
   wall_clock wall;
   virtual_clock clock;
-  std::unique_ptr<run_watch> watch;
-  actor_house house;
+  std::unique_ptr<run_monitor> watch;
+  actor_runtime house;
   coordinator_actor coordinator;
 };
 

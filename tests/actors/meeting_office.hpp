@@ -29,15 +29,15 @@ public:
 
   struct step {
     std::function<bool()> may; ///< Condition; empty: at once.
-    std::function<letters()> go;
+    std::function<meeting_messages()> go;
   };
 
   /// \param at outlives this object
   void join(performer who, meeting_kind about, meeting& at, std::vector<step> steps) {
     members_.push_back({who, about, &at, std::move(steps)});
     if (yields_sums_)
-      at.yield_sums([this, who](asked_sum s) {
-        CHECK(s.what.values > 0);
+      at.yield_sums([this, who](requested_sum s) {
+        CHECK(s.sum.values > 0);
         ++sums;
         sums_.emplace_back(who, std::move(s));
       });
@@ -84,7 +84,7 @@ private:
     return result;
   }
 
-  void send(letters all) {
+  void send(meeting_messages all) {
     for (auto& one : all)
       under_way_.push_back({std::move(one), repeats_});
   }
@@ -95,8 +95,8 @@ private:
     if (again)
       under_way_.push_back({letter, false});
     for (auto& m : members_)
-      if (m.who == letter.to && m.about == letter.about)
-        return send(m.at->take(std::move(letter)));
+      if (m.who == letter.to && m.about == letter.meeting)
+        return send(m.at->receive(std::move(letter)));
     FAIL("a letter to nobody");
   }
 
@@ -104,15 +104,16 @@ private:
   void do_sum(std::size_t index) {
     const auto [who, sum] = std::move(sums_[index]);
     sums_.erase(sums_.begin() + static_cast<std::ptrdiff_t>(index));
-    if (sum.what.run)
-      sum.what.run();
-    under_way_.push_back({{who, sum.about, mail::sum_over{sum.number}}, false});
+    if (sum.sum.run)
+      sum.sum.run();
+    under_way_.push_back({{who, sum.meeting, mail::sum_over{sum.number}}, false});
   }
 
   bool yields_sums_, repeats_;
   std::vector<member> members_;
-  std::deque<std::pair<mail::letter, bool>> under_way_; // and whether to deliver again
-  std::deque<std::pair<performer, asked_sum>> sums_;
+  std::deque<std::pair<mail::meeting_message, bool>>
+    under_way_; // and whether to deliver again
+  std::deque<std::pair<performer, requested_sum>> sums_;
 };
 
 /// Random whole numbers: the sum is the same in any order.

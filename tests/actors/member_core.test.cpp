@@ -26,7 +26,7 @@ struct ran_members {
     while (!under_way.empty()) {
       const auto message = under_way.front();
       under_way.pop_front();
-      for (auto& next : all[static_cast<std::size_t>(message.to)].take(message))
+      for (auto& next : all[static_cast<std::size_t>(message.to)].receive(message))
         under_way.push_back(next);
     }
   }
@@ -47,7 +47,7 @@ TEST_CASE(
     CHECK(member.sent().messages == 6);
     CHECK(member.sent().bytes == 6 * 12); // chunks of three values
     CHECK(member.sent().peak_bytes == 12);
-    CHECK(member.explain().what.empty());
+    CHECK(member.explain().input.empty());
   }
 }
 
@@ -74,24 +74,24 @@ TEST_CASE("the traffic of all members is a sum, and its peak that of the busiest
 TEST_CASE("a member waits for its sum", "[collective]") {
   member_core root{even_part(tree_reduce(), 0, 2, 8), {}, sums_by::caller};
   root.begin();
-  root.take({0, 0, 1, 0, {0, 1}, 8, {}});
-  CHECK(root.explain().what == "its sum to be done");
-  CHECK(root.explain().on.empty());
+  root.receive({0, 0, 1, 0, {0, 1}, 8, {}});
+  CHECK(root.explain().input == "its sum to be done");
+  CHECK(root.explain().peer.empty());
   REQUIRE(root.take_sum());
   root.end_sum();
-  CHECK(root.explain().what.empty());
+  CHECK(root.explain().input.empty());
   CHECK(root.done());
 }
 
 TEST_CASE("a member waits for the message of a round", "[collective]") {
   member_core first{even_part(ring_all_reduce(), 0, 3, 9), {}};
   CHECK(first.name() == "member 0");
-  CHECK(first.explain().what.empty()); // the member has not begun
+  CHECK(first.explain().input.empty()); // the member has not begun
   first.begin();
   CHECK_FALSE(first.done());
-  CHECK(first.explain().who == "member 0");
-  CHECK(first.explain().what == "the message of round 0");
-  CHECK(first.explain().on == "member 2");
+  CHECK(first.explain().actor == "member 0");
+  CHECK(first.explain().input == "the message of round 0");
+  CHECK(first.explain().peer == "member 2");
 }
 
 } // namespace troupe::member_core_test

@@ -43,21 +43,21 @@ record shown(record ran) {
 void check_model(run_plan plan, const std::string& name) {
   INFO(name << ": " << plan.sch.name << " " << plan.dims.stages << "x"
             << plan.dims.microbatches << "x" << plan.dims.steps);
-  REQUIRE(refusal(plan).empty());
+  REQUIRE(validation_error(plan).empty());
   const auto was = perform(plan);
   INFO(was.failure);
-  REQUIRE(was.how == ending::finished);
+  REQUIRE(was.outcome == ending::finished);
   plan.model_times = true;
   const auto modelled = perform(plan);
   INFO(modelled.failure);
-  REQUIRE(modelled.how == ending::finished);
+  REQUIRE(modelled.outcome == ending::finished);
   const auto expected = shown(was.actions);
   for (std::size_t rank = 0; rank < expected.size(); ++rank) {
     REQUIRE(modelled.actions[rank].size() == expected[rank].size());
     for (std::size_t i = 0; i < expected[rank].size(); ++i) {
       const auto &a = expected[rank][i], &b = modelled.actions[rank][i];
-      INFO("rank " << rank << ", " << i << ": " << to_string(a.what, true));
-      REQUIRE(a.what == b.what);
+      INFO("rank " << rank << ", " << i << ": " << to_string(a.action, true));
+      REQUIRE(a.action == b.action);
       REQUIRE(a.start == b.start);
       REQUIRE(a.end == b.end);
     }
@@ -90,7 +90,7 @@ schedule any_schedule(std::mt19937& random, shape dims) {
     auto sch = *find_schedule(entry.name);
     if (sch.name == "pipedream")
       sch = pipedream(any(random, 1, 3), any(random, 0, 1) == 1);
-    if (refusal(sch, dims).empty())
+    if (validation_error(sch, dims).empty())
       return sch;
   }
 }
@@ -148,7 +148,7 @@ TEST_CASE("the model of an interrupted run is of what ran", "[model]") {
   };
   plan.model_times = true;
   const auto result = perform(plan, {.interrupted = &interrupted});
-  REQUIRE(result.how == ending::interrupted);
+  REQUIRE(result.outcome == ending::interrupted);
   CHECK(result.sums.makespan > 0);
   nanoseconds last = 0;
   for (const auto& row : result.actions)
@@ -162,7 +162,7 @@ TEST_CASE("in real time a model has the lengths of what ran", "[model]") {
   plan.model_times = true;
   const auto result = perform(plan);
   INFO(result.failure);
-  REQUIRE(result.how == ending::finished);
+  REQUIRE(result.outcome == ending::finished);
   for (std::size_t rank = 0; rank < result.actions.size(); ++rank) {
     nanoseconds busy = 0, free_at = 0;
     for (const auto& s : result.actions[rank]) {

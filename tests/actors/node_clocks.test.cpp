@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The offsets that a leader learns of node clocks, probe by probe.
 
-#include "actors/nodes/inbox.hpp"
-#include "actors/nodes/roll_call.hpp"
+#include "actors/nodes/node_registry.hpp"
+#include "actors/nodes/receive_queue.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -28,19 +28,19 @@ constexpr nanoseconds delay = 5'000'000; // of a late answer
 struct probed_line : control_line {
   using control_line::send;
   void send(control_frame what) override {
-    const auto message = wire::decode_node_mail(what.text).value();
+    const auto message = wire::decode_node_message(what.text).value();
     if (const auto* const probe = std::get_if<mail::clock_probe>(&message))
-      probes.put(probe->lead);
+      probes.put(probe->leader_time);
   }
   void limit_unsent(std::size_t) override {}
   void close() override { probes.put(std::nullopt); }
 
-  inbox<std::optional<nanoseconds>> probes;
+  receive_queue<std::optional<nanoseconds>> probes;
 };
 
 /// Answers the probes of a line. Every second answer is late, with a clock that shows a
 /// quarter of an hour more.
-void answer(roll_call& nodes, int node, probed_line& line, nanoseconds ahead,
+void answer(node_registry& nodes, int node, probed_line& line, nanoseconds ahead,
             bool late_first) {
   bool is_late = late_first;
   for (;;) {
@@ -49,8 +49,8 @@ void answer(roll_call& nodes, int node, probed_line& line, nanoseconds ahead,
       return;
     while (is_late && wall_clock::steady() < **asked + delay)
       std::this_thread::yield();
-    nodes.take(node,
-               mail::clock_probe{**asked, **asked + ahead + (is_late ? hour / 4 : 0)});
+    nodes.receive(
+      node, mail::clock_probe{**asked, **asked + ahead + (is_late ? hour / 4 : 0)});
     is_late = !is_late;
   }
 }
@@ -62,7 +62,7 @@ TEST_CASE("a time of the leader becomes that of the node's own clock", "[clocks]
   const bool late_first = GENERATE(true, false);
   const auto lines = {std::make_shared<probed_line>(), std::make_shared<probed_line>()};
   {
-    roll_call nodes{{"node a (rank 0)", "node b (rank 1)"}, 10s, {}};
+    node_registry nodes{{"node a (rank 0)", "node b (rank 1)"}, 10s, {}};
     std::vector<std::jthread> threads;
     int node = 0;
     for (const auto& line : lines) {
@@ -70,9 +70,9 @@ TEST_CASE("a time of the leader becomes that of the node's own clock", "[clocks]
       threads.emplace_back(answer, std::ref(nodes), node, std::ref(*line),
                            node == 1 ? ahead : 0, late_first);
     }
-    nodes.ask_for_clocks();
+    nodes.probe_clocks();
     // A repeated answer changes nothing.
-    nodes.take(1, mail::clock_probe{wall_clock::steady(), 17 * hour});
+    nodes.receive(1, mail::clock_probe{wall_clock::steady(), 17 * hour});
     const auto start = wall_clock::steady();
     CHECK(nodes.time_on(1, start) <= start + ahead);
     CHECK(nodes.time_on(1, start) >= start + ahead - delay);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "actors/nodes/lead.hpp"
+#include "actors/nodes/leader.hpp"
 #include "actors/nodes/node_server.hpp"
-#include "actors/run/company.hpp"
+#include "actors/run/perform.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -36,8 +36,8 @@ public:
   }
 
   /// \param part makes the plan from a leader's facts
-  nodes_here(decltype(player_means::plan) part, int count) {
-    means_ = {.plan = std::move(part), .by = &plain_};
+  nodes_here(decltype(worker_services::plan) part, int count) {
+    means_ = {.plan = std::move(part), .connections = &plain_};
     for (int i = 0; i < count; ++i) {
       servers_.push_back(std::make_unique<node_server>(
         *listen_at({"127.0.0.1", 0}), plain_stream, means_,
@@ -48,7 +48,7 @@ public:
       cluster_.nodes.push_back({"127.0.0.1", servers_.back()->port()});
     }
     cluster_.version = "test";
-    cluster_.by = &plain_;
+    cluster_.connections = &plain_;
   }
 
   ~nodes_here() {
@@ -64,7 +64,7 @@ public:
   /// Runs a plan on these nodes. \param text of the plan's options
   run_result perform(const run_plan& plan, run_callbacks told = {},
                      const std::string& text = {}) {
-    lead others{cluster_, std::make_shared<const run_plan>(plan), {.options = text}};
+    leader others{cluster_, std::make_shared<const run_plan>(plan), {.options = text}};
     return troupe::perform(plan, std::move(told), &others);
   }
 
@@ -86,7 +86,7 @@ private:
   };
 
   in_plain plain_; // before members that use this one
-  player_means means_;
+  worker_services means_;
   cluster cluster_;
   std::atomic<bool> stop_ = false;
   std::vector<std::unique_ptr<node_server>> servers_;

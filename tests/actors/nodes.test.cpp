@@ -3,7 +3,7 @@
 
 #include "tests/actors/nodes.hpp"
 
-#include "actors/checkpoints/whole_training.hpp"
+#include "actors/checkpoints/gathered_state.hpp"
 #include "actors/proof/proof.hpp"
 #include "tests/actors/brittle_layer.hpp"
 #include "tests/actors/meshes.hpp"
@@ -26,7 +26,7 @@ namespace {
 run_result alone(const run_plan& plan) {
   auto result = perform(plan);
   INFO(result.failure);
-  REQUIRE(result.how == ending::finished);
+  REQUIRE(result.outcome == ending::finished);
   return result;
 }
 
@@ -34,7 +34,7 @@ run_result on_nodes(const run_plan& plan, int nodes) {
   nodes_here there{plan, nodes};
   auto result = there.perform(plan);
   INFO(result.failure);
-  REQUIRE(result.how == ending::finished);
+  REQUIRE(result.outcome == ending::finished);
   return result;
 }
 
@@ -98,17 +98,17 @@ TEST_CASE("evaluations and checkpoints come from all nodes, and a run goes on th
   plan.work->optimizer.momentum = 0;
   const auto whole = alone(plan);
   plan.checkpoint_every = plan.evaluate_every = 2;
-  std::vector<saved_training> saved;
+  std::vector<training_state> saved;
   std::vector<int> evaluated;
   nodes_here there{plan, 2};
   const auto result = there.perform(
     plan, {.evaluate = [&](int batches, const auto&) { evaluated.push_back(batches); },
            .save =
              [&](const training_copies& one) {
-               saved.push_back(whole_of(plan, one, savers::first).value());
+               saved.push_back(whole_of(plan, one, savers::first_holder).value());
              }});
   INFO(result.failure);
-  REQUIRE(result.how == ending::finished);
+  REQUIRE(result.outcome == ending::finished);
   CHECK(result.parameters == whole.parameters);
   CHECK(evaluated == std::vector{2, 4});
   REQUIRE(saved.size() == 2);
@@ -118,10 +118,10 @@ TEST_CASE("evaluations and checkpoints come from all nodes, and a run goes on th
   rest.checkpoint_every = rest.evaluate_every = 0;
   nodes_here others{rest, 4};
   rest.dims.steps -= saved.front().batches;
-  go_on_from(std::make_shared<const saved_training>(saved.front()), rest);
+  resume_from(std::make_shared<const training_state>(saved.front()), rest);
   const auto end = others.perform(rest);
   INFO(end.failure);
-  REQUIRE(end.how == ending::finished);
+  REQUIRE(end.outcome == ending::finished);
   CHECK(end.parameters == whole.parameters);
 }
 
@@ -137,12 +137,12 @@ TEST_CASE("links that take 200 ms more change no bit, and nobody is lost", "[nod
   const auto relays = relays_before(cluster.nodes, 200ms);
   const auto before = std::chrono::steady_clock::now();
   std::vector<int> saved;
-  const auto result =
-    there.perform(plan, {.save = [&](const training_copies& one) {
-                    saved.push_back(whole_of(plan, one, savers::first).value().batches);
-                  }});
+  const auto result = there.perform(
+    plan, {.save = [&](const training_copies& one) {
+      saved.push_back(whole_of(plan, one, savers::first_holder).value().batches);
+    }});
   INFO(result.failure);
-  REQUIRE(result.how == ending::finished);
+  REQUIRE(result.outcome == ending::finished);
   CHECK(saved == std::vector{1, 2});
   plan.checkpoint_every = 0;
   CHECK(result.parameters == alone(plan).parameters);
@@ -156,7 +156,7 @@ TEST_CASE("an actor that fails on a node ends the run with its reason", "[nodes]
   plan.work->optimizer.rate = 1e30;
   nodes_here there{plan, 2};
   const auto result = there.perform(plan);
-  CHECK(result.how == ending::failed);
+  CHECK(result.outcome == ending::failed);
   CHECK_THAT(result.failure, ContainsSubstring("not finite"));
   plan.work->optimizer.rate = 0.01; // the nodes are as before
 }
@@ -176,7 +176,7 @@ TEST_CASE("a node that cannot be reached, or has another version, is named",
                       ContainsSubstring("install one version on all machines"));
   }
   SECTION("then it plays") {
-    CHECK(there.perform(plan).how == ending::finished);
+    CHECK(there.perform(plan).outcome == ending::finished);
   }
 }
 
@@ -215,8 +215,8 @@ TEST_CASE("each attempt of a run is held against those before it", "[nodes]") {
   nodes_here there{plan, 1};
   common_facts attempts;
   there.reached_by().facts = &attempts;
-  CHECK(there.perform(plan).how == ending::finished);
-  CHECK(there.perform(plan).how == ending::finished);
+  CHECK(there.perform(plan).outcome == ending::finished);
+  CHECK(there.perform(plan).outcome == ending::finished);
   CHECK_THAT(attempts.add("another attempt", {{name_of_data, "other data"}}),
              ContainsSubstring("another attempt has other data"));
   common_facts others;
@@ -244,7 +244,7 @@ TEST_CASE("runs that call the same nodes differently are all played", "[nodes]")
   for (std::size_t i = 0; i < clusters.size(); ++i)
     leads.emplace_back([&, i] {
       try {
-        lead others{clusters[i], std::make_shared<const run_plan>(plan), {}};
+        leader others{clusters[i], std::make_shared<const run_plan>(plan), {}};
         failures[i] = perform(plan, {}, &others).failure;
       } catch (const std::exception& wrong) {
         failures[i] = wrong.what();
@@ -267,7 +267,7 @@ TEST_CASE("runs wait for one another at a node, and all are played", "[nodes]") 
   for (auto& one : leads)
     one.join();
   for (const auto& one : results) {
-    CHECK(one.how == ending::finished);
+    CHECK(one.outcome == ending::finished);
     CHECK(one.parameters == whole.parameters);
   }
 }

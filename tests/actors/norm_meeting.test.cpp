@@ -53,11 +53,11 @@ struct four_shards {
                            m->expect({where[i], samples, squares[u][i]});
                            return m->begin(norm_meeting::factor_known);
                          }});
-        steps.push_back({[m] { return m->over(norm_meeting::factor_known); },
+        steps.push_back({[m] { return m->is_done(norm_meeting::factor_known); },
                          [m, &to = result[u][i]] {
                            to = m->factor();
                            m->next_update();
-                           return letters{};
+                           return meeting_messages{};
                          }});
       }
       office.join({role::optimizer_shard, where[i]}, meeting_kind::norm, *m,
@@ -134,22 +134,22 @@ TEST_CASE("the first shard waits for the others' squares, and they for its answe
   four_shards shards{plan};
   auto &first = *shards.meets[0], &third = *shards.meets[2];
   CHECK_FALSE(third.waits_for());
-  CHECK_FALSE(third.over(norm_meeting::factor_known));
+  CHECK_FALSE(third.is_done(norm_meeting::factor_known));
   third.expect({shards.where[2], 1, {1}});
   auto out = third.begin(norm_meeting::factor_known);
   REQUIRE(out.size() == 1);
   CHECK(out[0].to == performer{role::optimizer_shard, {0, 0, 0}});
   CHECK_FALSE(out[0].kind);
   REQUIRE(third.waits_for());
-  CHECK(third.waits_for()->what == "the norm of all gradients");
-  CHECK(third.waits_for()->whom == "optimizer of stage 0");
-  CHECK(first.take(std::move(out[0])).empty());
+  CHECK(third.waits_for()->input == "the norm of all gradients");
+  CHECK(third.waits_for()->peer == "optimizer of stage 0");
+  CHECK(first.receive(std::move(out[0])).empty());
   CHECK_FALSE(first.waits_for()); // this shard has not come either
   first.expect({shards.where[0], 1, {1}});
-  first.take(std::move(first.begin(norm_meeting::factor_known)[0]));
+  first.receive(std::move(first.begin(norm_meeting::factor_known)[0]));
   REQUIRE(first.waits_for());
-  CHECK(first.waits_for()->what == "what the norm has of others");
-  CHECK(first.waits_for()->whom == "optimizer of stage 0 (data replica 1)");
+  CHECK(first.waits_for()->input == "what the norm has of others");
+  CHECK(first.waits_for()->peer == "optimizer of stage 0 (data replica 1)");
 }
 
 } // namespace troupe::norm_meeting_test

@@ -41,23 +41,23 @@ public:
   brittle_own(at where, happening what)
     : plain_linear("b", 8, 8), where_(where), what_(std::move(what)) {}
 
-  room room_for(std::int64_t samples) const override {
+  buffer_sizes buffers_for(std::int64_t samples) const override {
     happen(at::room);
-    return plain_linear::room_for(samples);
+    return plain_linear::buffers_for(samples);
   }
   double operations() const override {
     happen(at::cost);
     return plain_linear::operations();
   }
-  void forward(const own_pass& p) const override {
+  void forward(const user_pass& p) const override {
     happen(at::forward);
     plain_linear::forward(p);
   }
-  void input_gradient(const own_pass& p) const override {
+  void input_gradient(const user_pass& p) const override {
     happen(at::input_gradient);
     plain_linear::input_gradient(p);
   }
-  void weight_gradient(const own_pass& p) const override {
+  void weight_gradient(const user_pass& p) const override {
     happen(at::weight_gradient);
     plain_linear::weight_gradient(p);
   }
@@ -73,22 +73,22 @@ private:
 };
 
 /// A meeting of which one function fails, in data replica 1.
-class brittle_meeting : public own_exchange {
+class brittle_meeting : public user_exchange {
 public:
   enum class at : std::uint8_t { begin, take, over };
 
-  brittle_meeting(const exchange_place& here, at where, happening what)
+  brittle_meeting(const exchange_member& here, at where, happening what)
     : here_(here), where_(where), what_(std::move(what)) {}
 
-  std::vector<exchange_letter> begin(std::span<const std::span<float>>) override {
+  std::vector<exchange_message> begin(std::span<const std::span<float>>) override {
     happen(at::begin);
     return {{1 - here_.replica, {}}};
   }
-  std::vector<exchange_letter> take(int, std::span<const std::byte>) override {
+  std::vector<exchange_message> receive(int, std::span<const std::byte>) override {
     happen(at::take);
     return {};
   }
-  bool over() const override {
+  bool is_done() const override {
     happen(at::over);
     return false;
   }
@@ -99,7 +99,7 @@ private:
       what_();
   }
 
-  exchange_place here_;
+  exchange_member here_;
   at where_;
   happening what_;
 };
@@ -107,7 +107,7 @@ private:
 std::string failure_of(const training_job& job) {
   const auto result = train(job);
   REQUIRE(result);
-  CHECK(result->how == ending::failed);
+  CHECK(result->outcome == ending::failed);
   return result->failure;
 }
 
@@ -157,20 +157,20 @@ TEST_CASE("what meetings of one's own and their maker throw is told", "[embeddin
   job.replicas = 2;
   job.virtual_time = GENERATE(false, true);
   for (const auto where : {at::begin, at::take, at::over}) {
-    job.own_exchange = [&, where](const exchange_place& here) {
+    job.user_exchange = [&, where](const exchange_member& here) {
       return std::make_unique<brittle_meeting>(here, where, thrown.what);
     };
     CHECK(failure_of(job) == "optimizer of stage 0 (data replica 1): " + thrown.text);
   }
   const std::string maker =
     "the maker of the own meeting of stage 0 in data replica 0: ";
-  job.own_exchange = [&](const exchange_place&) -> std::unique_ptr<own_exchange> {
+  job.user_exchange = [&](const exchange_member&) -> std::unique_ptr<user_exchange> {
     thrown.what();
     return nullptr;
   };
   CHECK(refusal_of(job) == maker + thrown.text);
-  job.own_exchange = [&](const exchange_place&) {
-    return std::unique_ptr<own_exchange>{};
+  job.user_exchange = [&](const exchange_member&) {
+    return std::unique_ptr<user_exchange>{};
   };
   CHECK(refusal_of(job) == maker + "made nothing");
 }
@@ -178,10 +178,11 @@ TEST_CASE("what meetings of one's own and their maker throw is told", "[embeddin
 TEST_CASE("what a schedule of one's own throws is told", "[embedding]") {
   const auto thrown = GENERATE(with_text, without_text);
   auto job = small_job();
-  job.how = {.name = "brittle", .order = [&](op, int, int, const shape&) -> int {
-               thrown.what();
-               return 0;
-             }};
+  job.pipeline_schedule = {.name = "brittle",
+                           .order = [&](op, int, int, const shape&) -> int {
+                             thrown.what();
+                             return 0;
+                           }};
   CHECK(refusal_of(job) == "before the run: " + thrown.text);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Networks with layers that a user defines.
 
-#include "models/own_layer.hpp"
+#include "models/user_layer.hpp"
 #include "tests/actors/embedded.hpp"
 
 #include <catch2/catch_approx.hpp>
@@ -22,13 +22,13 @@ TEST_CASE("layers of one's own learn what ours do", "[embedding]") {
   const auto how = GENERATE(one_f_one_b(), pipedream(), chimera());
   auto ours = images_job({linear("a", 28 * 28, 12, true), linear("b", 12, 9),
                           linear("c", 9, 8), linear("d", 8, 10)});
-  ours.how = how;
+  ours.pipeline_schedule = how;
   ours.stages = how.name == "chimera" ? 4 : 3;
   auto own = ours;
-  own.model = own_network{.layers = {linear("a", 28 * 28, 12, true),
-                                     std::make_shared<plain_linear>("b", 12, 9),
-                                     std::make_shared<plain_linear>("c", 9, 8),
-                                     linear("d", 8, 10)}};
+  own.model = user_network{.layers = {linear("a", 28 * 28, 12, true),
+                                      std::make_shared<plain_linear>("b", 12, 9),
+                                      std::make_shared<plain_linear>("c", 9, 8),
+                                      linear("d", 8, 10)}};
   const auto a = finished(ours), b = finished(own);
   REQUIRE(a.loss.size() == b.loss.size());
   for (std::size_t i = 0; i < a.loss.size(); ++i)
@@ -59,43 +59,43 @@ TEST_CASE("layers that do not fit together are refused with their numbers",
   CHECK_THAT(refusal_of(images_job({})), ContainsSubstring("at least one layer"));
   auto uneven =
     images_job({linear("a", 784, 8), linear("b", 8, 8), linear("c", 8, 10)});
-  std::get<own_network>(uneven.model).predictions = 3;
+  std::get<user_network>(uneven.model).predictions = 3;
   CHECK_THAT(refusal_of(uneven), ContainsSubstring("3 predictions"));
 }
 
 TEST_CASE("a network of tokens may begin with a layer of one's own, and no other",
           "[embedding]") {
-  struct mean_token : own_layer {
-    mean_token() : own_layer({}, 4, 4) {}
+  struct mean_token : user_layer {
+    mean_token() : user_layer({}, 4, 4) {}
     double operations() const override { return 4; }
-    void forward(const own_pass& p) const override {
+    void forward(const user_pass& p) const override {
       CHECK(p.x == nullptr);
       for (std::int64_t i = 0; i < p.samples * 4; ++i)
         p.y[i] = static_cast<float>(p.tokens[i]) / 11;
     }
-    void input_gradient(const own_pass& p) const override { CHECK(p.dx == nullptr); }
-    void weight_gradient(const own_pass&) const override {}
+    void input_gradient(const user_pass& p) const override { CHECK(p.dx == nullptr); }
+    void weight_gradient(const user_pass&) const override {}
   };
   auto job = small_job();
   job.stages = 2;
   job.model =
-    own_network{.layers = {std::make_shared<mean_token>(), linear("a", 4, 44)},
-                .predictions = 4,
-                .reads_tokens = true};
+    user_network{.layers = {std::make_shared<mean_token>(), linear("a", 4, 44)},
+                 .predictions = 4,
+                 .reads_tokens = true};
   CHECK(finished(job).loss.size() == 3);
-  std::get<own_network>(job.model).layers[0] = linear("b", 4, 4);
+  std::get<user_network>(job.model).layers[0] = linear("b", 4, 4);
   CHECK_THAT(refusal_of(job), ContainsSubstring("begins with a layer of your own"));
 }
 
 TEST_CASE("layers that no memory or file can hold are refused", "[embedding]") {
   constexpr auto huge = std::int64_t{1} << 40;
   const auto with = [](std::vector<layer_tensor> parameters) {
-    struct any : own_layer {
-      using own_layer::own_layer;
+    struct any : user_layer {
+      using user_layer::user_layer;
       double operations() const override { return 1; }
-      void forward(const own_pass&) const override {}
-      void input_gradient(const own_pass&) const override {}
-      void weight_gradient(const own_pass&) const override {}
+      void forward(const user_pass&) const override {}
+      void input_gradient(const user_pass&) const override {}
+      void weight_gradient(const user_pass&) const override {}
     };
     return std::make_shared<any>(std::move(parameters), 8, 8);
   };
@@ -108,7 +108,7 @@ TEST_CASE("layers that no memory or file can hold are refused", "[embedding]") {
 
   struct greedy : plain_linear {
     explicit greedy(std::int64_t values) : plain_linear("b", 8, 8), values_(values) {}
-    room room_for(std::int64_t) const override { return {.saved = values_}; }
+    buffer_sizes buffers_for(std::int64_t) const override { return {.saved = values_}; }
     std::int64_t values_;
   };
   for (const auto values :
@@ -116,7 +116,7 @@ TEST_CASE("layers that no memory or file can hold are refused", "[embedding]") {
     CHECK_THAT(
       refusal_of(images_job(
         {linear("a", 784, 8), std::make_shared<greedy>(values), linear("c", 8, 10)})),
-      ContainsSubstring("room_for"));
+      ContainsSubstring("buffers_for"));
 }
 
 } // namespace troupe::own_layers_test

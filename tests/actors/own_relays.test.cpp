@@ -31,10 +31,10 @@ struct counts {
   std::atomic<int> activations = 0, gradients = 0, misplaced = 0;
 };
 
-std::shared_ptr<const own_relays> relays_that(std::shared_ptr<counts> all,
-                                              int fails_at = -1, bool quits = false) {
-  return std::make_shared<own_relays>(
-    own_relays{[=](caf::actor_system& system, const relay_place& where) {
+std::shared_ptr<const user_relays> relays_that(std::shared_ptr<counts> all,
+                                               int fails_at = -1, bool quits = false) {
+  return std::make_shared<user_relays>(
+    user_relays{[=](caf::actor_system& system, const relay_place& where) {
       return system.spawn([=](relay* self) -> neighbour_actor::behavior_type {
         return {[=](const activation& x) {
                   all->misplaced += x.header.stage != where.stage + 1;
@@ -78,8 +78,8 @@ TEST_CASE("an actor between stages may still hold what it has sent on", "[embedd
   const auto alone = finished(job);
   // Each relay keeps a handle of the tensor last sent. So does a relay whose thread has
   // to wait between sending and the end of the handler.
-  job.relays = std::make_shared<own_relays>(
-    own_relays{[](caf::actor_system& system, const relay_place& where) {
+  job.relays = std::make_shared<user_relays>(
+    user_relays{[](caf::actor_system& system, const relay_place& where) {
       return system.spawn(
         [where](neighbour_actor::pointer self) -> neighbour_actor::behavior_type {
           const auto last = std::make_shared<buffer>();
@@ -110,7 +110,7 @@ TEST_CASE("actors between stages live and fail in a system of others", "[embeddi
     job.relays = relays_that(std::make_shared<counts>(), at);
     const auto result = train(job);
     REQUIRE(result);
-    CHECK(result->how == ending::failed);
+    CHECK(result->outcome == ending::failed);
   }
   system.await_all_actors_done();
   CHECK(system.registry().running() == 0);
@@ -122,7 +122,7 @@ TEST_CASE("an actor between stages that fails ends the run", "[embedding]") {
   const auto failure = [&] {
     const auto result = train(job);
     REQUIRE(result);
-    CHECK(result->how == ending::failed);
+    CHECK(result->outcome == ending::failed);
     return result->failure;
   };
   const std::vector<std::string> places{"the relay between stage 0 and stage 1",
@@ -142,8 +142,8 @@ TEST_CASE("who throws between stages and is no relay is named, with where the te
           "[embedding]") {
   auto job = small_job();
   job.virtual_time = GENERATE(false, true);
-  job.relays = std::make_shared<own_relays>(
-    own_relays{[](caf::actor_system& system, const relay_place& where) {
+  job.relays = std::make_shared<user_relays>(
+    user_relays{[](caf::actor_system& system, const relay_place& where) {
       return system.spawn(
         [=](neighbour_actor::pointer self) -> neighbour_actor::behavior_type {
           return {[=](const activation&) { throw std::runtime_error("a test throws"); },
@@ -152,7 +152,7 @@ TEST_CASE("who throws between stages and is no relay is named, with where the te
     }});
   const auto result = train(job);
   REQUIRE(result);
-  CHECK(result->how == ending::failed);
+  CHECK(result->outcome == ending::failed);
   CHECK(result->failure
         == "the relay between stage 0 and stage 1 threw an exception, which CAF "
            "printed on the "
@@ -169,13 +169,13 @@ TEST_CASE("a maker of relays that throws, or makes none, ends the run in words",
     job.system = GENERATE_REF(static_cast<caf::actor_system*>(nullptr), &system);
   const auto failure_by = [&](auto wrong) {
     const auto right = relays_that(std::make_shared<counts>());
-    job.relays = std::make_shared<own_relays>(
-      own_relays{[=](caf::actor_system& of, const relay_place& where) {
+    job.relays = std::make_shared<user_relays>(
+      user_relays{[=](caf::actor_system& of, const relay_place& where) {
         return where.stage == 0 ? right->make(of, where) : wrong();
       }});
     const auto result = train(job);
     REQUIRE(result);
-    CHECK(result->how == ending::failed);
+    CHECK(result->outcome == ending::failed);
     CHECK(result->parameters.empty());
     return result->failure;
   };
@@ -194,8 +194,8 @@ TEST_CASE("a relay that sends on what it was not given ends the run and says so"
   const auto failure_by = [](bool forward, auto wrong) {
     auto job = small_job(gpipe());
     job.virtual_time = true;
-    job.relays = std::make_shared<own_relays>(
-      own_relays{[=](caf::actor_system& system, const relay_place& where) {
+    job.relays = std::make_shared<user_relays>(
+      user_relays{[=](caf::actor_system& system, const relay_place& where) {
         return system.spawn(
           [=](neighbour_actor::pointer self) -> neighbour_actor::behavior_type {
             return {[=](const activation& x) {
@@ -212,7 +212,7 @@ TEST_CASE("a relay that sends on what it was not given ends the run and says so"
       }});
     const auto result = train(job);
     REQUIRE(result);
-    CHECK(result->how == ending::failed);
+    CHECK(result->outcome == ending::failed);
     return result->failure;
   };
   const std::string place = "the relay between stage 1 and stage 2 ",
@@ -275,8 +275,8 @@ TEST_CASE("a stall names the relay that has not sent on what it was given",
   job.virtual_time = GENERATE(true, false);
   job.stall_timeout = std::chrono::milliseconds{200};
   const bool forward = GENERATE(true, false);
-  job.relays = std::make_shared<own_relays>(
-    own_relays{[=](caf::actor_system& system, const relay_place& where) {
+  job.relays = std::make_shared<user_relays>(
+    user_relays{[=](caf::actor_system& system, const relay_place& where) {
       return system.spawn([=](relay* self) -> neighbour_actor::behavior_type {
         return {[=](const activation& x) {
                   if (!forward || where.stage != 1 || x.header.microbatch < 2)
@@ -290,7 +290,7 @@ TEST_CASE("a stall names the relay that has not sent on what it was given",
     }});
   const auto result = train(job);
   REQUIRE(result);
-  CHECK(result->how == ending::failed);
+  CHECK(result->outcome == ending::failed);
   CHECK_THAT(
     result->failure,
     ContainsSubstring(forward ? "the relay between stage 1 and stage 2 was given the "
@@ -305,8 +305,8 @@ TEST_CASE("a stall names the relay that has not sent on what it was given",
 TEST_CASE("what an actor between stages cannot do is told with what it can",
           "[embedding]") {
   auto job = small_job();
-  job.relays = std::make_shared<own_relays>(
-    own_relays{[=](caf::actor_system& system, const relay_place& where) {
+  job.relays = std::make_shared<user_relays>(
+    user_relays{[=](caf::actor_system& system, const relay_place& where) {
       return system.spawn([=](relay* self) -> neighbour_actor::behavior_type {
         return {[=](const activation& x) {
                   self->delayed_send(where.above, std::chrono::milliseconds{1}, x);
@@ -316,7 +316,7 @@ TEST_CASE("what an actor between stages cannot do is told with what it can",
     }});
   const auto result = train(job);
   REQUIRE(result);
-  CHECK(result->how == ending::failed);
+  CHECK(result->outcome == ending::failed);
   CHECK_THAT(result->failure,
              ContainsSubstring("the relay between stage 0 and stage 1: ")
                && ContainsSubstring("training_job::system"));

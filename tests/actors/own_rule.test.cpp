@@ -24,15 +24,15 @@ using chooser = std::function<std::optional<action>(const local_view&)>;
 schedule ruled(chooser choose, int keys = 4) {
   auto sch = ampnet(keys, 8);
   sch.name = "own rule";
-  sch.order = own_rule{std::move(choose), keys};
+  sch.order = user_rule{std::move(choose), keys};
   return sch;
 }
 
 /// AMPNet's rule, written as a user would.
 std::optional<action> backwards_first(const local_view& view) {
   const auto lower = [](const action& a, const action& b) {
-    return std::tuple{a.what != op::backward, a.microbatch, a.stage}
-           < std::tuple{b.what != op::backward, b.microbatch, b.stage};
+    return std::tuple{a.op != op::backward, a.microbatch, a.stage}
+           < std::tuple{b.op != op::backward, b.microbatch, b.stage};
   };
   return *std::ranges::min_element(view.arrived, lower);
 }
@@ -41,7 +41,7 @@ std::optional<action> backwards_first(const local_view& view) {
 std::optional<action> forwards_first(const local_view& view) {
   const bool full = view.held == view.may_hold;
   for (const auto& a : view.arrived)
-    if ((a.what == op::forward) != full)
+    if ((a.op == op::forward) != full)
       return a;
   return view.arrived.front();
 }
@@ -52,7 +52,7 @@ TEST_CASE("AMPNet's rule as one's own does what AMPNet does", "[own_rule]") {
   const int keys = GENERATE(1, 3, 8);
   const shape dims{3, 8, 3};
   const auto cost = [](const action& a) {
-    return a.what == op::update ? 0 : a.what == op::forward ? 1 : 2;
+    return a.op == op::update ? 0 : a.op == op::forward ? 1 : 2;
   };
   const auto none = [](const action&) { return 0; };
   CHECK(draw(predict(ruled(backwards_first, keys), dims, cost, none), 1000)
@@ -61,7 +61,7 @@ TEST_CASE("AMPNet's rule as one's own does what AMPNet does", "[own_rule]") {
                                clock_kind::virtual_time),
        known = tiny::training_of(ampnet(keys, 8), dims, clock_kind::virtual_time);
   const auto a = perform(own), b = perform(known);
-  REQUIRE(a.how == ending::finished);
+  REQUIRE(a.outcome == ending::finished);
   CHECK(a.loss == b.loss);
   CHECK((a.parameters == b.parameters));
 }
@@ -70,13 +70,13 @@ TEST_CASE("a rule of one's own trains, and replays to the bit", "[own_rule]") {
   const auto clock = GENERATE(from_range(tiny::clocks()));
   const auto sch = ruled(forwards_first);
   const shape dims{3, 8, 3};
-  CHECK(refusal(sch, dims).empty());
+  CHECK(validation_error(sch, dims).empty());
   CHECK_FALSE(check(sch, dims).has_value());
   const auto plan = tiny::training_of(sch, dims, clock);
-  REQUIRE(refusal(plan).empty());
+  REQUIRE(validation_error(plan).empty());
   const auto result = perform(plan);
   INFO(result.failure);
-  REQUIRE(result.how == ending::finished);
+  REQUIRE(result.outcome == ending::finished);
   for (const auto& p : prove(plan, result)) {
     INFO(p.name << ": " << p.detail);
     CHECK(!p.fails());
@@ -91,7 +91,7 @@ TEST_CASE("a rule that chooses what has not arrived, or nothing, ends the run in
     auto plan =
       tiny::training_of(ruled(std::move(choose)), {2, 4, 2}, clock_kind::virtual_time);
     const auto result = perform(plan);
-    CHECK(result.how == ending::failed);
+    CHECK(result.outcome == ending::failed);
     return result.failure;
   };
   CHECK_THAT(failure([](const local_view&) {
@@ -101,7 +101,7 @@ TEST_CASE("a rule that chooses what has not arrived, or nothing, ends the run in
   CHECK_THAT(failure([](const local_view&) { return std::optional<action>{}; }),
              ContainsSubstring("waits for anything else to arrive: its rule did not "
                                "choose F0 of stage 0"));
-  CHECK_THAT(refusal(ruled(chooser{}), {2, 4}), ContainsSubstring("an order"));
+  CHECK_THAT(validation_error(ruled(chooser{}), {2, 4}), ContainsSubstring("an order"));
 }
 
 } // namespace troupe::own_rule_test

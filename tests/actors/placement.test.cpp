@@ -19,10 +19,10 @@ using examples::one_batch_ahead;
 namespace {
 
 run_result checked(const run_plan& plan) {
-  REQUIRE(refusal(plan).empty());
+  REQUIRE(validation_error(plan).empty());
   auto result = perform(plan);
   INFO(result.failure);
-  REQUIRE(result.how == ending::finished);
+  REQUIRE(result.outcome == ending::finished);
   return result;
 }
 
@@ -31,7 +31,7 @@ void check_prediction(const schedule& sch, shape dims, nanoseconds latency) {
   plan.machines.inside.latency = latency;
   const auto expected = predict(
     sch, dims,
-    [](const action& a) { return tiny::costs(1, 2, 0.5).at(a.what, a.stage); },
+    [](const action& a) { return tiny::costs(1, 2, 0.5).duration_of(a.op, a.stage); },
     [=](const action&) { return latency; });
   INFO(sch.name << " " << dims.stages << "x" << dims.microbatches);
   CHECK(draw(timeline_of(checked(plan).actions), 10'000) == draw(expected, 10'000));
@@ -78,7 +78,7 @@ TEST_CASE("actors on a looped placement, or ahead of their batch, are proved rig
       plan.exchange = *parse_exchange(exchange);
       plan.work->batch *= 2;
     }
-    if (!refusal(plan).empty())
+    if (!validation_error(plan).empty())
       continue;
     const auto result = checked(plan);
     for (const auto& p : prove(plan, result)) {
@@ -106,9 +106,9 @@ TEST_CASE("evaluations of a looped run see what those of a plain one see",
          on_few = tiny::training_of(looped(sch, 2), {4, 4, 6}, clock_kind::real);
     run_result result;
     const auto expected = tiny::last_evaluated(one_a_rank, result);
-    REQUIRE(result.how == ending::finished);
+    REQUIRE(result.outcome == ending::finished);
     CHECK((tiny::last_evaluated(on_few, result) == expected));
-    CHECK(result.how == ending::finished);
+    CHECK(result.outcome == ending::finished);
   }
 }
 

@@ -170,7 +170,7 @@ private:
     p.stash = stash.data();
     p.scratch = scratch.data();
     p.beta = 1;
-    p.on = &alone;
+    p.compute_stream = &alone;
     buckets parameters, gradients;
     for (std::size_t l = 0; l < sum.size(); ++l) {
       const auto version = static_cast<std::size_t>(rule_.reads(stage_of(l), k));

@@ -69,7 +69,7 @@ TEST_CASE("the formula refuses every entry of a record that is changed", "[refus
   REQUIRE_FALSE(refused([](auto&) {}, 0));
   for (std::size_t rank = 0; rank < right.result.actions.size(); ++rank)
     for (std::size_t i = 0; i < right.result.actions[rank].size(); ++i) {
-      const auto a = right.result.actions[rank][i].what;
+      const auto a = right.result.actions[rank][i].action;
       INFO(sch.name << ": " << to_string(a, true));
       const auto changed = [&](const auto& change) {
         return refused([&](std::vector<measured_action>& row) { change(row[i]); },
@@ -78,9 +78,9 @@ TEST_CASE("the formula refuses every entry of a record that is changed", "[refus
       for (const int by : {-1, 1}) {
         CHECK(changed([&](measured_action& s) { s.version += by; }));
         CHECK(changed([&](measured_action& s) { s.versions_alive += by; }));
-        CHECK(changed([&](measured_action& s) { s.what.microbatch += by; }));
-        CHECK(changed([&](measured_action& s) { s.what.stage += by; }));
-        if (a.what == op::update) {
+        CHECK(changed([&](measured_action& s) { s.action.microbatch += by; }));
+        CHECK(changed([&](measured_action& s) { s.action.stage += by; }));
+        if (a.op == op::update) {
           CHECK(changed([&](measured_action& s) { s.gradients += by; }));
           CHECK(changed([&](measured_action& s) { s.stalest += by; }));
           CHECK(changed([&](measured_action& s) { s.staleness += by; }));
@@ -91,7 +91,7 @@ TEST_CASE("the formula refuses every entry of a record that is changed", "[refus
         }
       }
       CHECK(changed([](measured_action& s) {
-        s.what.what = s.what.what == op::forward ? op::backward : op::forward;
+        s.action.op = s.action.op == op::forward ? op::backward : op::forward;
       }));
       CHECK(changed([](measured_action& s) { s.part = true; }));
       CHECK(refused([&](auto& row) { row.erase(row.begin() + static_cast<int>(i)); },
@@ -103,8 +103,8 @@ TEST_CASE("the formula refuses every entry of a record that is changed", "[refus
         continue;
       // Only an update and a forward that does not read the new version may change
       // places.
-      const auto before = right.result.actions[rank][i - 1].what;
-      if (before.what != op::update && a.what != op::update)
+      const auto before = right.result.actions[rank][i - 1].action;
+      if (before.op != op::update && a.op != op::update)
         CHECK(refused([&](auto& row) { std::swap(row[i - 1], row[i]); }, rank));
     }
 }
@@ -114,7 +114,7 @@ TEST_CASE("the formula says what is wrong with an entry", "[refusal]") {
   auto& row = run.result.actions[0];
   const auto at = [&](op what, int microbatch) -> measured_action& {
     return *std::ranges::find_if(row, [&](const measured_action& s) {
-      return s.what.what == what && s.what.microbatch == microbatch;
+      return s.action.op == what && s.action.microbatch == microbatch;
     });
   };
   SECTION("a version one too new") {
@@ -158,10 +158,10 @@ TEST_CASE("another time than the paper's is refused", "[refusal]") {
 
 TEST_CASE("a replay refuses a record that cannot have happened", "[refusal]") {
   auto run = run_of(small(GENERATE(one_f_one_b(), pipedream())));
-  const auto erase_first = [&](std::size_t rank, op what) {
+  const auto erase_first = [&](std::size_t rank, op operation) {
     auto& row = run.result.actions[rank];
     row.erase(std::ranges::find_if(
-      row, [&](const measured_action& s) { return s.what.what == what; }));
+      row, [&](const measured_action& s) { return s.action.op == operation; }));
   };
   SECTION("without a forward") {
     erase_first(0, op::forward);
@@ -211,7 +211,7 @@ TEST_CASE("a schedule that no paper has is told so, and is no failure", "[refusa
   const auto proofs = prove(run.plan, run.result);
   const auto formula = std::ranges::find(proofs, "formula", &proof::name);
   REQUIRE(formula != proofs.end());
-  CHECK(formula->what == verdict::no_formula);
+  CHECK(formula->outcome == verdict::no_formula);
 }
 
 } // namespace troupe::proof_test

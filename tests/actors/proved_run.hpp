@@ -3,7 +3,7 @@
 
 #include "actors/proof/formula.hpp"
 #include "actors/proof/proof.hpp"
-#include "actors/proof/record_check.hpp"
+#include "actors/proof/record_validation.hpp"
 #include "tests/actors/tiny.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -33,7 +33,7 @@ inline proved_run run_of(run_plan plan) {
   keep_for_proofs(plan);
   auto result = perform(plan);
   INFO(result.failure);
-  REQUIRE(result.how == ending::finished);
+  REQUIRE(result.outcome == ending::finished);
   const auto by = rule_of(plan.sch);
   return {std::move(plan), std::move(result), by};
 }

@@ -4,7 +4,7 @@
 
 #include "actors/proof/published.hpp"
 
-#include "actors/proof/record_check.hpp"
+#include "actors/proof/record_validation.hpp"
 #include "schedules/bounds.hpp"
 #include "schedules/program.hpp"
 #include "tests/actors/tiny.hpp"
@@ -220,7 +220,7 @@ TEST_CASE("the catalog reads the published versions and runs in the published or
     for (const int stages : {1, 2, 3, 4, 6, 8})
       for (const int microbatches : {1, 2, 4, 5, 8, 12, 20}) {
         const shape dims{stages * by.stages_a_rank, microbatches, 3};
-        if (!refusal(sch, dims).empty())
+        if (!validation_error(sch, dims).empty())
           continue;
         REQUIRE(ranks_of(sch.where, dims) == published::ranks(by, dims));
         INFO(sch.name << " " << stages << "x" << microbatches);
@@ -232,12 +232,12 @@ TEST_CASE("the catalog reads the published versions and runs in the published or
           std::int64_t last = -1;
           int held = 0, most = 0;
           for (const auto& a : generate(sch, dims, rank)) {
-            held += (a.what == op::forward) - adds_gradient(a.what);
+            held += (a.op == op::forward) - adds_gradient(a.op);
             most = std::max(most, held);
             CHECK(published::host(by, dims, a.stage, a.direction) == rank);
-            if (a.what == op::update)
+            if (a.op == op::update)
               continue;
-            const auto slot = published::slot(by, dims, a.what, a.stage, a.microbatch);
+            const auto slot = published::slot(by, dims, a.op, a.stage, a.microbatch);
             CHECK(slot.value_or(last + 1) > last);
             last = slot.value_or(last);
           }

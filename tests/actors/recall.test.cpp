@@ -2,7 +2,7 @@
 // The state that survives in a run that has lost processes. The run loop asks replicas,
 // counts answers, and stops waiting at some time.
 
-#include "actors/checkpoints/whole_training.hpp"
+#include "actors/checkpoints/gathered_state.hpp"
 #include "actors/pipeline/stage_pools.hpp"
 #include "tests/actors/lone_run.hpp"
 
@@ -33,9 +33,9 @@ public:
 
   stall_rule::verdict look() override { return stall_rule::verdict::fine; }
   std::string at_work() override { return {}; }
-  ensemble::distant_maker maker() override { return {}; }
+  local_run::distant_maker maker() override { return {}; }
   known_groups groups() const override { return {}; }
-  void begin(ensemble&) override {}
+  void begin(local_run&) override {}
   void pause() override {}
   void resume() override {}
   std::vector<mail::node_report> end() override { return {}; }
@@ -63,7 +63,7 @@ struct failed_run {
   }
 
   /// The state that a data replica has kept: every value is the replica's number.
-  mail::recalled kept(int data, int batches = 2, float value = -1) {
+  mail::kept_state kept(int data, int batches = 2, float value = -1) {
     const position where{data, 0, 0};
     const auto bound = kept_copies(run.plan, where);
     mail::saved result{.batches = batches, .where = where, .updates = 5, .ages = {0}};
@@ -81,7 +81,7 @@ struct failed_run {
   }
 
   /// Fetches the kept state, when all stages have copied and then the run has failed.
-  tl::expected<std::shared_ptr<const saved_training>, std::string>
+  tl::expected<std::shared_ptr<const training_state>, std::string>
   recall(const tiny::lone_run::hears& answer) {
     const auto manager = run.managed([this, answer](const std::string& what) {
       if (what == "keep") {
@@ -92,7 +92,7 @@ struct failed_run {
       }
     });
     manager->wait();
-    return manager->recall();
+    return manager->fetch_kept_state();
   }
 
   memory_account account;
@@ -108,8 +108,8 @@ TEST_CASE("the first data replica that is there is asked for what it kept",
   failed_run one{{0}};
   const auto found = one.recall([&](const std::string& what) {
     if (what == "recall 2 of 1") {
-      one.run.board.post_recalled(one.kept(2)); // another replica: was not asked
-      one.run.board.post_recalled(one.kept(1));
+      one.run.board.post_kept_state(one.kept(2)); // another replica: was not asked
+      one.run.board.post_kept_state(one.kept(1));
     }
   });
   REQUIRE(found);
@@ -130,11 +130,11 @@ TEST_CASE("who is lost while it is asked is not waited for", "[manager]") {
   failed_run one{{0}};
   const auto found = one.recall([&](const std::string& what) {
     if (what == "recall 2 of 1") {
-      one.run.board.post_recalled(one.kept(1, 1, 9)); // another step
+      one.run.board.post_kept_state(one.kept(1, 1, 9)); // another step
       one.others.lose(1);
     }
     if (what == "recall 2 of 2")
-      one.run.board.post_recalled(one.kept(2));
+      one.run.board.post_kept_state(one.kept(2));
   });
   REQUIRE(found);
   CHECK((*found)->parameters.front().front() == 2);

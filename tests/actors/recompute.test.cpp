@@ -25,10 +25,10 @@ constexpr nanoseconds ms = 1'000'000;
 run_result finished(run_plan plan) {
   if (plan.work)
     keep_for_proofs(plan);
-  REQUIRE(refusal(plan).empty());
+  REQUIRE(validation_error(plan).empty());
   auto result = perform(plan);
   INFO(result.failure);
-  REQUIRE(result.how == ending::finished);
+  REQUIRE(result.outcome == ending::finished);
   CHECK(result.late_allocations == 0);
   return result;
 }
@@ -47,8 +47,8 @@ std::vector<action> all_of(op what, const record& ran) {
   std::vector<action> result;
   for (const auto& row : ran)
     for (const auto& s : row)
-      if (s.what.what == what && !s.part)
-        result.push_back(s.what);
+      if (s.action.op == what && !s.part)
+        result.push_back(s.action);
   std::ranges::sort(result);
   return result;
 }
@@ -203,22 +203,22 @@ TEST_CASE("recomputations stand in programs before what needs them", "[recompute
 TEST_CASE("what cannot be recomputed is refused", "[recompute]") {
   auto plan = tiny::training_of(ampnet(), {2, 4, 2}, clock_kind::virtual_time);
   plan.sch.recomputes = recomputation::late;
-  CHECK_THAT(refusal(plan), ContainsSubstring("keeps no version"));
+  CHECK_THAT(validation_error(plan), ContainsSubstring("keeps no version"));
   plan.sch = gpipe();
   plan.sch.recomputes = recomputation::late;
   plan.recomputed_units = 1;
-  CHECK(refusal(plan).empty());
+  CHECK(validation_error(plan).empty());
   plan.recomputed_units = -1;
-  CHECK_THAT(refusal(plan), ContainsSubstring("at least 1 block"));
+  CHECK_THAT(validation_error(plan), ContainsSubstring("at least 1 block"));
   plan.recomputed_units = 1;
   plan.data = 2;
   plan.exchange = *parse_exchange("zero3");
-  CHECK_THAT(refusal(plan), ContainsSubstring("--recompute stage"));
+  CHECK_THAT(validation_error(plan), ContainsSubstring("--recompute stage"));
   plan.recomputed_units = 0;
-  CHECK(refusal(plan).empty());
+  CHECK(validation_error(plan).empty());
   auto simulated = tiny::simulation(plan.sch, {2, 4});
   simulated.recomputed_units = 1;
-  CHECK_THAT(refusal(simulated), ContainsSubstring("--cost buckets=8"));
+  CHECK_THAT(validation_error(simulated), ContainsSubstring("--cost buckets=8"));
 }
 
 TEST_CASE("a pair may cost less than its two", "[recompute]") {
@@ -248,16 +248,16 @@ TEST_CASE("a pair takes as long as its two, in tensor shards and beside experts"
     std::map<std::tuple<op, int, int>, nanoseconds> took;
     for (const auto& a : result.actions[static_cast<std::size_t>(rank * mesh.tensor)])
       if (a.expert < 0)
-        took[{a.what.what, a.what.stage, a.what.microbatch}] += a.end - a.start;
+        took[{a.action.op, a.action.stage, a.action.microbatch}] += a.end - a.start;
     const auto length = [&](const action& a) {
-      return took.at({a.what, a.stage, a.microbatch});
+      return took.at({a.op, a.stage, a.microbatch});
     };
     for (std::size_t i = 0; i < program.size(); ++i)
       if (const auto& a = program[i]; a.pair == in_pair::first) {
         in_pairs[{a.stage, program[i + 1].stage}] = length(a) + length(program[i + 1]);
         ++i;
       } else {
-        alone[{a.what, a.stage}] = length(a);
+        alone[{a.op, a.stage}] = length(a);
       }
   }
   REQUIRE(in_pairs.size() >= 2);

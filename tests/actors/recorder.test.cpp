@@ -202,7 +202,7 @@ TEST_CASE("the loads of experts in a long run are sums over several steps",
     for (const std::size_t layer : {1, 3})
       loads.add(step, layer, {step, 1}, 2);
   CHECK(loads.every == 4);
-  for (const auto& [layer, steps] : loads.of) {
+  for (const auto& [layer, steps] : loads.by_layer) {
     REQUIRE(steps.size() == 6'250);
     for (std::size_t i = 0; i < steps.size(); ++i) {
       CHECK(steps[i].rows[0] == 16 * static_cast<std::int64_t>(i) + 6);
@@ -229,7 +229,7 @@ TEST_CASE("who watches a run is told of all that runs, with the times of the rec
     REQUIRE(told[rank].size() == result.actions[rank].size());
     REQUIRE_FALSE(told[rank].empty());
     for (std::size_t i = 0; i < told[rank].size(); ++i) {
-      CHECK(told[rank][i].what == result.actions[rank][i].what);
+      CHECK(told[rank][i].action == result.actions[rank][i].action);
       CHECK(told[rank][i].start == result.actions[rank][i].start);
       CHECK(told[rank][i].end == result.actions[rank][i].end);
     }
@@ -237,17 +237,17 @@ TEST_CASE("who watches a run is told of all that runs, with the times of the rec
 }
 
 TEST_CASE("actions that nobody comes for are dropped, the oldest first", "[record]") {
-  notice_board board;
+  run_status board;
   constexpr int count = 100'000;
   for (int i = 0; i < count; ++i)
-    board.post_actions({{0, {.what = {op::forward, 0, 0, i}, .end = i}}});
+    board.post_actions({{0, {.action = {op::forward, 0, 0, i}, .end = i}}});
   const auto [ran, dropped_to] = board.take_actions();
   CHECK(ran.size() < count / 2);
   REQUIRE(ran.size() > 100);
   for (std::size_t i = 0; i < ran.size(); ++i)
-    CHECK(ran[i].what.what.microbatch
+    CHECK(ran[i].measured.action.microbatch
           == count - static_cast<int>(ran.size()) + static_cast<int>(i));
-  CHECK(dropped_to == ran.front().what.end - 1);
+  CHECK(dropped_to == ran.front().measured.end - 1);
   const auto rest = board.take_actions();
   CHECK(rest.ran.empty());
   CHECK(rest.dropped_to == 0);

@@ -3,7 +3,7 @@
 // must refuse a changed record.
 
 #include "actors/proof/proof.hpp"
-#include "actors/run/whole_weights.hpp"
+#include "actors/run/gathered_parameters.hpp"
 #include "tests/actors/proved_run.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -80,7 +80,7 @@ TEST_CASE("an answer one update early is refused", "[refusal]") {
   SECTION("by the ranks' clocks") {
     auto& row = run.result.actions[0];
     std::ranges::find(row, op::update, [](const measured_action& s) {
-      return s.what.what;
+      return s.action.op;
     })->end = 1;
     CHECK_THAT(run.refusals(), ContainsSubstring("before the slowest could push"));
   }

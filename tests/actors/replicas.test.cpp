@@ -35,10 +35,10 @@ run_plan replicated(run_plan plan, int data, const std::string& exchange = "ring
 }
 
 void check_proofs(const run_plan& plan) {
-  REQUIRE(refusal(plan).empty());
+  REQUIRE(validation_error(plan).empty());
   const auto result = perform(plan);
   INFO(result.failure);
-  REQUIRE(result.how == ending::finished);
+  REQUIRE(result.outcome == ending::finished);
   for (const auto& p : prove(plan, result)) {
     INFO(plan.sch.name << " " << plan.data << "x" << plan.dims.stages << "x"
                        << plan.dims.microbatches << " by " << plan.exchange->name
@@ -60,7 +60,7 @@ run_result batch_of(double exchange_ms, int buckets, int data = 2,
   plan.sizes.gradient = exchange_ms * 1e6;
   plan.sizes.buckets = buckets;
   auto result = perform(plan);
-  REQUIRE(result.how == ending::finished);
+  REQUIRE(result.outcome == ending::finished);
   return result;
 }
 
@@ -81,7 +81,7 @@ TEST_CASE("data replicas are proved right under every schedule and exchange",
     for (const int data : data_sizes)
       for (const int stages : stage_counts) {
         const auto sch = *find_schedule(entry.name);
-        if (sch.local_rule() || !refusal(sch, {stages, 4, 3}).empty()
+        if (sch.local_rule() || !validation_error(sch, {stages, 4, 3}).empty()
             || !tests::tries(30, {exchange, std::string{entry.name},
                                   std::to_string(data), std::to_string(stages)}))
           continue;
@@ -187,7 +187,7 @@ TEST_CASE("a data replica that fails ends the run with its reason", "[replicas]"
   plan.work->data = std::make_shared<tiny::brittle_data>(
     plan.work->data, 11, [] { throw std::runtime_error("sample 11 is gone"); });
   const auto result = perform(plan);
-  CHECK(result.how == ending::failed);
+  CHECK(result.outcome == ending::failed);
   CHECK_THAT(result.failure, Catch::Matchers::ContainsSubstring("sample 1")
                                && Catch::Matchers::ContainsSubstring("is gone"));
 }
@@ -200,7 +200,7 @@ TEST_CASE("a run that fails with gradients and activations on their way ends in 
   plan.work->optimizer = {.kind = optimizer_kind::sgd, .rate = 1e10};
   plan.machines.inside = {.latency = 2'000'000};
   const auto result = perform(plan);
-  CHECK(result.how == ending::failed);
+  CHECK(result.outcome == ending::failed);
   CHECK_THAT(result.failure, Catch::Matchers::ContainsSubstring("is not finite"));
 }
 
@@ -214,8 +214,8 @@ TEST_CASE("a simulated exchange takes its latency, however few the bytes",
 
 TEST_CASE("a local rule refuses data replicas", "[replicas]") {
   const auto plan = replicated(tiny::simulation(ampnet(4, 1), {2, 4, 1}), 2);
-  CHECK_THAT(refusal(plan), Catch::Matchers::ContainsSubstring(
-                              "data replicas have no common updates"));
+  CHECK_THAT(validation_error(plan), Catch::Matchers::ContainsSubstring(
+                                       "data replicas have no common updates"));
 }
 
 } // namespace troupe::replicas_test

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Resumed runs combined with nodes, checkpoints, evaluations and kept steps.
 
-#include "actors/checkpoints/whole_training.hpp"
+#include "actors/checkpoints/gathered_state.hpp"
 #include "tests/actors/meshes.hpp"
 #include "tests/actors/nodes.hpp"
 
@@ -22,7 +22,7 @@ constexpr int steps = 6;
 /// The values that a run passes to callbacks, by the batches of the training.
 struct observed_run {
   run_result result;
-  std::map<int, std::shared_ptr<const saved_training>> saved;
+  std::map<int, std::shared_ptr<const training_state>> saved;
   std::vector<int> evaluated;
 };
 
@@ -34,8 +34,8 @@ observed_run observe(const run_plan& plan, int nodes, const run_plan& of_nodes) 
     .evaluate = [&](int batches, const auto&) { seen.evaluated.push_back(batches); },
     .save =
       [&](const training_copies& one) {
-        seen.saved[one.batches] = std::make_shared<const saved_training>(
-          whole_of(plan, one, savers::first).value());
+        seen.saved[one.batches] = std::make_shared<const training_state>(
+          whole_of(plan, one, savers::first_holder).value());
       }};
   if (nodes == 0) {
     seen.result = perform(plan, told);
@@ -44,7 +44,7 @@ observed_run observe(const run_plan& plan, int nodes, const run_plan& of_nodes) 
     seen.result = there.perform(plan, told);
   }
   INFO(seen.result.failure);
-  REQUIRE(seen.result.how == ending::finished);
+  REQUIRE(seen.result.outcome == ending::finished);
   return seen;
 }
 
@@ -97,8 +97,8 @@ TEST_CASE("a resumed run has the checkpoints of one that never stopped, on nodes
   plan.evaluate_every = one.evaluate_every;
   plan.keep_steps = one.keep_steps;
   plan.dims.steps -= from->batches;
-  go_on_from(from, plan);
-  REQUIRE(refusal(plan) == "");
+  resume_from(from, plan);
+  REQUIRE(validation_error(plan) == "");
   const auto rest = observe(plan, nodes, whole);
 
   auto expected = due(one.before, one.checkpoint_every);

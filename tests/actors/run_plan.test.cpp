@@ -29,7 +29,7 @@ TEST_CASE("the data replicas that sum a bucket share it out, and others have not
       const bool is_expert = buckets[b].expert >= 0;
       CHECK(shares[b].index == (is_expert ? d / 2 : d));
       CHECK(shares[b].count == (is_expert ? 3 : 6));
-      held += shares[b].held(buckets[b].what->bucket());
+      held += shares[b].held(buckets[b].owner->bucket());
       if (is_expert)
         owners[static_cast<std::size_t>(buckets[b].expert)].push_back(d);
     }

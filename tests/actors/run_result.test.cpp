@@ -3,8 +3,8 @@
 
 #include "actors/run/run_result.hpp"
 
-#include "actors/run/equipment.hpp"
 #include "actors/run/recorder.hpp"
+#include "actors/run/run_resources.hpp"
 #include "tests/actors/meshes.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -18,10 +18,10 @@ template <class Happens>
 run_result after(const run_plan& plan, const Happens& happens) {
   wall_clock wall;
   virtual_clock clock;
-  run_watch watch{plan, wall};
-  const equipment equipped{plan, clock, watch, all_ranks(plan)};
+  run_monitor watch{plan, wall};
+  const run_resources equipped{plan, clock, watch, all_ranks(plan)};
   run_log log{plan};
-  mail_meter meter;
+  message_meter meter;
   happens(log, equipped, meter);
   return measured(plan, log, equipped, meter, false);
 }
@@ -34,10 +34,10 @@ run_plan trained(const std::string& exchange = "ring") {
 } // namespace
 
 TEST_CASE("envelopes and what they moved are counted by kind", "[result]") {
-  const auto result = after(trained(), [](auto&, auto&, mail_meter& meter) {
+  const auto result = after(trained(), [](auto&, auto&, message_meter& meter) {
     meter.sent();
     meter.sent();
-    meter.heard();
+    meter.handled();
     meter.sent();
     meter.moved(traffic::tensor, 100);
     meter.moved(traffic::tensor, 20);
@@ -53,11 +53,11 @@ TEST_CASE("a result has the memory of every rank and use, none of a simulation",
           "[result]") {
   const auto plan = trained();
   std::int64_t before = 0;
-  const auto result = after(plan, [&](auto&, const equipment& equipped, auto&) {
+  const auto result = after(plan, [&](auto&, const run_resources& equipped, auto&) {
     auto& memory = equipped.ranks()[2]->memory;
-    before = memory.all().peak();
-    memory.of(memory_use::passing).use(std::int64_t{1} << 40);
-    memory.of(memory_use::passing).release(std::int64_t{1} << 40);
+    before = memory.total().peak();
+    memory.account(memory_use::passing).use(std::int64_t{1} << 40);
+    memory.account(memory_use::passing).release(std::int64_t{1} << 40);
   });
   CHECK(result.reserved_bytes == bytes_needed(plan));
   REQUIRE(result.peak_parts.size() == 4);
@@ -90,7 +90,7 @@ TEST_CASE("a result has the losses of whole minibatches, and the samples seen by
 }
 
 TEST_CASE("only where replicas update one by one are their accesses told", "[result]") {
-  const auto happens = [](auto&, const equipment& equipped, auto&) {
+  const auto happens = [](auto&, const run_resources& equipped, auto&) {
     if (const auto& first = equipped.shared_of({0, 0, 0}))
       for (const int data : {1, 0})
         first->update(data, 1, 1, {}, nullptr, nullptr);

@@ -26,14 +26,14 @@ struct scheduled {
     return {what, where.direction, where.stage, microbatch};
   }
   void arrive(op what, int microbatch) {
-    core.hear(mail::arrived{of(what, microbatch), {role::stage, where}});
+    core.handle(mail::arrived{of(what, microbatch), {role::stage, where}});
   }
   void done(op what, int microbatch) {
-    core.hear(mail::done{{.what = of(what, microbatch)}, {role::stage, where}});
+    core.handle(mail::done{{.action = of(what, microbatch)}, {role::stage, where}});
   }
   void pause(op what, int microbatch) {
     const auto who = what == op::update ? role::optimizer_shard : role::stage;
-    core.hear(mail::paused{{.what = of(what, microbatch)}, {who, where}});
+    core.handle(mail::paused{{.action = of(what, microbatch)}, {who, where}});
   }
 
   /// The action granted now, with the receiver if that is not the stage; "" if none.
@@ -41,9 +41,9 @@ struct scheduled {
     const auto g = core.grant();
     if (!g)
       return "";
-    CHECK(g->who.where == where);
+    CHECK(g->receiver.where == where);
     const char* names[] = {"", " by the optimizer", " by an expert", " by a server"};
-    return to_string(g->what) + names[static_cast<int>(g->who.what)];
+    return to_string(g->granted_action) + names[static_cast<int>(g->receiver.kind)];
   }
 
   /// Grants all possible actions, and ends the first of those, as long as any is left.
@@ -52,12 +52,13 @@ struct scheduled {
     std::deque<scheduler_core::granted> under_way;
     do {
       while (const auto g = core.grant()) {
-        result.push_back(to_string(g->what, true));
+        result.push_back(to_string(g->granted_action, true));
         under_way.push_back(*g);
       }
       if (under_way.empty())
         break;
-      core.hear(mail::done{{.what = under_way.front().what}, under_way.front().who});
+      core.handle(mail::done{{.action = under_way.front().granted_action},
+                             under_way.front().receiver});
       under_way.pop_front();
     } while (true);
     return result;
@@ -67,8 +68,8 @@ struct scheduled {
   std::vector<std::string> run() {
     std::vector<std::string> result;
     for (auto g = core.grant(); g; g = core.grant()) {
-      result.push_back(to_string(g->what));
-      core.hear(mail::done{{.what = g->what}, g->who});
+      result.push_back(to_string(g->granted_action));
+      core.handle(mail::done{{.action = g->granted_action}, g->receiver});
     }
     return result;
   }

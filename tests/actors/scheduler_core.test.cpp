@@ -125,7 +125,8 @@ TEST_CASE("an action that can go on goes before an update that can", "[scheduler
   s.arrive(f, 0);
   s.arrive(b, 0);
   for (int i = 0; i < 2; ++i)
-    s.core.hear(mail::done{{.what = s.core.grant()->what}, {role::stage, s.where}});
+    s.core.handle(
+      mail::done{{.action = s.core.grant()->granted_action}, {role::stage, s.where}});
   CHECK(s.grant() == "U0");
   s.pause(u, 0);
   s.arrive(f, 1);
@@ -143,16 +144,16 @@ TEST_CASE("experts go before everything else, in the order in which they arrive"
   plan.exchange = find_exchange("ring");
   scheduled s{plan};
   const auto expert = [&](int microbatch) {
-    s.core.hear(mail::arrived{s.of(f, microbatch), {role::expert, s.where, 0}});
+    s.core.handle(mail::arrived{s.of(f, microbatch), {role::expert, s.where, 0}});
   };
   s.arrive(f, 0);
   expert(7);
   expert(3);
   CHECK(s.grant() == "F7 by an expert");
   CHECK(s.grant().empty()); // the device is busy
-  s.core.hear(mail::done{{.what = s.of(f, 7)}, {role::expert, s.where, 0}});
+  s.core.handle(mail::done{{.action = s.of(f, 7)}, {role::expert, s.where, 0}});
   CHECK(s.grant() == "F3 by an expert");
-  s.core.hear(mail::done{{.what = s.of(f, 3)}, {role::expert, s.where, 0}});
+  s.core.handle(mail::done{{.action = s.of(f, 3)}, {role::expert, s.where, 0}});
   CHECK(s.grant() == "F0");
   s.pause(f, 0); // the stage asks experts
   expert(0);
@@ -170,7 +171,7 @@ TEST_CASE("a scheduler that is held grants nothing until it proceeds", "[schedul
   s.done(f, 0);
   CHECK(s.core.at_rest());
   CHECK(s.grant().empty());
-  s.core.hear(mail::proceed{0});
+  s.core.handle(mail::resume{0});
   CHECK_FALSE(s.core.at_rest());
   CHECK(s.grant() == "F1");
 }
@@ -192,7 +193,7 @@ TEST_CASE("a run that is stopped ends after an update that all can reach",
   CHECK(begun.rank == 0);
   CHECK(begun.count == 1);
   CHECK(s.grant().empty()); // all stages of the rank wait at the stop
-  s.core.hear(mail::stop_after{2});
+  s.core.handle(mail::stop_after{2});
   CHECK_FALSE(s.core.finished());
   CHECK(s.run() == lines{"F1", "B1", "U1"});
   CHECK(s.core.finished());
@@ -210,7 +211,7 @@ TEST_CASE("a rank whose evaluations are late makes updates, but nothing new",
   }
   CHECK(s.run() == lines{"F0", "B0", "U0", "F1", "B1", "U1", "F2", "B2", "U2"});
   CHECK_FALSE(s.core.finished());
-  s.core.hear(mail::proceed{2});
+  s.core.handle(mail::resume{2});
   CHECK(s.run() == lines{"F3", "B3", "U3", "F4", "B4", "U4"});
 }
 
@@ -221,16 +222,16 @@ TEST_CASE("the device of a server grants what arrives, and never finishes",
   const performer server{role::parameter_server, {0, 0, 1}};
   CHECK_FALSE(core.grant());
   CHECK_FALSE(core.finished());
-  core.hear(mail::arrived{{u, 0, 1, 0}, server});
-  core.hear(mail::arrived{{u, 0, 1, 1}, server});
+  core.handle(mail::arrived{{u, 0, 1, 0}, server});
+  core.handle(mail::arrived{{u, 0, 1, 1}, server});
   const auto first = core.grant();
   REQUIRE(first);
-  CHECK(first->who == server);
+  CHECK(first->receiver == server);
   CHECK_FALSE(core.grant());
-  core.hear(mail::done{{.what = first->what}, server});
+  core.handle(mail::done{{.action = first->granted_action}, server});
   REQUIRE(core.grant());
   CHECK_FALSE(core.has_choice());
-  CHECK(core.explain().what.empty());
+  CHECK(core.explain().input.empty());
 }
 
 TEST_CASE("by a local rule nothing begins while an update waits", "[scheduler]") {
@@ -263,10 +264,10 @@ TEST_CASE("a scheduler says what it waits for", "[scheduler]") {
   const auto explained = [](scheduled& s, const std::string& what,
                             const std::string& on) {
     const auto e = s.core.explain();
-    CHECK(e.what == what);
-    CHECK(e.on == on);
+    CHECK(e.input == what);
+    CHECK(e.peer == on);
   };
-  CHECK(first.core.explain().who == "scheduler of rank 0");
+  CHECK(first.core.explain().actor == "scheduler of rank 0");
   explained(first, "the input of F0 of stage 0", "data_source");
   explained(last, "the input of F0 of stage 1", "scheduler of rank 0");
   first.arrive(f, 0);

@@ -66,14 +66,14 @@ private:
 
   template <class What>
   void later(What what) {
-    clock_.at(clock_.now() + static_cast<nanoseconds>(up_to(*dice_, 3)), what);
+    clock_.call_at(clock_.now() + static_cast<nanoseconds>(up_to(*dice_, 3)), what);
   }
 
   void start() {
     if (!now_)
       return; // the device was stopped
     now_->end.start = clock_.now();
-    compute(now_->what.what.run);
+    compute(now_->what.item.run);
     later([this] { go_on(); });
   }
 
@@ -81,19 +81,19 @@ private:
     if (!now_)
       return;
     auto& now = *now_;
-    const auto& parts = now.what.what.parts;
+    const auto& parts = now.what.item.parts;
     if (now.next_part < parts.size() && !now.end.failure) {
       const auto& part = parts[now.next_part++];
       compute(part.run);
-      if (part.over && !now.end.failure)
-        part.over();
+      if (part.on_done && !now.end.failure)
+        part.on_done();
       return later([this] { go_on(); });
     }
     now.end.end = clock_.now();
     last_heard_ =
       std::max(last_heard_, clock_.now() + static_cast<nanoseconds>(up_to(*dice_, 3)));
-    clock_.at(last_heard_,
-              [ended = std::move(now.what.ended), end = now.end] { ended(end); });
+    clock_.call_at(last_heard_,
+                   [ended = std::move(now.what.ended), end = now.end] { ended(end); });
     now_.reset();
     start_next();
   }

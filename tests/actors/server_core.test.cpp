@@ -33,7 +33,7 @@ struct served {
   }
 
   void push(int data) {
-    core.take(
+    core.receive(
       {{role::parameter_server, place},
        meeting_kind::servers,
        mail::push{.data = data, .samples = 1, .factor = 1, .gradients = {}, .to = {}}});
@@ -41,11 +41,11 @@ struct served {
 
   /// Applies what has arrived; returns the data replicas that are answered.
   std::vector<int> applied() {
-    core.go({op::update, 0, 0, 0});
+    core.run({op::update, 0, 0, 0});
     port.run_work(core);
     std::vector<int> answered;
     for (const auto& letter : port.mail()) {
-      CHECK(letter.to.what == role::optimizer_shard);
+      CHECK(letter.to.kind == role::optimizer_shard);
       CHECK(letter.kind.has_value() == (letter.to.where.data != place.data));
       answered.push_back(letter.to.where.data);
     }
@@ -85,14 +85,14 @@ TEST_CASE("a server has given a version's buffers back when it answers", "[serve
     place,
     port,
     {std::make_shared<shared_parameters>(*plan, place, nullptr), nullptr}};
-  core.take({{role::parameter_server, place},
-             meeting_kind::servers,
-             mail::push{.data = 1,
-                        .samples = 1,
-                        .factor = 1,
-                        .gradients = {},
-                        .to = {versions.acquire()}}});
-  core.go({op::update, 0, 0, 0});
+  core.receive({{role::parameter_server, place},
+                meeting_kind::servers,
+                mail::push{.data = 1,
+                           .samples = 1,
+                           .factor = 1,
+                           .gradients = {},
+                           .to = {versions.acquire()}}});
+  core.run({op::update, 0, 0, 0});
   port.run_work(core);
   CHECK(port.mail().size() == 1);
 }
@@ -101,13 +101,13 @@ TEST_CASE("servers let wait until the slowest comes, and say for whom", "[server
   served s{"server:staleness=1"};
   s.push(0);
   CHECK(s.applied() == std::vector{0});
-  CHECK(s.core.explain().what.empty());
+  CHECK(s.core.explain().input.empty());
   s.push(0);
   CHECK(s.applied().empty());
-  CHECK(s.core.explain().on == s.plan->optimizer_of({1, 0, 0}));
+  CHECK(s.core.explain().peer == s.plan->optimizer_of({1, 0, 0}));
   s.push(1);
   CHECK(s.applied() == std::vector{0, 1});
-  CHECK(s.core.explain().what.empty());
+  CHECK(s.core.explain().input.empty());
 }
 
 } // namespace troupe::server_core_test

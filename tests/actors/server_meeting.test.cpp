@@ -13,7 +13,7 @@ TEST_CASE("every server gets a push of the bytes of its share, and all must answ
           "[meetings][servers]") {
   const auto plan = tiny::replicas("server:async", 3, 1, 10);
   server_meeting meets{plan, {1, 0, 0}};
-  CHECK(meets.over(server_meeting::answered));
+  CHECK(meets.is_done(server_meeting::answered));
   CHECK_FALSE(meets.waits_for());
   int pushes = 0;
   meets.expect([&] {
@@ -31,24 +31,24 @@ TEST_CASE("every server gets a push of the bytes of its share, and all must answ
     CHECK(one.to == performer{role::parameter_server, {share, 0, 0}});
     CHECK(one.kind == (share == 1 ? std::nullopt : std::optional{traffic::gradients}));
     CHECK(one.bytes == bytes[share]);
-    CHECK(std::get<mail::push>(one.what).data == 1);
-    CHECK(std::get<mail::push>(one.what).factor == 0.5);
+    CHECK(std::get<mail::push>(one.body).data == 1);
+    CHECK(std::get<mail::push>(one.body).factor == 0.5);
   }
   const auto answer = [&](int server) {
     CHECK(meets
-            .take({{role::optimizer_shard, {1, 0, 0}},
-                   meeting_kind::servers,
-                   mail::pulled{server}})
+            .receive({{role::optimizer_shard, {1, 0, 0}},
+                      meeting_kind::servers,
+                      mail::pulled{server}})
             .empty());
   };
   answer(2);
   answer(0);
-  CHECK_FALSE(meets.over(server_meeting::answered));
+  CHECK_FALSE(meets.is_done(server_meeting::answered));
   REQUIRE(meets.waits_for());
-  CHECK(meets.waits_for()->what == "its share of the new version");
-  CHECK(meets.waits_for()->whom == "parameter server of stage 0 (share 1)");
+  CHECK(meets.waits_for()->input == "its share of the new version");
+  CHECK(meets.waits_for()->peer == "parameter server of stage 0 (share 1)");
   answer(1);
-  CHECK(meets.over(server_meeting::answered));
+  CHECK(meets.is_done(server_meeting::answered));
   CHECK_FALSE(meets.waits_for());
 }
 

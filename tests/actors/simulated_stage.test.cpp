@@ -25,14 +25,15 @@ std::string pieces(const run_plan& plan, op what, bool by_layer = false) {
   for (const auto& p : stage.pieces({{what, 0, 1, 0}, {}, 0, true, true, by_layer})) {
     out << "layer " << p.layer << ", " << p.share;
     const char* names[] = {"", "sum", "gather", "scatter", "experts"};
-    if (p.then.what != kind::none)
-      out << ", " << names[static_cast<int>(p.then.what)] << " of " << p.then.values;
+    if (p.collective.operation != kind::none)
+      out << ", " << names[static_cast<int>(p.collective.operation)] << " of "
+          << p.collective.values;
     for (const int layer : p.completes)
       out << ", completes " << layer;
     out << "\n";
     shares += p.share;
     CHECK_FALSE(p.run);
-    CHECK(p.then.array == nullptr);
+    CHECK(p.collective.array == nullptr);
   }
   CHECK(shares == Approx(1));
   return out.str();

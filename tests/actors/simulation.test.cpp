@@ -2,8 +2,8 @@
 // Simulations: the actors in virtual time against the published numbers and against
 // programs laid out without actors.
 
-#include "actors/proof/clock_check.hpp"
-#include "actors/proof/record_check.hpp"
+#include "actors/proof/clock_validation.hpp"
+#include "actors/proof/record_validation.hpp"
 #include "schedules/prediction.hpp"
 #include "schedules/program.hpp"
 #include "tests/actors/tiny.hpp"
@@ -31,10 +31,10 @@ const std::vector stage_counts{1, 2, 3, 4, 6, 8}, microbatch_counts{1, 2, 4, 5, 
 #endif
 
 run_result simulated(const run_plan& plan) {
-  REQUIRE(refusal(plan).empty());
+  REQUIRE(validation_error(plan).empty());
   auto result = perform(plan);
   INFO(result.failure);
-  REQUIRE(result.how == ending::finished);
+  REQUIRE(result.outcome == ending::finished);
   return result;
 }
 
@@ -46,7 +46,7 @@ void check_prediction(const schedule& sch, shape dims, double f, double b, doubl
   const auto ran = simulated(plan).actions;
   const auto table = tiny::costs(f, b, u);
   const auto expected = predict(
-    sch, dims, [&](const action& a) { return table.at(a.what, a.stage); },
+    sch, dims, [&](const action& a) { return table.duration_of(a.op, a.stage); },
     [&](const action&) { return latency; });
   INFO(sch.name << " " << dims.stages << "x" << dims.microbatches << "x" << dims.steps);
   INFO("actors\n"
@@ -56,7 +56,7 @@ void check_prediction(const schedule& sch, shape dims, double f, double b, doubl
   for (std::size_t r = 0; r < ran.size(); ++r) {
     same = same && ran[r].size() == expected[r].size();
     for (std::size_t i = 0; same && i < ran[r].size(); ++i)
-      same = ran[r][i].what == expected[r][i].what
+      same = ran[r][i].action == expected[r][i].action
              && ran[r][i].start == expected[r][i].start
              && ran[r][i].end == expected[r][i].end;
   }
@@ -72,7 +72,8 @@ TEST_CASE("actors do what the schedule's order predicts, at every size",
   for (const int stages : stage_counts)
     for (const int microbatches : microbatch_counts)
       for (const int steps : step_counts)
-        if (const shape dims{stages, microbatches, steps}; refusal(sch, dims).empty()) {
+        if (const shape dims{stages, microbatches, steps};
+            validation_error(sch, dims).empty()) {
           check_prediction(sch, dims, 1, 2, 0, 0);
           check_prediction(sch, dims, 1.25, 1.75, 0.5, 0);
           check_prediction(sch, dims, 1, 2, 0, ms / 4);
@@ -121,13 +122,13 @@ TEST_CASE("every batch takes the published time, wherever a paper says one",
     const shape dims{p * sch.where.stages_a_rank, m, steps};
     const auto batch = published::time_of_batch(*rule_of(sch), dims,
                                                 {f * ms, (i + w) * ms, i * ms, w * ms});
-    if (!batch || !refusal(sch, dims).empty())
+    if (!batch || !validation_error(sch, dims).empty())
       continue;
     ++found;
     auto plan = tiny::simulation(sch, dims);
     auto costs = tiny::costs(f, i + w);
-    costs.of[static_cast<std::size_t>(op::input_gradient)] = {i * ms};
-    costs.of[static_cast<std::size_t>(op::weight_gradient)] = {w * ms};
+    costs.by_op[static_cast<std::size_t>(op::input_gradient)] = {i * ms};
+    costs.by_op[static_cast<std::size_t>(op::weight_gradient)] = {w * ms};
     plan.cost = costs_from(costs);
     const auto run = simulated(plan).sums;
     INFO(sch.name << " " << p << "x" << m << "x" << steps << ", F=" << f << ",I=" << i
@@ -151,7 +152,7 @@ TEST_CASE("what simulated ranks keep books of is what the papers say", "[simulat
       for (const nanoseconds latency : {nanoseconds{0}, ms / 3}) {
         auto plan = tiny::simulation(sch, {stages, microbatches, 3}, 1, 1.75, 0.5);
         plan.machines.inside.latency = latency;
-        if (!refusal(plan).empty())
+        if (!validation_error(plan).empty())
           continue;
         const auto ran = simulated(plan).actions;
         INFO(sch.name << " " << stages << "x" << microbatches);
@@ -210,8 +211,8 @@ TEST_CASE("pipedream that accumulates is stale by floor or ceil of (S-1-s)/K",
 TEST_CASE("costs may differ by stage, and messages take time", "[simulation]") {
   auto plan = tiny::simulation(gpipe(), {2, 1});
   cost_table costs;
-  costs.of[0] = {1 * ms, 5 * ms};
-  costs.of[1] = {2 * ms, 7 * ms};
+  costs.by_op[0] = {1 * ms, 5 * ms};
+  costs.by_op[1] = {2 * ms, 7 * ms};
   plan.cost = costs_from(costs);
   CHECK(simulated(plan).sums.makespan == (1 + 5 + 7 + 2) * ms);
   plan.machines.inside = {.latency = ms, .bytes_per_second = 1000};
@@ -279,7 +280,7 @@ TEST_CASE("a simulation is the same each time", "[simulation]") {
   for (std::size_t r = 0; r < a.actions.size(); ++r) {
     REQUIRE(a.actions[r].size() == b.actions[r].size());
     for (std::size_t i = 0; i < a.actions[r].size(); ++i)
-      CHECK((a.actions[r][i].what == b.actions[r][i].what
+      CHECK((a.actions[r][i].action == b.actions[r][i].action
              && a.actions[r][i].start == b.actions[r][i].start));
   }
   CHECK(a.envelopes == b.envelopes);

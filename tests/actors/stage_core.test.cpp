@@ -96,9 +96,9 @@ TEST_CASE("a forward arrives when all of its inputs have, in any order", "[stage
   staged<losing_work> s{three_stages(), last};
   s.give(0);
   CHECK(s.port.news().empty());
-  s.core.take(labels{s.header(1), {}});
+  s.core.receive(labels{s.header(1), {}});
   CHECK(s.port.news().empty());
-  s.core.take(labels{s.header(0), {}});
+  s.core.receive(labels{s.header(0), {}});
   CHECK(s.port.news() == lines{"arrived F0"});
   s.give(1);
   CHECK(s.port.news() == lines{"arrived F1"});
@@ -112,10 +112,10 @@ TEST_CASE("a forward whose version is not made arrives when it is", "[stage]") {
   CHECK(s.port.news().empty());
   s.give_gradient(0);
   s.run(b, 0);
-  s.core.go(s.of(u, 0));
+  s.core.run(s.of(u, 0));
   CHECK(s.port.news() == lines{"writes update_request U0 of stage 1"});
-  CHECK(s.core.explain().what == "its update to be made");
-  CHECK(s.core.explain().on == "optimizer of stage 1");
+  CHECK(s.core.explain().input == "its update to be made");
+  CHECK(s.core.explain().peer == "optimizer of stage 1");
   CHECK(s.port.works.empty()); // the optimizer shard runs the update
   s.give_updated();
   CHECK(s.port.news() == lines{"arrived F1", "done U0"});
@@ -130,23 +130,23 @@ TEST_CASE("what an action took is of its own version", "[stage]") {
   s.run(f, 0);
   s.run(f, 1);
   s.give_gradient(0);
-  s.core.go(s.of(b, 0));
+  s.core.run(s.of(b, 0));
   s.port.run_work(s.core, 10, 30);
   const auto& took = s.port.measured.back();
-  CHECK(took.what == s.of(b, 0));
+  CHECK(took.action == s.of(b, 0));
   CHECK(took.start == 10);
   CHECK(took.end == 30);
   CHECK(took.version == 0);
   CHECK_FALSE(took.part);
-  s.core.go(s.of(u, 0));
+  s.core.run(s.of(u, 0));
   const auto letters = s.port.mail();
   REQUIRE(letters.size() == 1);
   CHECK(letters[0].to == performer{role::optimizer_shard, first});
-  const auto& asked = std::get<mail::update_request>(letters[0].what);
+  const auto& asked = std::get<mail::update_request>(letters[0].body);
   CHECK(asked.samples == 1);
-  CHECK(asked.what.version == 1);
-  CHECK(asked.what.gradients == 1);
-  CHECK(asked.what.versions_alive == 2); // microbatch 1 reads the older one
+  CHECK(asked.measured.version == 1);
+  CHECK(asked.measured.gradients == 1);
+  CHECK(asked.measured.versions_alive == 2); // microbatch 1 reads the older one
   s.give_updated();
 }
 
@@ -157,18 +157,19 @@ TEST_CASE("shards meet between the pieces of a forward", "[stage]") {
   staged<> s{plan, middle};
   s.give(0);
   s.port.news();
-  s.core.go(s.of(f, 0));
+  s.core.run(s.of(f, 0));
   CHECK(s.port.news() == lines{"computes F0"});
   s.port.run_work(s.core);
   CHECK(s.port.news()
         == lines{"writes collective_message 0 round 0 from 0 to 1", "paused F0"});
   const auto waits = s.core.explain();
-  CHECK(waits.who == "stage 1 (tensor shard 0)");
-  CHECK(waits.what == "its part of F0");
-  CHECK(waits.on == "stage 1 (tensor shard 1)");
-  auto message = std::get<collective_message>(s.port.mail()[0].what);
+  CHECK(waits.actor == "stage 1 (tensor shard 0)");
+  CHECK(waits.input == "its part of F0");
+  CHECK(waits.peer == "stage 1 (tensor shard 1)");
+  auto message = std::get<collective_message>(s.port.mail()[0].body);
   std::swap(message.from, message.to);
-  s.core.take(mail::letter{{role::stage, middle}, meeting_kind::shards, message});
+  s.core.receive(
+    mail::meeting_message{{role::stage, middle}, meeting_kind::shards, message});
   CHECK(s.port.news() == lines{"arrived F0"});
   CHECK(s.run(f, 0) == lines{"computes F0", "sends on 0", "done F0"});
 }
@@ -181,15 +182,16 @@ TEST_CASE("a stage whose sums take time goes on when its sum is over", "[stage]"
   plan.sum_rate = 1e9;
   staged<> s{plan, middle};
   s.give(0);
-  s.core.go(s.of(f, 0));
+  s.core.run(s.of(f, 0));
   s.port.run_work(s.core);
-  auto message = std::get<collective_message>(s.port.mail()[0].what);
+  auto message = std::get<collective_message>(s.port.mail()[0].body);
   s.port.news();
   std::swap(message.from, message.to);
-  s.core.take(mail::letter{{role::stage, middle}, meeting_kind::shards, message});
+  s.core.receive(
+    mail::meeting_message{{role::stage, middle}, meeting_kind::shards, message});
   CHECK(s.port.news() == lines{"asks for a sum of 5"});
-  CHECK(s.core.explain().what == "its sum to be done for F0");
-  CHECK(s.core.explain().on.empty());
+  CHECK(s.core.explain().input == "its sum to be done for F0");
+  CHECK(s.core.explain().peer.empty());
   s.port.do_sum(s.core);
   CHECK(s.port.news() == lines{"arrived F0"});
   CHECK(s.run(f, 0) == lines{"computes F0", "sends on 0", "done F0"});
@@ -210,7 +212,7 @@ TEST_CASE("a backward tells of each bucket that it completes, the last of an upd
   CHECK(s.run(b, 1)
         == lines{"computes B1", "tells of bucket 2", "tells of bucket 1",
                  "tells of bucket 0", "sends back 1", "done B1"});
-  s.core.go(s.of(u, 1));
+  s.core.run(s.of(u, 1));
   CHECK(s.port.news() == lines{"writes update_request U1 of stage 2"});
 }
 
@@ -222,7 +224,7 @@ TEST_CASE("a schedule that is not eager tells of all buckets when it updates",
   s.give(0);
   s.run(f, 0);
   CHECK(s.run(b, 0) == lines{"computes B0", "sends back 0", "done B0"});
-  s.core.go(s.of(u, 0));
+  s.core.run(s.of(u, 0));
   CHECK(s.port.news()
         == lines{"tells of bucket 0", "tells of bucket 1",
                  "writes update_request U0 of stage 1"});
@@ -238,7 +240,7 @@ TEST_CASE("a snapshot is reported when the update is there that it is of", "[sta
     s.give_gradient(m);
     s.port.news();
     CHECK(s.run(b, m).back() == "done B" + std::to_string(m));
-    s.core.go(s.of(u, m));
+    s.core.run(s.of(u, m));
     s.port.news();
     s.give_updated();
     if (m == 0) {
@@ -246,7 +248,8 @@ TEST_CASE("a snapshot is reported when the update is there that it is of", "[sta
       continue;
     }
     CHECK(s.port.news() == lines{"computes U0"});
-    CHECK(s.core.explain().what == "a copy of its parameters to be made on its device");
+    CHECK(s.core.explain().input
+          == "a copy of its parameters to be made on its device");
     s.port.run_work(s.core);
     CHECK(s.port.news() == lines{"reports a snapshot after 2", "done U1"});
   }
@@ -270,14 +273,14 @@ TEST_CASE("a loss is reported by the update that covers its microbatch", "[stage
   staged<losing_work> s{tiny::simulation(*find_schedule("ampnet"), {3, 2, 3}), last};
   for (const int m : {0, 1}) {
     s.give(m);
-    s.core.take(labels{s.header(m), {}});
+    s.core.receive(labels{s.header(m), {}});
   }
   s.port.news();
   CHECK(s.run(f, 0) == lines{"computes F0", "done F0"});
   // no backward for this one comes
   CHECK(s.run(f, 1) == lines{"computes F1", "done F1"});
   s.run(b, 0);
-  s.core.go(s.of(u, 0));
+  s.core.run(s.of(u, 0));
   const auto news = s.port.news();
   REQUIRE(news.size() > 1);
   CHECK(news.front() == "reports the loss of 0");
@@ -287,16 +290,16 @@ TEST_CASE("a loss is reported by the update that covers its microbatch", "[stage
 TEST_CASE("a loss that is not finite names its microbatch and version", "[stage]") {
   staged<losing_work> s{three_stages(1), last};
   s.give(0);
-  s.core.take(labels{s.header(0), {}});
+  s.core.receive(labels{s.header(0), {}});
   s.port.news();
   CHECK(s.run(f, 0) == lines{"computes F0", "done F0"});
   s.work->loss = std::numeric_limits<double>::quiet_NaN();
   s.run(b, 0);
-  s.core.go(s.of(u, 0));
+  s.core.run(s.of(u, 0));
   s.give_updated();
   s.give(1);
-  s.core.take(labels{s.header(1), {}});
-  s.core.go(s.of(f, 1));
+  s.core.receive(labels{s.header(1), {}});
+  s.core.run(s.of(f, 1));
   CHECK_THROWS_MATCHES(
     s.port.run_work(s.core), std::runtime_error,
     Message("the loss of microbatch 1 is not finite (nan) on weight version 1; a lower "
@@ -309,7 +312,7 @@ TEST_CASE("what a stage has in the end is of an update that was made", "[stage]"
   s.run(f, 0);
   s.run(b, 0);
   CHECK(s.core.collect().updates == 0);
-  s.core.go(s.of(u, 0));
+  s.core.run(s.of(u, 0));
   CHECK_THROWS_MATCHES(s.core.collect(), std::logic_error,
                        Message("its update 1 was not made"));
   s.give_updated();
@@ -324,8 +327,8 @@ TEST_CASE("a stage says what it waits for", "[stage]") {
     start{three_stages(), first}, end{three_stages(), last};
   const auto explained = [](staged<>& of, const std::string& what,
                             const std::string& on) {
-    CHECK(of.core.explain().what == what);
-    CHECK(of.core.explain().on == on);
+    CHECK(of.core.explain().input == what);
+    CHECK(of.core.explain().peer == on);
   };
   explained(s, "an activation", "stage 0");
   explained(start, "an activation", "data_source");

@@ -29,11 +29,11 @@ class reading_work : public simulated_stage {
 public:
   using simulated_stage::simulated_stage;
 
-  std::shared_ptr<launched_end> reader_before(op what, int microbatch) override {
+  std::shared_ptr<gpu_completion> reader_before(op what, int microbatch) override {
     return what == op::forward && microbatch == 1 ? reader : nullptr;
   }
 
-  static inline const auto reader = std::make_shared<launched_end>();
+  static inline const auto reader = std::make_shared<gpu_completion>();
 };
 
 constexpr position middle{0, 0, 1};
@@ -44,15 +44,15 @@ constexpr op f = op::forward, b = op::backward;
 TEST_CASE("what a GPU makes leaves when it has been launched, and once", "[stage]") {
   staged<launched_work> s{three_stages(), middle};
   s.give(0);
-  s.core.go(s.of(f, 0));
+  s.core.run(s.of(f, 0));
   CHECK(s.port.works.front().first.launched);
   s.port.news();
-  const auto end = std::make_shared<launched_end>();
+  const auto end = std::make_shared<gpu_completion>();
   s.core.launched({s.of(f, 0), end});
   CHECK(s.port.news() == lines{"sends on 0 ahead"});
   s.give_gradient(0); // the stage above was notified first
   CHECK(s.port.news() == lines{"arrived B0"});
-  s.core.go(s.of(b, 0));
+  s.core.run(s.of(b, 0));
   CHECK(s.port.news() == lines{"computes B0"});
   s.core.launched({s.of(b, 0), end});
   CHECK(s.port.news() == lines{"sends back 0 ahead"});
@@ -65,13 +65,13 @@ TEST_CASE("what a GPU makes leaves when it has been launched, and once", "[stage
 TEST_CASE("a pass waits for what its input is made by, and another for its own",
           "[stage]") {
   staged<> s{three_stages(), middle};
-  const auto up = std::make_shared<launched_end>(),
-             down = std::make_shared<launched_end>();
+  const auto up = std::make_shared<gpu_completion>(),
+             down = std::make_shared<gpu_completion>();
   s.give(0);
-  s.core.take(activation{s.header(1), {}, up});
-  s.core.take(gradient{s.header(0), {}, down});
+  s.core.receive(activation{s.header(1), {}, up});
+  s.core.receive(gradient{s.header(0), {}, down});
   const auto inputs_of = [&](op what, int microbatch) {
-    s.core.go(s.of(what, microbatch));
+    s.core.run(s.of(what, microbatch));
     const auto result = s.port.works.front().first.inputs;
     s.port.run_work(s.core);
     return result;
@@ -86,7 +86,7 @@ TEST_CASE("a pass waits for who still reads where it writes", "[stage]") {
   staged<reading_work> s{three_stages(), middle};
   for (const int microbatch : {0, 1}) {
     s.give(microbatch);
-    s.core.go(s.of(f, microbatch));
+    s.core.run(s.of(f, microbatch));
     const auto& inputs = s.port.works.front().first.inputs;
     if (microbatch == 0)
       CHECK(inputs.empty());

@@ -123,9 +123,9 @@ TEST_CASE("what experts take of a pass is not the stage's own", "[stage_meetings
       sum += p.share;
     return sum;
   };
-  CHECK(alone.meetings.own_share() == 1);
+  CHECK(alone.meetings.stage_share() == 1);
   CHECK(shares(alone) == Approx(1));
-  CHECK(with.meetings.own_share() == Approx(2.0 / 3));
+  CHECK(with.meetings.stage_share() == Approx(2.0 / 3));
   CHECK(shares(with) == Approx(2.0 / 3));
   CHECK(to_string(with.weave(op::forward))
         == "layer 0; ends in experts 0\n"

@@ -35,14 +35,14 @@ struct updated_stage {
 
   mail::update_request begin() {
     updates.begin({op::update, 0, 0, microbatch - 1});
-    return std::get<mail::update_request>(port.mail().back().what);
+    return std::get<mail::update_request>(port.mail().back().body);
   }
 
   run_plan plan;
   tiny::written_port port;
   simulated_stage work{plan, where};
   stage_meetings meetings{plan, where, work, nullptr};
-  stage_ledger books{plan.sch, plan.dims, where.hosted()};
+  stage_version_ledger books{plan.sch, plan.dims, where.hosted()};
   stage_updates updates{plan, where, port, work, meetings, books};
   int microbatch = 0;
 };
@@ -90,8 +90,8 @@ TEST_CASE("an update covers the samples of all data replicas, or those of its ow
   CHECK(alone.begin().samples == 12);
   const auto asked = by_itself.begin();
   CHECK(asked.samples == 4);
-  CHECK(asked.what.gradients == 4);
-  CHECK(asked.what.version == 1);
+  CHECK(asked.measured.gradients == 4);
+  CHECK(asked.measured.version == 1);
   alone.updates.end({});
   CHECK(alone.updates.collect().samples == 12);
 }
@@ -127,7 +127,7 @@ TEST_CASE("a data replica that no evaluation needs reports no snapshots",
   CHECK(plan.in_snapshot({0, 0, 0}));
   simulated_stage work{plan, {1, 0, 0}};
   stage_meetings meetings{plan, {1, 0, 0}, work, nullptr};
-  stage_ledger books{plan.sch, plan.dims, where.hosted()};
+  stage_version_ledger books{plan.sch, plan.dims, where.hosted()};
   tiny::written_port port;
   stage_updates updates{plan, {1, 0, 0}, port, work, meetings, books};
   for (int m = 0; m < 4; ++m) {

@@ -53,7 +53,7 @@ struct some_versions {
     const auto stored = versions.stored(version);
     const auto buckets = plan.layer_buckets(where);
     for (std::size_t b = 0; b < buckets.size(); ++b)
-      for (const auto& p : buckets[b].what->parameters()) {
+      for (const auto& p : buckets[b].owner->parameters()) {
         const auto first = result.size();
         result.resize(first + static_cast<std::size_t>(p.values()));
         copy_values(p, stored[b], 0, p.values(), result.data() + first);
@@ -65,7 +65,7 @@ struct some_versions {
   std::vector<float> as_older(std::vector<float> all) const {
     auto next = all.begin();
     for (const auto& bucket : plan.layer_buckets(where))
-      for (const auto& p : bucket.what->parameters())
+      for (const auto& p : bucket.owner->parameters())
         for (std::int64_t i = 0; i < p.values(); ++i, ++next)
           if (p.is_matrix() && p.name.find(".wte") == std::string::npos
               && p.name.find(".wpe") == std::string::npos)
@@ -86,18 +86,18 @@ TEST_CASE("older versions are kept as bf16 where runs store it",
           "[precision][actors]") {
   some_versions s{two_bw(), precision::bf16};
   const auto before = s.values(0);
-  const auto planned = s.versions.place(0, 1);
+  const auto planned = s.versions.address(0, 1);
   const auto* const master = planned.now().data;
-  const auto room = s.versions.make_room({.from = 0});
+  const auto room = s.versions.prepare_update({.from = 0});
   CHECK(planned.now().data == master); // until the update begins
-  REQUIRE(room.put_aside);
-  room.put_aside();
+  REQUIRE(room.save_previous);
+  room.save_previous();
   CHECK(planned.now().data != master);
   CHECK(planned.now().matrices == precision::bf16);
   CHECK(room.from[1].data() == master);
   CHECK(room.to[1].data() == master);
-  CHECK(s.versions.place(1, 1).now().data == master);
-  CHECK(s.versions.place(1, 1).now().matrices == precision::fp32);
+  CHECK(s.versions.address(1, 1).now().data == master);
+  CHECK(s.versions.address(1, 1).now().matrices == precision::fp32);
   for (std::size_t b = 0; b < room.to.size(); ++b)
     std::fill_n(room.to[b].data(), s.versions.values_of(b), 7.0F);
   CHECK((s.values(0) == s.as_older(before)));
@@ -112,12 +112,12 @@ TEST_CASE("an update in place, or of fp32, puts nothing aside", "[precision][act
     return;
   some_versions s{two_bw(), stored};
   const auto before = s.values(0);
-  const auto* const first = s.versions.place(0, 0).now().data;
-  const auto room = s.versions.make_room({.from = 0, .in_place = in_place});
-  CHECK(!room.put_aside);
+  const auto* const first = s.versions.address(0, 0).now().data;
+  const auto room = s.versions.prepare_update({.from = 0, .in_place = in_place});
+  CHECK(!room.save_previous);
   CHECK((room.from[0].data() == room.to[0].data()) == in_place);
   CHECK(room.from[0].data() == first);
-  CHECK(s.versions.place(1, 0).now().data == room.to[0].data());
+  CHECK(s.versions.address(1, 0).now().data == room.to[0].data());
   if (!in_place)
     CHECK((s.values(0) == before));
 }
@@ -133,9 +133,9 @@ TEST_CASE("an older version takes half the bytes of its matrices",
     const position where{0, 0, 0};
     const auto sizes = pools_of(plan, where);
     stage_versions made{plan, where, sizes, memory, on};
-    const auto& account = memory.of(memory_use::parameters);
+    const auto& account = memory.account(memory_use::parameters);
     const auto reserved = account.reserved();
-    made.make_room(
+    made.prepare_update(
       {.from = 0, .in_place = sizes.versions + sizes.rounded_versions == 1});
     CHECK(account.peak() == reserved);
     return reserved;
@@ -157,7 +157,7 @@ TEST_CASE("matrices stay packed where that is worth it", "[precision][actors]") 
     stream on;
     const position where{0, 0, 0};
     const stage_versions made{plan, where, pools_of(plan, where), memory, on};
-    return memory.of(memory_use::passing).peak();
+    return memory.account(memory_use::passing).peak();
   };
   CHECK(bytes(one_f_one_b(), precision::fp32) == 0);
   CHECK(bytes(one_f_one_b(), precision::bf16) == 2 * 2 * 12 * 64 * 64);
@@ -179,7 +179,7 @@ TEST_CASE("what stays packed of experts is theirs", "[precision][actors]") {
   const auto experts = std::size_t{3} + (model.experts.shared ? 1 : 0);
   CHECK(moe.packed_copies() == 4 * experts);
   std::vector<float> bucket(static_cast<std::size_t>(moe.bucket()), 0.01F),
-    x(static_cast<std::size_t>(moe.input_room(4)), 0.5F), y(x.size());
+    x(static_cast<std::size_t>(moe.input_size(4)), 0.5F), y(x.size());
   const auto sizes = moe.sizes(4, 1);
   std::vector<float> saved(static_cast<std::size_t>(sizes.saved)),
     kept(static_cast<std::size_t>(sizes.kept)),
@@ -199,7 +199,7 @@ TEST_CASE("what stays packed of experts is theirs", "[precision][actors]") {
   f.saved = saved.data();
   f.kept = kept.data();
   f.scratch = scratch.data();
-  f.on = &on;
+  f.compute_stream = &on;
   f.parameters = bucket.data();
   moe.forward(f);
   const auto plain = y;

@@ -36,11 +36,11 @@ struct staged {
             .values = 0,
             .version = 0};
   }
-  void give(int microbatch) { core.take(activation{header(microbatch), {}}); }
-  void give_gradient(int microbatch) { core.take(gradient{header(microbatch), {}}); }
+  void give(int microbatch) { core.receive(activation{header(microbatch), {}}); }
+  void give_gradient(int microbatch) { core.receive(gradient{header(microbatch), {}}); }
   void give_updated() {
-    core.take(
-      mail::letter{{role::stage, where}, meeting_kind::directions, mail::updated{}});
+    core.receive(mail::meeting_message{
+      {role::stage, where}, meeting_kind::directions, mail::updated{}});
   }
 
   /// Sends an input to the stage, and runs the forward.
@@ -51,7 +51,7 @@ struct staged {
 
   /// Grants an action without meetings, and runs the action; returns all requests.
   std::vector<std::string> run(op what, int microbatch) {
-    core.go(of(what, microbatch));
+    core.run(of(what, microbatch));
     port.run_work(core);
     return port.news();
   }

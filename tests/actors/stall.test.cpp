@@ -4,7 +4,7 @@
 #include "actors/run/stall.hpp"
 
 #include "actors/pipeline/data_source.hpp"
-#include "actors/run/ensemble.hpp"
+#include "actors/run/local_run.hpp"
 #include "schedules/check.hpp"
 #include "schedules/program.hpp"
 #include "tests/actors/brittle_data.hpp"
@@ -145,7 +145,7 @@ TEST_CASE("a run that stalls says who waits for whom", "[stall]") {
   auto plan = tiny::training_of(deadlocked(), {2, 2, 2}, clock);
   plan.stall_timeout = std::chrono::seconds{1}; // longer than pauses of a busy machine
   const auto result = perform(plan);
-  CHECK(result.how == ending::failed);
+  CHECK(result.outcome == ending::failed);
   CHECK_THAT(result.failure, ContainsSubstring("the run has stalled"));
   CHECK_THAT(
     result.failure,
@@ -177,15 +177,15 @@ TEST_CASE("a stall names first what of the user's own has to go on", "[stall]") 
 }
 
 TEST_CASE("who does not answer is named with what may keep it from that", "[stall]") {
-  notice_board board;
-  const watcher impatient{1ms,
-                          board,
-                          {.look = [] { return verdict::stalled; },
-                           .at_work = [] { return std::string{}; },
-                           .ask = [] {},
-                           .help = [] {},
-                           .asked = {"a", "b"},
-                           .silence = ": a function has not returned"}};
+  run_status board;
+  const stall_watchdog impatient{1ms,
+                                 board,
+                                 {.look = [] { return verdict::stalled; },
+                                  .at_work = [] { return std::string{}; },
+                                  .request_explanations = [] {},
+                                  .help = [] {},
+                                  .asked = {"a", "b"},
+                                  .silence = ": a function has not returned"}};
   while (!board.failure())
     board.wait(100ms);
   CHECK_THAT(*board.failure(),
@@ -209,7 +209,7 @@ TEST_CASE("a layer that never ends is named, with what the others wait for",
     });
   plan.stall_timeout = 1s;
   const auto result = perform(plan, {.interrupted = &interrupted});
-  CHECK(result.how == ending::failed);
+  CHECK(result.outcome == ending::failed);
   CHECK(is_at_work());
   CHECK_THAT(result.failure,
              ContainsSubstring("the run has stalled: no action has ended for 1000 ms\n"
@@ -239,7 +239,7 @@ TEST_CASE("slow data are no stall, and what is waited for is told", "[stall]") {
     slow.open();
   };
   const auto result = perform(plan, {.report = open_then});
-  CHECK(result.how == ending::finished);
+  CHECK(result.outcome == ending::finished);
   CHECK_THAT(told, ContainsSubstring("data_source has been reading microbatch 2 for "));
 }
 

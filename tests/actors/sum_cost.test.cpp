@@ -29,10 +29,10 @@ run_plan adding(const std::string& exchange, int data, int buckets, nanoseconds 
 }
 
 nanoseconds makespan_of(const run_plan& plan) {
-  REQUIRE(refusal(plan).empty());
+  REQUIRE(validation_error(plan).empty());
   const auto result = perform(plan);
   INFO(result.failure);
-  REQUIRE(result.how == ending::finished);
+  REQUIRE(result.outcome == ending::finished);
   return result.sums.makespan;
 }
 
@@ -116,7 +116,7 @@ TEST_CASE("sums that take time change no bit, and every proof holds", "[sum_cost
   const auto& mesh = GENERATE(from_range(meshes));
   const auto sch = GENERATE(one_f_one_b(), chimera(), pipedream());
   const auto plan = tiny::training_on(mesh, sch, {2, 4, 2}, clock_kind::virtual_time);
-  if (!refusal(plan).empty() || !tests::tries(4, {mesh.text(), sch.name}))
+  if (!validation_error(plan).empty() || !tests::tries(4, {mesh.text(), sch.name}))
     return;
   INFO(mesh.text() << " under " << sch.name);
   for (const bool ports : {false, true}) {
@@ -160,7 +160,7 @@ TEST_CASE("a run may fail while sums are under way", "[sum_cost]") {
   plan.machines.inside = {.latency = ms, .bytes_per_second = 1e7};
   plan.sum_rate = rate;
   const auto result = perform(plan);
-  CHECK(result.how == ending::failed);
+  CHECK(result.outcome == ending::failed);
   CHECK_THAT(result.failure, ContainsSubstring("is not finite"));
 }
 

@@ -36,7 +36,7 @@ run_result check_proofs(run_plan plan) {
   auto result = perform(plan);
   INFO(plan.sch.name << " " << plan.data << "x" << plan.dims.stages << "x"
                      << plan.tensor << ": " << result.failure);
-  REQUIRE(result.how == ending::finished);
+  REQUIRE(result.outcome == ending::finished);
   for (const auto& p : prove(plan, result)) {
     INFO(p.name << ": " << p.detail);
     CHECK(!p.fails());
@@ -62,7 +62,7 @@ run_result simulated(int tensor, double sum_bytes, bool sequence_parallel = fals
   plan.machines.inside = {.latency = 100'000, .bytes_per_second = 1e9};
   plan.sizes.sum = sum_bytes;
   auto result = perform(plan);
-  REQUIRE(result.how == ending::finished);
+  REQUIRE(result.outcome == ending::finished);
   return result;
 }
 
@@ -139,7 +139,7 @@ TEST_CASE("evaluations see the network that shards and replicas make together",
   auto plan = sharded(*find_schedule("1f1b"), {2, 4, 3}, 2, clock, 2, exchange);
   run_result result;
   const auto last = tiny::last_evaluated(plan, result);
-  REQUIRE(result.how == ending::finished);
+  REQUIRE(result.outcome == ending::finished);
   REQUIRE(last.size() == result.parameters.size());
   CHECK((last == result.parameters));
 }
@@ -170,7 +170,7 @@ TEST_CASE("by sequence stages send a share each, and shards as much as before",
   const auto alike =
     sharded(*find_schedule("1f1b"), {2, 4, 3}, tensor, clock_kind::virtual_time);
   const auto a = perform(alike), b = perform(by_sequence(alike));
-  REQUIRE(b.how == ending::finished);
+  REQUIRE(b.outcome == ending::finished);
   CHECK(moved(b, traffic::pipeline) * tensor == moved(a, traffic::pipeline));
   // Values that the backward gathers again, and the gradients of norms, come on top.
   CHECK(moved(b, traffic::tensor) > moved(a, traffic::tensor));
@@ -198,7 +198,7 @@ TEST_CASE("two shards take half an action and a message a sum", "[tensor]") {
 TEST_CASE("local rules and tensor shards do not mix", "[tensor]") {
   auto plan = tiny::simulation(*find_schedule("ampnet"), {2, 4, 1});
   plan.tensor = 2;
-  CHECK_THAT(refusal(plan), ContainsSubstring("give --mesh tensor=1"));
+  CHECK_THAT(validation_error(plan), ContainsSubstring("give --mesh tensor=1"));
 }
 
 } // namespace troupe::tensor_test

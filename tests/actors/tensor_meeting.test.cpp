@@ -28,30 +28,31 @@ struct shard {
     : actions(std::move(all)) {
     payload_bound most;
     for (auto& action : actions)
-      for (auto& what : action) {
-        const auto one = tensor_meeting::copies_of(plan, {0, 0, 1, t}, what);
+      for (auto& operation : action) {
+        const auto one = tensor_meeting::copies_of(plan, {0, 0, 1, t}, operation);
         most = {std::max(most.buffers, one.buffers), std::max(most.values, one.values)};
-        arrays.emplace_back(static_cast<std::size_t>(what.values));
+        arrays.emplace_back(static_cast<std::size_t>(operation.values));
       }
     payloads =
       std::make_unique<pool>("a test's payloads", most.buffers, most.values, memory);
     meets.emplace(plan, position{0, 0, 1, t}, payloads.get());
     for (std::size_t i = 0; auto& action : actions)
-      for (auto& what : action)
-        what.array = arrays[i++].data();
+      for (auto& operation : action)
+        operation.array = arrays[i++].data();
   }
 
   std::vector<meeting_office::step> steps() {
     std::vector<meeting_office::step> result;
     for (std::size_t a = 0; a < actions.size(); ++a)
       for (std::size_t i = 0; i < actions[a].size(); ++i)
-        result.push_back({[this] { return meets->over(0); },
+        result.push_back({[this] { return meets->is_done(0); },
                           [this, a, i] {
                             if (i == 0)
                               meets->expect(actions[a]);
                             return meets->begin(static_cast<int>(i));
                           }});
-    result.push_back({[this] { return meets->over(0); }, [] { return letters{}; }});
+    result.push_back(
+      {[this] { return meets->is_done(0); }, [] { return meeting_messages{}; }});
     return result;
   }
 
@@ -111,22 +112,22 @@ TEST_CASE("a tensor shard waits for one that has not come", "[meetings][tensor]"
     second{plan, {0, 0, 1, 1}, nullptr};
   for (auto* shard : {&first, &second})
     shard->expect({{kind::sum, nullptr, 8}});
-  CHECK(first.over(0));
+  CHECK(first.is_done(0));
   CHECK_FALSE(first.waits_for());
   auto out = first.begin(0);
-  CHECK_FALSE(first.over(0));
+  CHECK_FALSE(first.is_done(0));
   REQUIRE(first.waits_for());
-  CHECK(first.waits_for()->what == "its part");
-  CHECK(first.waits_for()->whom == "stage 1 (tensor shard 1)");
+  CHECK(first.waits_for()->input == "its part");
+  CHECK(first.waits_for()->peer == "stage 1 (tensor shard 1)");
   REQUIRE(out.size() == 1);
   CHECK(out[0].to == performer{role::stage, {0, 0, 1, 1}});
   CHECK(out[0].kind == traffic::tensor);
   CHECK(out[0].bytes == 32);
   auto back = second.begin(0);
-  second.take(std::move(out[0]));
-  CHECK(second.over(0));
-  first.take(std::move(back[0]));
-  CHECK(first.over(0));
+  second.receive(std::move(out[0]));
+  CHECK(second.is_done(0));
+  first.receive(std::move(back[0]));
+  CHECK(first.is_done(0));
   CHECK_FALSE(first.waits_for());
 }
 

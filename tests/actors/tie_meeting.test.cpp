@@ -85,7 +85,7 @@ public:
                              memory_));
   }
 
-  letters begin(const stage_gradients& summed) {
+  meeting_messages begin(const stage_gradients& summed) {
     for (std::size_t b = 0; b < summed.size(); ++b) {
       const auto held = held_of(b, summed[b]);
       std::fill_n(gradients_[b].data(), summed[b].size(), -1000.F);
@@ -181,11 +181,12 @@ TEST_CASE("both ends of a tied matrix have the sum of both gradients, and nothin
           const auto& of = all[u][static_cast<std::size_t>(t)];
           const auto stage = static_cast<std::size_t>(s);
           steps.push_back({{}, [=, &of] { return m->begin(of.before[stage]); }});
-          steps.push_back({[m] { return m->meets->over(tie_meeting::gradients_added); },
-                           [=, &of] {
-                             m->check(of.after[stage]);
-                             return letters{};
-                           }});
+          steps.push_back(
+            {[m] { return m->meets->is_done(tie_meeting::gradients_added); },
+             [=, &of] {
+               m->check(of.after[stage]);
+               return meeting_messages{};
+             }});
         }
         office.join({role::optimizer_shard, where}, meeting_kind::tie, *m->meets,
                     std::move(steps));
@@ -206,7 +207,7 @@ TEST_CASE("an end waits for the other one", "[meetings][tie]") {
   const auto values = plan.network_of({0, 0, 0}).tied()->values;
   tied_member embedding{plan, {0, 0, 0}}, head{plan, {0, 0, 1}};
   const auto done = [](tied_member& m) {
-    return m.meets->over(tie_meeting::gradients_added);
+    return m.meets->is_done(tie_meeting::gradients_added);
   };
   std::mt19937 chance{1};
   const defined_gradients g{plan, 0, chance};
@@ -218,12 +219,12 @@ TEST_CASE("an end waits for the other one", "[meetings][tie]") {
   CHECK(out[0].kind == traffic::tied);
   CHECK(out[0].bytes == 4 * values);
   REQUIRE(embedding.meets->waits_for());
-  CHECK(embedding.meets->waits_for()->what
+  CHECK(embedding.meets->waits_for()->input
         == "the other end's gradient of the tied matrix");
-  CHECK(embedding.meets->waits_for()->whom == "optimizer of stage 1");
-  head.meets->take(std::move(out[0]));
+  CHECK(embedding.meets->waits_for()->peer == "optimizer of stage 1");
+  head.meets->receive(std::move(out[0]));
   CHECK_FALSE(done(head)); // that message came early
-  embedding.meets->take(std::move(head.begin(g.before[1])[0]));
+  embedding.meets->receive(std::move(head.begin(g.before[1])[0]));
   CHECK((done(embedding) && done(head)));
   CHECK_FALSE(embedding.meets->waits_for());
   embedding.check(g.after[0]);
@@ -236,11 +237,11 @@ TEST_CASE("an end names who is missing, and nobody who has come", "[meetings][ti
   const defined_gradients g{plan, 0, chance};
   tied_member head{plan, {0, 0, 1}}, embedding{plan, {0, 0, 0}};
   CHECK(embedding.begin(g.before[0]).size() == 2);
-  CHECK(embedding.meets->waits_for()->whom == plan.optimizer_of({0, 0, 1}));
+  CHECK(embedding.meets->waits_for()->peer == plan.optimizer_of({0, 0, 1}));
   for (auto& letter : head.begin(g.before[1]))
     if (letter.to.where == embedding.where)
-      embedding.meets->take(std::move(letter));
-  CHECK(embedding.meets->waits_for()->whom == plan.optimizer_of({1, 0, 1}));
+      embedding.meets->receive(std::move(letter));
+  CHECK(embedding.meets->waits_for()->peer == plan.optimizer_of({1, 0, 1}));
 }
 
 TEST_CASE("who has nothing of the embedding waits for the other end of its head",
@@ -251,7 +252,7 @@ TEST_CASE("who has nothing of the embedding waits for the other end of its head"
   tied_member last{plan, {3, 0, 0}};
   last.begin(g.before[0]);
   REQUIRE(last.meets->waits_for());
-  CHECK(last.meets->waits_for()->whom == plan.optimizer_of({2, 0, 0}));
+  CHECK(last.meets->waits_for()->peer == plan.optimizer_of({2, 0, 0}));
 }
 
 TEST_CASE("a part that comes twice is added once, and belongs to no other update",
@@ -261,19 +262,19 @@ TEST_CASE("a part that comes twice is added once, and belongs to no other update
   std::mt19937 chance{1};
   const defined_gradients g{plan, 0, chance}, next{plan, 0, chance};
   const auto to_head = std::move(embedding.begin(g.before[0])[0]);
-  head.meets->take(mail::letter{to_head}); // early, both times
-  head.meets->take(mail::letter{to_head});
+  head.meets->receive(mail::meeting_message{to_head}); // early, both times
+  head.meets->receive(mail::meeting_message{to_head});
   const auto to_embedding = std::move(head.begin(g.before[1])[0]);
-  embedding.meets->take(mail::letter{to_embedding});
-  embedding.meets->take(mail::letter{to_embedding});
+  embedding.meets->receive(mail::meeting_message{to_embedding});
+  embedding.meets->receive(mail::meeting_message{to_embedding});
   embedding.check(g.after[0]);
   head.check(g.after[1]);
-  embedding.meets->take(mail::letter{to_embedding}); // between two updates
+  embedding.meets->receive(mail::meeting_message{to_embedding}); // between two updates
   const auto second = std::move(embedding.begin(next.before[0])[0]);
-  embedding.meets->take(mail::letter{to_embedding});
-  CHECK_FALSE(embedding.meets->over(tie_meeting::gradients_added));
-  head.meets->take(mail::letter{second});
-  embedding.meets->take(std::move(head.begin(next.before[1])[0]));
+  embedding.meets->receive(mail::meeting_message{to_embedding});
+  CHECK_FALSE(embedding.meets->is_done(tie_meeting::gradients_added));
+  head.meets->receive(mail::meeting_message{second});
+  embedding.meets->receive(std::move(head.begin(next.before[1])[0]));
   embedding.check(next.after[0]);
   head.check(next.after[1]);
 }

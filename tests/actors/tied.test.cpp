@@ -44,13 +44,13 @@ run_plan tied(const schedule& sch, shape dims, tied_mesh mesh = {},
 /// Runs a plan, and checks all proofs of the result.
 run_result proved(run_plan plan) {
   keep_for_proofs(plan);
-  INFO(refusal(plan));
-  REQUIRE(refusal(plan).empty());
+  INFO(validation_error(plan));
+  REQUIRE(validation_error(plan).empty());
   auto result = perform(plan);
   INFO(plan.sch.name << " " << plan.data << "x" << plan.dims.stages << "x"
                      << plan.tensor << " " << (plan.exchange ? plan.exchange->name : "")
                      << ": " << result.failure);
-  REQUIRE(result.how == ending::finished);
+  REQUIRE(result.outcome == ending::finished);
   CHECK(result.reserved_bytes == bytes_needed(plan));
   CHECK(result.late_allocations == 0);
   for (const auto& p : prove(plan, result)) {
@@ -79,7 +79,7 @@ TEST_CASE("tied training equals the plain loop to the bit, under every flush sch
   const auto name = GENERATE("naive", "gpipe", "1f1b", "chimera", "2bw");
   const int stages = GENERATE(1, 2, 4);
   const auto sch = *find_schedule(name);
-  if (const shape dims{stages, 4, 3}; refusal(sch, dims).empty()) {
+  if (const shape dims{stages, 4, 3}; validation_error(sch, dims).empty()) {
     const auto plan = tied(sch, dims);
     check_copies(plan, proved(plan));
   }
@@ -94,7 +94,7 @@ TEST_CASE("tied training is right over data replicas, tensor shards and every Ze
   const auto name = GENERATE("1f1b", "chimera", "2bw");
   for (const int stages : {1, 2, 4})
     if (const shape dims{stages, 4, 2};
-        refusal(*find_schedule(name), dims).empty()
+        validation_error(*find_schedule(name), dims).empty()
         && tests::tries(5, {std::to_string(mesh.data), mesh.exchange, name,
                             std::to_string(mesh.tensor), std::to_string(stages)})) {
       const auto plan = tied(*find_schedule(name), dims, mesh);
@@ -112,7 +112,7 @@ TEST_CASE("times of tied training are modelled, whoever has a share of the matri
   plan.model_times = true;
   const auto modelled = perform(plan);
   INFO(name << " " << mesh.data << " " << mesh.exchange << ": " << modelled.failure);
-  REQUIRE(modelled.how == ending::finished);
+  REQUIRE(modelled.outcome == ending::finished);
   CHECK(modelled.sums.makespan == was.sums.makespan);
   CHECK(modelled.sums.busy == was.sums.busy);
 }
@@ -127,8 +127,8 @@ TEST_CASE("tied training in real time keeps both copies equal", "[tied]") {
 
 TEST_CASE("what cannot keep a tied matrix one is refused with the reason", "[tied]") {
   const auto refused = [](const char* schedule, const char* exchange) {
-    return refusal(tied(*find_schedule(schedule), {2, 4, 2}, {2, 1, exchange},
-                        clock_kind::real, false));
+    return validation_error(tied(*find_schedule(schedule), {2, 4, 2}, {2, 1, exchange},
+                                 clock_kind::real, false));
   };
   CHECK_THAT(refused("pipedream", "ring"), ContainsSubstring("different times"));
   CHECK_THAT(refused("ampnet", "server:async"), ContainsSubstring("different times"));
@@ -136,7 +136,7 @@ TEST_CASE("what cannot keep a tied matrix one is refused with the reason", "[tie
   CHECK_THAT(refused("1f1b", "hogwild"), ContainsSubstring("one by one"));
   auto plan = tied(*find_schedule("1f1b"), {2, 4, 2});
   plan.work->optimizer.scope = clip_scope::stage;
-  CHECK_THAT(refusal(plan), ContainsSubstring("clip=stage"));
+  CHECK_THAT(validation_error(plan), ContainsSubstring("clip=stage"));
 }
 
 } // namespace troupe::tied_test

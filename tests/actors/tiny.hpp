@@ -2,7 +2,7 @@
 #pragma once
 
 #include "actors/plan/costs.hpp"
-#include "actors/run/company.hpp"
+#include "actors/run/perform.hpp"
 #include "models/data/open_data.hpp"
 #include "models/network.hpp"
 #include "schedules/catalog/catalog.hpp"
@@ -40,7 +40,7 @@ inline std::vector<catalog_entry> one_of_each_kind(const shape& dims) {
   for (const std::string_view name :
        {"naive", "gpipe", "1f1b", "interleaved", "zb-v", "chimera", "dualpipev",
         "pipedream", "2bw", "ampnet"})
-    if (refusal(*find_schedule(name), dims).empty())
+    if (validation_error(*find_schedule(name), dims).empty())
       result.push_back(*std::ranges::find(catalog(), name, &catalog_entry::name));
   return result;
 }
@@ -49,11 +49,11 @@ inline std::vector<catalog_entry> one_of_each_kind(const shape& dims) {
 inline cost_table costs(double f, double b, double u = 0) {
   cost_table result;
   const auto ms = [](double x) { return static_cast<nanoseconds>(x * 1e6); };
-  result.of[0] = {ms(f)};
-  result.of[1] = {ms(b)};
-  result.of[2] = {ms(b / 2)};
-  result.of[3] = {ms(b / 2)};
-  result.of[4] = {ms(u)};
+  result.by_op[0] = {ms(f)};
+  result.by_op[1] = {ms(b)};
+  result.by_op[2] = {ms(b / 2)};
+  result.by_op[3] = {ms(b / 2)};
+  result.by_op[4] = {ms(u)};
   return result;
 }
 

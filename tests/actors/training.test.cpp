@@ -23,10 +23,10 @@ const std::vector all_microbatches{1, 2, 3, 4, 5, 6, 8, 12, 13, 32};
 #endif
 
 run_result checked(const run_plan& plan) {
-  REQUIRE(refusal(plan).empty());
+  REQUIRE(validation_error(plan).empty());
   auto result = perform(plan);
   INFO(result.failure);
-  REQUIRE(result.how == ending::finished);
+  REQUIRE(result.outcome == ending::finished);
   return result;
 }
 
@@ -49,7 +49,7 @@ TEST_CASE("every schedule is proved right at every size, in both clocks", "[proo
     for (const int microbatches : all_microbatches) {
       const auto sch = *find_schedule(entry.name);
       const shape dims{stages, microbatches, 3};
-      if (refusal(sch, dims).empty())
+      if (validation_error(sch, dims).empty())
         check_proofs(tiny::training_of(sch, dims, clock));
     }
 }

@@ -32,10 +32,10 @@ void make_uneven(run_plan& plan, std::vector<std::int64_t> sizes,
 
 run_result proved(run_plan plan) {
   keep_for_proofs(plan);
-  REQUIRE(refusal(plan).empty());
+  REQUIRE(validation_error(plan).empty());
   auto result = perform(plan);
   INFO(result.failure);
-  REQUIRE(result.how == ending::finished);
+  REQUIRE(result.outcome == ending::finished);
   CHECK(result.late_allocations == 0);
   for (const auto& p : prove(plan, result)) {
     INFO(p.name << ": " << p.detail);
@@ -48,7 +48,7 @@ std::string refused(run_plan plan, std::vector<std::int64_t> sizes,
                     std::vector<std::int64_t> lengths) {
   plan.uneven = std::make_shared<const uneven_microbatches>(
     uneven_microbatches{std::move(sizes), std::move(lengths)});
-  return refusal(plan);
+  return validation_error(plan);
 }
 
 } // namespace
@@ -115,7 +115,7 @@ TEST_CASE("a microbatch costs what its tokens are of the largest's", "[uneven]")
                            std::vector<std::int64_t> lengths) {
     auto plan = tiny::simulation(sch, {stages, 4}, 1, 2);
     make_uneven(plan, std::move(sizes), std::move(lengths));
-    REQUIRE(refusal(plan).empty());
+    REQUIRE(validation_error(plan).empty());
     return perform(plan).sums.makespan;
   };
   CHECK(makespan(gpipe(), 1, {4, 2, 1, 1}, {}) == 3 * 2 * ms); // 8 of four times 4

@@ -133,7 +133,7 @@ std::string ran(const update_steps& steps, int direction = 0) {
   std::string result;
   const auto all = update_pieces(steps, direction,
                                  {.add = [&result] { result += "add "; },
-                                  .give_tied = [&result] { result += "give "; },
+                                  .copy_tied = [&result] { result += "give "; },
                                   .measure = [&result] { result += "measure "; },
                                   .apply = [&result] { result += "apply "; }});
   for (const auto& p : all.pieces)
@@ -159,7 +159,7 @@ TEST_CASE("an update adds, measures and applies, each once and in this order",
           "[update_pieces]") {
   CHECK(ran({}) == "apply ");
   CHECK(ran({.measures = true, .norm = true}) == "measure apply ");
-  CHECK(ran({.own = true}) == "add apply ");
+  CHECK(ran({.has_user_exchange = true}) == "add apply ");
   CHECK(ran({.tied = true}) == "give apply ");
   CHECK(ran({.tied = true, .measures = true, .norm = true, .gathers = true})
         == "give measure apply ");

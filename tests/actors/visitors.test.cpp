@@ -2,8 +2,8 @@
 // Connections that have greeted a node and have no part in a run: the budgets, and the
 // number of such connections.
 
-#include "actors/nodes/inbox.hpp"
 #include "actors/nodes/node_server.hpp"
+#include "actors/nodes/receive_queue.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -53,9 +53,9 @@ public:
     return std::make_shared<failing_line>(*this, std::move(listener));
   }
 
-  inbox<std::string> refusals;
-  inbox<bool> closed; // whether the listener could be called in the meantime
-  std::thread calls;  // the listener
+  receive_queue<std::string> refusals;
+  receive_queue<bool> closed; // whether the listener could be called in the meantime
+  std::thread calls;          // the listener
 
 private:
   class failing_line : public control_line {
@@ -76,7 +76,7 @@ private:
     }
     using control_line::send;
     void send(control_frame frame) override {
-      const auto message = wire::decode_node_mail(frame.text).value();
+      const auto message = wire::decode_node_message(frame.text).value();
       owner_.refusals.put(std::get<mail::refused>(message).why);
     }
     void limit_unsent(std::size_t) override { throw std::bad_alloc{}; }
@@ -94,9 +94,11 @@ constexpr std::array<std::uint64_t, 2> session{1, 2};
 /// the test releases the run.
 struct node {
   explicit node(std::chrono::nanoseconds silence, acceptor::limits guests = {})
-    : server(
-      *listen_at({"127.0.0.1", 0}), plain_stream, means,
-      {.version = "test", .guests = guests, .visitors = 2, .visitor_silence = silence}),
+    : server(*listen_at({"127.0.0.1", 0}), plain_stream, means,
+             {.version = "test",
+              .connection_limits = guests,
+              .clients = 2,
+              .client_silence = silence}),
       plays([this] { server.serve(stop, [](const std::string&) {}); }) {
     // nop
   }
@@ -116,14 +118,14 @@ struct node {
   plain_links links;
   std::promise<void> begun, release;
   bool is_released = false;
-  player_means means{.plan =
-                       [this](const mail::prepare&) {
-                         begun.set_value();
-                         release.get_future().wait();
-                         return tl::expected<run_plan, std::string>{
-                           tl::unexpected{std::string{"not today"}}};
-                       },
-                     .by = &links};
+  worker_services means{.plan =
+                          [this](const mail::prepare&) {
+                            begun.set_value();
+                            release.get_future().wait();
+                            return tl::expected<run_plan, std::string>{
+                              tl::unexpected{std::string{"not today"}}};
+                          },
+                        .connections = &links};
   std::atomic<bool> stop = false;
   node_server server;
   std::thread plays;
@@ -135,9 +137,9 @@ public:
   explicit visitor(node& at, const greeting& hello = {})
     : line_(at.links.line(
       *at.links.greet({"127.0.0.1", at.server.port()}, hello, 5s),
-      {.heard =
+      {.received =
          [this](const control_frame& frame) {
-           received_.put(wire::decode_node_mail(frame.text).value());
+           received_.put(wire::decode_node_message(frame.text).value());
          },
        .ended = [this](const std::string&) { received_.put(std::nullopt); }})) {
     // nop
@@ -146,10 +148,10 @@ public:
   visitor(const visitor&) = delete;
   visitor& operator=(const visitor&) = delete;
 
-  void send(const wire::node_mail& message) { line_->send(message); }
+  void send(const wire::node_message& message) { line_->send(message); }
 
   /// The next message; absent: the line has ended.
-  std::optional<wire::node_mail> next() {
+  std::optional<wire::node_message> next() {
     auto message = received_.take(60s);
     REQUIRE(message);
     return *message;
@@ -165,7 +167,7 @@ public:
   }
 
 private:
-  inbox<std::optional<wire::node_mail>> received_;
+  receive_queue<std::optional<wire::node_message>> received_;
   std::shared_ptr<control_line> line_;
 };
 
@@ -175,7 +177,7 @@ mail::prepare small_run() {
           .session = session,
           .node = 1,
           .nodes = {"127.0.0.1:1"},
-          .places = {1},
+          .node_map = {1},
           .options = {},
           .keep = {},
           .updates = {},
@@ -208,7 +210,7 @@ struct two_ends {
             == 0);
     near = lines.add(
       socket_descriptor{ends[0]},
-      {.heard = {}, .ended = [this](const std::string&) { ended.set_value(); }});
+      {.received = {}, .ended = [this](const std::string&) { ended.set_value(); }});
     far = socket_descriptor{ends[1]};
   }
   ~two_ends() { near->close(); }
@@ -242,10 +244,10 @@ TEST_CASE("a line ends that its other side does not read", "[visitors]") {
 TEST_CASE("a line that is read sends any number of bytes", "[visitors]") {
   two_ends line;
   line.near->limit_unsent(100'000);
-  inbox<std::size_t> received;
+  receive_queue<std::size_t> received;
   const auto far = line.lines.add(
     std::move(line.far),
-    {.heard = [&](const control_frame& frame) { received.put(frame.text.size()); },
+    {.received = [&](const control_frame& frame) { received.put(frame.text.size()); },
      .ended = {}});
   for (int i = 0; i < 100; ++i) {
     line.near->send(frame_of(60'000));
@@ -302,7 +304,7 @@ TEST_CASE("a silent visitor goes while a run is played, one that waits stays",
   }
   CHECK(has_gone);
   waits.send(mail::ask_status{});
-  std::optional<wire::node_mail> answer;
+  std::optional<wire::node_message> answer;
   do
     answer = waits.next();
   while (answer && std::holds_alternative<mail::beat>(*answer));
@@ -335,7 +337,7 @@ TEST_CASE("a visitor without a place is told, and the run's leader has one",
 
 TEST_CASE("a node has room at its door for all nodes of the run that it plays",
           "[visitors]") {
-  node at{60s, {.most_waiting = 2, .patience = 10min}};
+  node at{60s, {.most_waiting = 2, .timeout = 10min}};
   visitor leader{at};
   lead_run(at, leader); // of one node
   const auto knock = [&] { return *connect_to({"127.0.0.1", at.server.port()}, 5s); };
@@ -353,7 +355,7 @@ TEST_CASE("a node has room at its door for all nodes of the run that it plays",
 TEST_CASE("a visitor that finds no memory is told, and its line closes unlocked",
           "[visitors]") {
   links_without_memory links;
-  const player_means means{.plan = {}, .by = &links};
+  const worker_services means{.plan = {}, .connections = &links};
   const node_server server{
     *listen_at({"127.0.0.1", 0}), plain_stream, means, {.version = "test"}};
   const auto connection = links.greet({"127.0.0.1", server.port()}, {}, 5s);

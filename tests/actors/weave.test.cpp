@@ -24,7 +24,7 @@ using kind = shard_collective<float>::kind;
 
 /// A piece of a layer, and the meeting that follows the piece.
 pass_piece<float> piece_of(int layer, kind then = kind::none) {
-  return {.layer = layer, .then = {then}};
+  return {.layer = layer, .collective = {then}};
 }
 
 /// A pass with one piece for each layer.
@@ -156,19 +156,19 @@ pass_pieces<float> random_pass(std::mt19937& chance) {
       result.push_back(piece_of(up ? i : count - 1 - i,
                                 experts && what != kind::none ? kind::experts : what));
     }
-  result.back().then = {};
+  result.back().collective = {};
   return result;
 }
 
-bool has(const appointments& all, const appointment& a) {
+bool has(const meeting_steps& all, const meeting_step& a) {
   return std::ranges::count(all, a) == 1;
 }
 
 /// Goes through an action, and checks begun meetings. Every needed meeting has begun
 /// before, and exactly once; every meeting that has begun is needed.
 void check_appointments(const woven_action& what) {
-  appointments begun = what.begins, needed;
-  const auto begin = [&](const appointments& all) {
+  meeting_steps begun = what.begins, needed;
+  const auto begin = [&](const meeting_steps& all) {
     for (const auto& a : all) {
       CHECK_FALSE(has(begun, a));
       begun.push_back(a);
@@ -190,10 +190,10 @@ void check_appointments(const woven_action& what) {
 /// exactly the meetings that fill its buffers.
 void check_places(const woven_action& what, weaving with) {
   const auto gather = [](int layer) {
-    return appointment{meeting_kind::layers, layer_meeting::gather_of(layer)};
+    return meeting_step{meeting_kind::layers, layer_meeting::gather_of(layer)};
   };
   const auto sum = [](int layer) {
-    return appointment{meeting_kind::layers, layer_meeting::sum_of(layer)};
+    return meeting_step{meeting_kind::layers, layer_meeting::sum_of(layer)};
   };
   int gathered[] = {-1, -1}, summed[] = {-1, -1}, last = -1;
   if (with.gathers)
@@ -211,19 +211,19 @@ void check_places(const woven_action& what, weaving with) {
     CHECK(has(p.needs, gather(p.layer)) == (with.gathers && first));
     CHECK((!with.gathers || gathered[place] == p.layer));
     CHECK(std::ranges::count_if(p.needs,
-                                [](const appointment& a) {
-                                  return a.with == meeting_kind::layers
-                                         && a.occasion % 2 == 1;
+                                [](const meeting_step& a) {
+                                  return a.kind == meeting_kind::layers
+                                         && a.index % 2 == 1;
                                 })
           == (first && holds_other));
     if (first && holds_other)
       CHECK(has(p.needs, sum(std::exchange(summed[place], -1))));
     for (const auto& a : p.begins) {
-      gathered[a.occasion / 2 % 2] = a.occasion / 2;
-      CHECK(a.occasion / 2 % 2 != place); // the buffer being read
+      gathered[a.index / 2 % 2] = a.index / 2;
+      CHECK(a.index / 2 % 2 != place); // the buffer being read
     }
     for (const auto& a : p.ends_in)
-      if (a.with == meeting_kind::layers)
+      if (a.kind == meeting_kind::layers)
         summed[place] = p.layer;
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "actors/mail/envelope_text.hpp"
+#include "actors/mail/message_text.hpp"
 #include "actors/pipeline/stage_core.hpp"
 #include "messaging/mail/turns.hpp"
 
@@ -22,14 +22,14 @@ class written_port : public stage_port {
 public:
   std::vector<std::string> lines;
   std::deque<std::pair<work, action>> works;
-  std::deque<asked_sum> sums;
-  std::vector<mail::letter> letters;
+  std::deque<requested_sum> sums;
+  std::vector<mail::meeting_message> letters;
   std::vector<measured_action> measured; ///< From `paused` and `done`.
   bool copies_on_device = true;
 
   /// Returns the lines that were recorded since the last call, and clears the record.
   std::vector<std::string> news() { return std::exchange(lines, {}); }
-  std::vector<mail::letter> mail() { return std::exchange(letters, {}); }
+  std::vector<mail::meeting_message> mail() { return std::exchange(letters, {}); }
 
   /// Runs the first work that is left, and reports the end to the core.
   template <class Core>
@@ -41,8 +41,8 @@ public:
     for (auto& part : what.parts) {
       if (part.run)
         part.run();
-      if (part.over)
-        part.over();
+      if (part.on_done)
+        part.on_done();
     }
     core.ended(mail::ended{a, start, end});
   }
@@ -52,30 +52,31 @@ public:
   void do_sum(Core& core) {
     const auto first = std::move(sums.front());
     sums.pop_front();
-    if (first.what.run)
-      first.what.run();
-    core.take(mail::letter{{}, first.about, mail::sum_over{first.number}});
+    if (first.sum.run)
+      first.sum.run();
+    core.receive(
+      mail::meeting_message{{}, first.meeting, mail::sum_over{first.number}});
   }
 
   void arrived(const action& a) override { lines.push_back("arrived " + to_string(a)); }
   void paused(const measured_action& so_far) override {
-    lines.push_back("paused " + to_string(so_far.what));
+    lines.push_back("paused " + to_string(so_far.action));
     measured.push_back(so_far);
   }
   void done(const measured_action& all) override {
-    lines.push_back("done " + to_string(all.what));
+    lines.push_back("done " + to_string(all.action));
     measured.push_back(all);
   }
   void compute(work what, const action& a) override {
     lines.push_back("computes " + to_string(a));
     works.emplace_back(std::move(what), a);
   }
-  void sum(asked_sum what) override {
-    lines.push_back("asks for a sum of " + std::to_string(what.what.values));
+  void sum(requested_sum what) override {
+    lines.push_back("asks for a sum of " + std::to_string(what.sum.values));
     sums.push_back(std::move(what));
   }
-  void send(mail::letter what) override {
-    lines.push_back("writes " + text_of(what.what));
+  void send(mail::meeting_message what) override {
+    lines.push_back("writes " + text_of(what.body));
     letters.push_back(std::move(what));
   }
 
@@ -83,19 +84,19 @@ public:
   void demand() override { lines.push_back("demands"); }
   void send_on(activation what) override {
     lines.push_back("sends on " + std::to_string(what.header.microbatch)
-                    + (what.made ? " ahead" : ""));
+                    + (what.pending_write ? " ahead" : ""));
   }
   void send_back(gradient what) override {
     lines.push_back("sends back " + std::to_string(what.header.microbatch)
-                    + (what.made ? " ahead" : ""));
+                    + (what.pending_write ? " ahead" : ""));
   }
-  bucket_teller teller() override {
+  bucket_notifier notifier() override {
     return [this](const mail::bucket_ready& bucket) {
       lines.push_back("tells of bucket " + std::to_string(bucket.bucket));
     };
   }
-  on_launched launch_teller(const action&) override {
-    return [](const std::shared_ptr<launched_end>&) {};
+  on_launched launch_notifier(const action&) override {
+    return [](const std::shared_ptr<gpu_completion>&) {};
   }
   void report(const mail::microbatch_loss& loss) override {
     lines.push_back("reports the loss of " + std::to_string(loss.microbatch));
@@ -109,7 +110,7 @@ public:
   }
 
 private:
-  static std::string text_of(const mail::letter::content& what) {
+  static std::string text_of(const mail::meeting_message::content& what) {
     return std::visit([](const auto& w) { return envelope_text(w); }, what);
   }
 };
@@ -120,7 +121,7 @@ class pool_watching_port : public written_port {
 public:
   explicit pool_watching_port(pool& of) : of_(of) {}
 
-  void send(mail::letter what) override {
+  void send(mail::meeting_message what) override {
     CHECK_NOTHROW(of_.acquire());
     written_port::send(std::move(what));
   }

@@ -2,7 +2,7 @@
 // Tests docs/combinations.md: the programs accept each cell that says "yes", refuse
 // each cell that says "no", and need the options after each "with".
 
-#include "actors/nodes/node_places.hpp"
+#include "actors/nodes/node_maps.hpp"
 #include "experiments/options/command_line.hpp"
 #include "experiments/options/setup.hpp"
 #include "experiments/session/verification.hpp"
@@ -78,11 +78,11 @@ private:
 
 /// Returns the error that refuses a run before its start; empty if the run is accepted.
 std::string refusal_of(const words& line) {
-  static const program_about about{.name = "train",
-                                   .description = "",
-                                   .resumes = true,
-                                   .distributes = true,
-                                   .defaults = {.schedules = {.names = {"1f1b"}}}};
+  static const program_info about{.name = "train",
+                                  .description = "",
+                                  .resumes = true,
+                                  .distributes = true,
+                                  .defaults = {.schedules = {.names = {"1f1b"}}}};
   std::vector<const char*> arguments;
   for (const auto& word : line)
     arguments.push_back(word.c_str());
@@ -100,16 +100,16 @@ std::string refusal_of(const words& line) {
     return shared.error();
   const auto& plan = shared->runs.front().plan;
   if (read->evaluation.verify > 0)
-    if (auto wrong = refusal_of_proofs(plan); !wrong.empty())
+    if (auto wrong = proof_error(plan); !wrong.empty())
       return wrong;
   if (!elsewhere)
     return {};
   const auto count = static_cast<int>(read->nodes.nodes.size());
   const auto places =
-    read->nodes.places.empty() ? usual_places(plan, count) : read->nodes.places;
-  auto wrong = refusal_of_places(plan, places, count);
+    read->nodes.node_map.empty() ? default_node_map(plan, count) : read->nodes.node_map;
+  auto wrong = node_map_error(plan, places, count);
   if (wrong.empty() && plan.keep_steps)
-    wrong = refusal_of_twins(plan, places);
+    wrong = redundancy_error(plan, places);
   return wrong;
 }
 

@@ -18,7 +18,7 @@ using Catch::Matchers::StartsWith;
 
 namespace {
 
-const program_about training{
+const program_info training{
   .name = "train", .description = "", .defaults = {.schedules = {.names = {"1f1b"}}}};
 
 struct answer {

@@ -24,7 +24,8 @@ std::string cost_refusal(const std::string& text) {
 TEST_CASE("costs are milliseconds; what is not given follows from what is",
           "[cost_options]") {
   const auto of = [](const std::string& text, op what) {
-    return parse_costs(text, four_stages)->actions.of[static_cast<std::size_t>(what)];
+    return parse_costs(text, four_stages)
+      ->actions.by_op[static_cast<std::size_t>(what)];
   };
   using times = std::vector<nanoseconds>;
   CHECK(of("F=1.5,B=2", op::forward) == times{1'500'000});

@@ -22,7 +22,7 @@ TEST_CASE("who asks a node that has no place left is told so", "[nodes]") {
   const auto where = *troupe::parse_address(nodes.list.front());
   std::vector<std::unique_ptr<troupe::byte_stream>> crowd;
   for (int i = 0; i < 16 + 8; ++i) // 8 runs may wait unless --queue says otherwise
-    crowd.push_back(std::move(*troupe::greet(
+    crowd.push_back(std::move(*troupe::connect_and_greet(
       where, troupe::plain_stream, troupe::greeting{}, std::chrono::seconds{5})));
   const auto asked = run_program_in(folder, "node --status " + nodes.list.front());
   CHECK(asked.exit_code == 1);

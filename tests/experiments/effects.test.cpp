@@ -13,13 +13,13 @@ using Catch::Matchers::StartsWith;
 
 namespace {
 
-const program_about training{
+const program_info training{
   .name = "train", .description = "", .defaults = {.schedules = {.names = {"1f1b"}}}};
 
 using change = std::function<void(typed_options&)>;
 
 /// Returns the error that refuses options before the setup; empty if none.
-std::string fault_of(const change& said, const program_about& about = training) {
+std::string fault_of(const change& said, const program_info& about = training) {
   auto typed = about.defaults;
   said(typed);
   const auto o = parse(typed, about.trains);
@@ -153,10 +153,10 @@ TEST_CASE("what is wrong for another reason is not called without effect",
 }
 
 TEST_CASE("a program's own defaults are its defaults", "[effects]") {
-  const program_about simulation{.name = "simulate",
-                                 .description = "",
-                                 .trains = false,
-                                 .defaults = {.schedules = {.steps = 1}}};
+  const program_info simulation{.name = "simulate",
+                                .description = "",
+                                .trains = false,
+                                .defaults = {.schedules = {.steps = 1}}};
   CHECK(fault_of([](typed_options&) {}, simulation) == "");
   CHECK_THAT(fault_of([](typed_options& o) { o.schedules.names = {"1f1b:momentum=1"}; },
                       simulation),

@@ -286,7 +286,7 @@ TEST_CASE("two programs do not write into one report", "[endings]") {
   std::filesystem::create_directory(folder.path() / "r");
   {
     folder_lock other;
-    REQUIRE(other.take(folder.path() / "r"));
+    REQUIRE(other.try_lock(folder.path() / "r"));
     const auto second = run_program_in(folder, "simulate --report r");
     CHECK(second.exit_code == 2);
     CHECK_THAT(second.err, ContainsSubstring("another program is writing into r"));

@@ -133,7 +133,7 @@ TEST_CASE("TensorBoard is told the rate of the wall's clock, and the time of day
   const temporary_folder folder;
   auto shared = *tiny::set_up_training(tiny::options_of("1f1b"));
   auto& plan = shared.runs.front().plan;
-  plan.dims.before = 2;
+  plan.dims.batches_before = 2;
   const auto before = time_of_day();
   event_log log{folder.path() / "tb", "train",
                 [](const std::string& why) { FAIL(why); }};
@@ -274,7 +274,7 @@ TEST_CASE("a folder that nobody may write into takes no event files", "[events]"
   const auto parsed = parse(o, true);
   const unprivileged user;
   output_files files{*parsed};
-  CHECK(files.refusal(shared->runs)
+  CHECK(files.prepare(shared->runs)
         == "--tensorboard: cannot write into the folder " + where.string()
              + ": Permission denied; name another");
 }

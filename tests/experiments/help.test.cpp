@@ -37,7 +37,7 @@ auto words_of(const std::string& sentence) {
 } // namespace
 
 TEST_CASE("help says every option in whole sentences of at most 25 words", "[help]") {
-  const program_about runs{.draws = true, .has_all = true},
+  const program_info runs{.draws = true, .has_all = true},
     alone{.trains = false, .draws = true, .has_all = true, .exchanges = true},
     evaluates{.keeps = false, .tells = true, .evaluates = true},
     writes{.keeps = false, .tells = true, .writes = true};

@@ -27,7 +27,7 @@ using namespace std::chrono_literals;
 namespace {
 
 /// A leader's first request to a node: to run both ranks of a run.
-troupe::wire::node_mail part_of_a_run(const std::string& node) {
+troupe::wire::node_message part_of_a_run(const std::string& node) {
   using namespace troupe;
   const auto options = parse(typed_options{.model = {.name = "mlp", .width = 8},
                                            .mesh = {.stages = 2},
@@ -37,7 +37,7 @@ troupe::wire::node_mail part_of_a_run(const std::string& node) {
                        .generation = 1,
                        .node = 1,
                        .nodes = {node},
-                       .places = {1, 1},
+                       .node_map = {1, 1},
                        .options = to_text(*options),
                        .failure_timeout = 1'000'000'000};
 }
@@ -53,14 +53,14 @@ TEST_CASE("a node goes on, whatever leads have said to it", "[nodes]") {
   for (int visit = 0; visit < 60; ++visit) {
     const auto socket = troupe::connect_to(where, 1s);
     REQUIRE(socket);
-    const troupe::greeting hello{.what = visit % 6 == 5
-                                           ? troupe::greeting::purpose::tensors
-                                           : troupe::greeting::purpose::lead};
+    const troupe::greeting hello{.intent = visit % 6 == 5
+                                             ? troupe::greeting::purpose::tensors
+                                             : troupe::greeting::purpose::leader};
     const auto say = [&](const void* bytes, std::size_t size) {
       (void)send(socket->get(), bytes, size, MSG_NOSIGNAL);
     };
     say(&hello, sizeof hello);
-    auto all = some_mail::each_of<troupe::wire::node_mail>(random);
+    auto all = some_mail::each_of<troupe::wire::node_message>(random);
     if (visit % 2 == 0) { // then the node runs its part, or tries
       all.insert(all.begin(), part_of_a_run(nodes.list.front()));
       ++played;

@@ -51,9 +51,9 @@ TEST_CASE("a run that starts again has each loss once, as one that never did",
     if (at == end || !roll.coin())
       continue;
     before = at = std::clamp<std::int64_t>(furthest - roll.number(0, apart), first, at);
-    history.begin_again(before * batch);
+    history.restart(before * batch);
   }
-  const auto all = history.all();
+  const auto all = history.summary();
   INFO("seed " << seed << ": " << end - first << " steps");
   CHECK(all.missing == 0);
   REQUIRE(all.loss.size() == all.samples.size());
@@ -73,9 +73,9 @@ TEST_CASE("a run that starts again has each loss once, as one that never did",
 TEST_CASE("losses that no start has given are counted", "[losses]") {
   loss_history history{0, apart};
   history.add(losses(0, 10));
-  history.begin_again(13 * batch); // others kept this step's state; its loss was lost
+  history.restart(13 * batch); // others kept this step's state; its loss was lost
   history.add(losses(13, 20));
-  const auto all = history.all();
+  const auto all = history.summary();
   CHECK(all.missing == 3 * batch);
   CHECK(all.loss.size() == 17);
   CHECK(all.samples[9] == 10 * batch);
@@ -83,10 +83,10 @@ TEST_CASE("losses that no start has given are counted", "[losses]") {
 
   loss_history from_the_start{0, 0};
   from_the_start.add(losses(0, 30'000));
-  from_the_start.begin_again(0);
+  from_the_start.restart(0);
   from_the_start.add(losses(0, 7));
-  CHECK(from_the_start.all().missing == 0);
-  CHECK(from_the_start.all().samples.back() == 7 * batch);
+  CHECK(from_the_start.summary().missing == 0);
+  CHECK(from_the_start.summary().samples.back() == 7 * batch);
 }
 
 } // namespace troupe::loss_history_test

@@ -38,7 +38,7 @@ json honest() {
 mail::prepare facts_of(const json& options) {
   return {.node = 1,
           .nodes = {"127.0.0.1:1", "127.0.0.1:2"},
-          .places = {1, 2},
+          .node_map = {1, 2},
           .options = options.dump()};
 }
 
@@ -174,18 +174,18 @@ TEST_CASE("what no run leaves is nothing to go on from", "[nodes]") {
     facts.older = 1;
   }
   SECTION("a layer that there is not") {
-    facts.before = 1;
+    facts.batches_before = 1;
     facts.layers = {0, 99};
   }
   SECTION("a layer twice") {
     facts.layers = {0, 0};
   }
   SECTION("more batches than the run has") {
-    facts.before = 4;
+    facts.batches_before = 4;
     facts.layers = {0};
   }
   SECTION("moments that the optimizer has not") {
-    facts.before = 1;
+    facts.batches_before = 1;
     facts.layers = {0};
     facts.moments = 1;
   }
@@ -194,8 +194,8 @@ TEST_CASE("what no run leaves is nothing to go on from", "[nodes]") {
 
 TEST_CASE("places that are not those of the ranks are refused", "[nodes]") {
   auto facts = facts_of(honest());
-  facts.places = GENERATE(std::vector<int>{}, std::vector<int>{1},
-                          std::vector<int>{1, 1}, std::vector<int>{1, 3});
+  facts.node_map = GENERATE(std::vector<int>{}, std::vector<int>{1},
+                            std::vector<int>{1, 1}, std::vector<int>{1, 3});
   CHECK_FALSE(refusal_of(facts).empty());
 }
 

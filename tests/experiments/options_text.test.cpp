@@ -25,12 +25,12 @@ namespace {
 
 using words = std::vector<std::string>;
 
-const program_about everything{.name = "train", .description = ""};
-const program_about collectives{
+const program_info everything{.name = "train", .description = ""};
+const program_info collectives{
   .name = "collectives", .description = "", .trains = false, .exchanges = true};
-const program_about simulation{.name = "simulate", .description = "", .trains = false};
+const program_info simulation{.name = "simulate", .description = "", .trains = false};
 
-options read(const program_about& about, const words& said) {
+options read(const program_info& about, const words& said) {
   std::vector<const char*> arguments{about.name.c_str()};
   for (const auto& word : said)
     arguments.push_back(word.c_str());
@@ -131,7 +131,7 @@ bool stays_here(const std::string& name) {
   return std::ranges::find(all, name) != all.end();
 }
 
-words names_of_options(const program_about& about) {
+words names_of_options(const program_info& about) {
   auto typed = about.defaults;
   CLI::App app;
   option_list list{app};
@@ -186,7 +186,7 @@ TEST_CASE("costs and machines travel key by key", "[options_text]") {
   const auto there = sent(here);
   const auto &of = here.cost, &cost = there.cost;
   CHECK(cost.text == of.text);
-  CHECK(cost.actions.of == of.actions.of);
+  CHECK(cost.actions.by_op == of.actions.by_op);
   CHECK(cost.link == link_cost{6'000'000, 7});
   CHECK(cost.sum_rate == 15);
   CHECK(cost.sizes.message == 8);

@@ -69,7 +69,7 @@ TEST_CASE("links are followed as far as the system does, also where they lead no
   CHECK(twice(at / "back", at / "back"));
   CHECK_FALSE(twice(at / "back", at / "there"));
   CHECK_FALSE(twice(at / "back", at / "w"));
-  CHECK_THAT(unwritable({"--save", at / "back"}),
+  CHECK_THAT(write_error({"--save", at / "back"}),
              ContainsSubstring("its links lead to themselves"));
   // Linux follows 40 links.
   std::filesystem::create_symlink("w", at / "link1");
@@ -77,8 +77,8 @@ TEST_CASE("links are followed as far as the system does, also where they lead no
     std::filesystem::create_symlink("link" + std::to_string(i - 1),
                                     at / ("link" + std::to_string(i)));
   CHECK(twice(at / "link40", at / "w"));
-  CHECK(unwritable({"--save", at / "link40"}).empty());
-  CHECK_FALSE(unwritable({"--save", at / "link41"}).empty());
+  CHECK(write_error({"--save", at / "link40"}).empty());
+  CHECK_FALSE(write_error({"--save", at / "link41"}).empty());
 }
 
 TEST_CASE("a place is tried without a change to what is there", "[output_places]") {
@@ -86,8 +86,8 @@ TEST_CASE("a place is tried without a change to what is there", "[output_places]
   const auto file = folder.write("w", "precious");
   folder.write("w.unfinished", "mine");
   const auto before = std::filesystem::last_write_time(file);
-  CHECK(unwritable({"--save", file}).empty());
-  CHECK(unwritable({"--save", folder.path() / "new"}).empty());
+  CHECK(write_error({"--save", file}).empty());
+  CHECK(write_error({"--save", folder.path() / "new"}).empty());
   CHECK(content_of(file) == "precious");
   CHECK(content_of(folder.path() / "w.unfinished") == "mine");
   CHECK(std::filesystem::last_write_time(file) == before);
@@ -98,7 +98,7 @@ TEST_CASE("a place that takes no file is refused with what it is", "[output_plac
   const temporary_folder folder;
   const auto at = folder.path();
   REQUIRE(mkfifo((at / "pipe").c_str(), 0600) == 0);
-  const auto why = [](const path& file) { return unwritable({"--json", file}); };
+  const auto why = [](const path& file) { return write_error({"--json", file}); };
   CHECK_THAT(why(at), ContainsSubstring("--json: cannot write")
                         && ContainsSubstring("it is a folder"));
   CHECK_THAT(why(at / ""), ContainsSubstring("it is a folder"));
@@ -116,10 +116,11 @@ TEST_CASE("a file or folder that may not be written is refused", "[output_places
   const temporary_folder folder;
   const auto file = folder.write("r.json", "kept");
   std::filesystem::permissions(file, std::filesystem::perms::owner_read);
-  CHECK_THAT(unwritable({"--json", file}), ContainsSubstring("protected from writing"));
+  CHECK_THAT(write_error({"--json", file}),
+             ContainsSubstring("protected from writing"));
   std::filesystem::permissions(folder.path(), std::filesystem::perms::owner_read
                                                 | std::filesystem::perms::owner_exec);
-  CHECK_THAT(unwritable({"--json", folder.path() / "new"}),
+  CHECK_THAT(write_error({"--json", folder.path() / "new"}),
              ContainsSubstring("Permission denied"));
   std::filesystem::permissions(folder.path(), std::filesystem::perms::owner_all);
 }
@@ -146,11 +147,11 @@ TEST_CASE("a folder is locked while somebody holds it", "[output_places]") {
   const temporary_folder folder;
   {
     folder_lock first, second;
-    CHECK(first.take(folder.path()));
-    CHECK_FALSE(second.take(folder.path()));
+    CHECK(first.try_lock(folder.path()));
+    CHECK_FALSE(second.try_lock(folder.path()));
   }
   folder_lock later;
-  CHECK(later.take(folder.path()));
+  CHECK(later.try_lock(folder.path()));
 }
 
 } // namespace troupe::output_places_test

@@ -53,7 +53,7 @@ unsigned longest_queue_at(int port) {
 } // namespace
 
 TEST_CASE("a page is served to who asks for it on this machine", "[watch]") {
-  const auto server = page_server::at(0);
+  const auto server = page_server::open(0);
   REQUIRE(server);
   const int port = port_in((*server)->address());
   CHECK((*server)->address() == "http://127.0.0.1:" + std::to_string(port) + "/");
@@ -75,7 +75,7 @@ TEST_CASE("a page is served to who asks for it on this machine", "[watch]") {
 
 TEST_CASE("a page is sent as it is to a browser that would take it compressed",
           "[watch]") {
-  const auto server = page_server::at(0);
+  const auto server = page_server::open(0);
   REQUIRE(server);
   (*server)->put("/", "a page", "text/html");
   const int port = port_in((*server)->address());
@@ -88,14 +88,14 @@ TEST_CASE("a page is sent as it is to a browser that would take it compressed",
 
 TEST_CASE("a server leaves SIGPIPE to the program", "[watch]") {
   auto* const before = std::signal(SIGPIPE, SIG_DFL);
-  const auto server = page_server::at(0);
+  const auto server = page_server::open(0);
   auto* const after = std::signal(SIGPIPE, before);
   CHECK(server);
   CHECK(after == SIG_DFL);
 }
 
 TEST_CASE("nothing but what is there, by this machine's name, is answered", "[watch]") {
-  const auto server = page_server::at(0);
+  const auto server = page_server::open(0);
   REQUIRE(server);
   (*server)->put("/", "a page", "text/html");
   const int port = port_in((*server)->address());
@@ -138,7 +138,7 @@ TEST_CASE("nothing but what is there, by this machine's name, is answered", "[wa
 // cpp-httplib before 0.15 sends the memory behind a text for a range that is too long.
 TEST_CASE("a request for a range is answered with the page, and no byte beyond it",
           "[watch]") {
-  const auto server = page_server::at(0);
+  const auto server = page_server::open(0);
   REQUIRE(server);
   (*server)->put("/", "a page", "text/html");
   const int port = port_in((*server)->address());
@@ -163,7 +163,7 @@ TEST_CASE("a request for a range is answered with the page, and no byte beyond i
 
 TEST_CASE("a request that comes byte by byte has a deadline, and keeps nobody out",
           "[watch]") {
-  const auto server = page_server::at(0);
+  const auto server = page_server::open(0);
   REQUIRE(server);
   (*server)->put("/", "a page", "text/html");
   const int port = port_in((*server)->address());
@@ -196,7 +196,7 @@ TEST_CASE("a request that comes byte by byte has a deadline, and keeps nobody ou
 
 TEST_CASE("who asks slowly, takes nothing or goes away keeps nobody waiting",
           "[watch]") {
-  auto server = page_server::at(0);
+  auto server = page_server::open(0);
   REQUIRE(server);
   (*server)->put("/", std::string(20'000'000, 'x'), "text/html");
   const int port = port_in((*server)->address());
@@ -222,7 +222,7 @@ TEST_CASE("who asks slowly, takes nothing or goes away keeps nobody waiting",
 // Whether one connection too many loses its request depends on the order of threads. So
 // the test also asks the kernel for the length of the queue.
 TEST_CASE("as many as a browser may ask at once are all answered", "[watch]") {
-  auto server = page_server::at(0);
+  auto server = page_server::open(0);
   REQUIRE(server);
   (*server)->put("/", "a page", "text/html");
   const int port = port_in((*server)->address());
@@ -236,7 +236,7 @@ TEST_CASE("as many as a browser may ask at once are all answered", "[watch]") {
 }
 
 TEST_CASE("who asks nothing leaves a run its files", "[watch]") {
-  const auto server = page_server::at(0);
+  const auto server = page_server::open(0);
   REQUIRE(server);
   const int port = port_in((*server)->address());
   const auto before = open_files();
@@ -251,10 +251,10 @@ TEST_CASE("who asks nothing leaves a run its files", "[watch]") {
 }
 
 TEST_CASE("a port where another listens is no place for a page", "[watch]") {
-  const auto first = page_server::at(0);
+  const auto first = page_server::open(0);
   REQUIRE(first);
   const int port = port_in((*first)->address());
-  const auto second = page_server::at(port);
+  const auto second = page_server::open(port);
   REQUIRE_FALSE(second);
   CHECK(second.error()
         == "cannot listen at 127.0.0.1:" + std::to_string(port)

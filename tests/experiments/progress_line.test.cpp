@@ -67,7 +67,7 @@ TEST_CASE("a simulation's progress ends with all its microbatches", "[progress]"
 
 TEST_CASE("a pace is of the last ten seconds, and of what began again anew",
           "[progress]") {
-  pace p;
+  throughput p;
   CHECK_FALSE(p.rate());
   p.add(100, 0);
   p.add(100.3, 60);
@@ -90,7 +90,7 @@ TEST_CASE("a pace is of the last ten seconds, and of what began again anew",
 }
 
 TEST_CASE("a pace of long steps counts those that are finished", "[progress]") {
-  pace p;
+  throughput p;
   for (int i = 0; i <= 600; ++i) // a step of 16 samples in 30 s
     p.add(0.1 * i, 16.0 * (i / 300));
   CHECK(std::abs(*p.rate() - 16 / 30.0) < 1e-9);

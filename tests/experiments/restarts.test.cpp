@@ -5,9 +5,9 @@
 #include "experiments/session/restarts.hpp"
 
 #include "actors/checkpoints/checkpoint_folder.hpp"
-#include "actors/nodes/roll_call.hpp"
-#include "actors/run/company.hpp"
-#include "experiments/session/new_beginning.hpp"
+#include "actors/nodes/node_registry.hpp"
+#include "actors/run/perform.hpp"
+#include "experiments/session/restart_point.hpp"
 #include "tests/experiments/tiny_options.hpp"
 #include "tests/temporary_folder.hpp"
 
@@ -26,7 +26,7 @@ namespace {
 
 restarts::attempt lost() {
   restarts::attempt result;
-  result.result.how = ending::failed;
+  result.result.outcome = ending::failed;
   result.result.failure = "a node is lost";
   result.has_lost = true;
   return result;
@@ -44,26 +44,27 @@ struct scripted_run {
 
   run_result perform(bool may_restart = true) {
     run_plan plan;
-    plan.dims.before = 3;
+    plan.dims.batches_before = 3;
     plan.dims.steps = 1'000'000;
-    const restarts::means by{.start =
-                               [this](const run_plan& next) {
-                                 ++started;
-                                 began_behind.push_back(next.dims.before);
-                                 if (starts.empty())
-                                   return restarts::attempt{};
-                                 auto go = std::move(starts.front());
-                                 starts.pop_front();
-                                 return go();
-                               },
-                             .find_nodes = [this](const run_plan&) { return finds; },
-                             .has_all_nodes = [this] { return has_all; },
-                             .wait = [this] { ++waits; },
-                             .is_interrupted = [this] { return interrupted; }};
+    const restarts::start_functions by{
+      .start =
+        [this](const run_plan& next) {
+          ++started;
+          began_behind.push_back(next.dims.batches_before);
+          if (starts.empty())
+            return restarts::attempt{};
+          auto go = std::move(starts.front());
+          starts.pop_front();
+          return go();
+        },
+      .find_nodes = [this](const run_plan&) { return finds; },
+      .has_all_nodes = [this] { return has_all; },
+      .wait = [this] { ++waits; },
+      .is_interrupted = [this] { return interrupted; }};
     restarts::new_start next;
     if (may_restart)
       next = [this, plan](const run_result&) mutable {
-        plan.dims.before += gain;
+        plan.dims.batches_before += gain;
         return plan;
       };
     return again.perform(plan, by, next);
@@ -79,7 +80,7 @@ restarts::attempt fails_to_start(bool is_loss) {
 TEST_CASE("a node that is lost at the start costs a start", "[nodes]") {
   scripted_run run;
   run.starts = {[] { return fails_to_start(true); }};
-  CHECK(run.perform().how == ending::finished);
+  CHECK(run.perform().outcome == ending::finished);
   CHECK(run.started == 2);
   CHECK(run.again.has_lost());
 }
@@ -93,9 +94,9 @@ TEST_CASE("who has never answered is a user's mistake, later the same is a loss"
   CHECK(first.started == 1);
 
   scripted_run second; // the second run of a command
-  REQUIRE(second.perform().how == ending::finished);
+  REQUIRE(second.perform().outcome == ending::finished);
   second.starts = {unreachable};
-  CHECK(second.perform().how == ending::finished);
+  CHECK(second.perform().outcome == ending::finished);
   CHECK(second.started == 3);
 
   scripted_run unasked; // without --restart
@@ -107,7 +108,7 @@ TEST_CASE("nodes that refuse a second time are given time to come back", "[nodes
   scripted_run run;
   const auto refuses = [] { return fails_to_start(false); };
   run.starts = {lost, refuses, refuses, refuses};
-  CHECK(run.perform().how == ending::finished);
+  CHECK(run.perform().outcome == ending::finished);
   CHECK(run.started == 5);
   CHECK(run.waits == 2);
 }
@@ -126,7 +127,7 @@ TEST_CASE("a refusal that no new start changes ends the run at once", "[nodes]")
   scripted_run fewer; // fewer nodes; the others may return
   fewer.starts = {lost, refuses, refuses};
   fewer.has_all = false;
-  CHECK(fewer.perform().how == ending::finished);
+  CHECK(fewer.perform().outcome == ending::finished);
   CHECK(fewer.started == 4);
   scripted_run differs; // nodes with other data return
   differs.starts = {lost, []() -> restarts::attempt { throw nodes_differ{"data"}; }};
@@ -154,13 +155,13 @@ TEST_CASE("losses count only if the run comes no further between them", "[nodes]
   SECTION("each start comes further") {
     run.gain = 1;
     run.starts.assign(200, lost);
-    CHECK(run.perform().how == ending::finished);
+    CHECK(run.perform().outcome == ending::finished);
     CHECK(run.began_behind.back() == 203);
   }
   SECTION("none does") {
     run.starts.assign(200, lost);
     const auto result = run.perform();
-    CHECK(result.how == ending::failed);
+    CHECK(result.outcome == ending::failed);
     CHECK(run.started == 51);
     CHECK_THAT(result.failure,
                ContainsSubstring("a node is lost; 50 starts in a row have brought the "
@@ -180,7 +181,7 @@ TEST_CASE("a user's end at the start ends the run", "[nodes]") {
   scripted_run run;
   run.starts = {lost, [] { return fails_to_start(true); }};
   run.interrupted = true;
-  CHECK(run.perform().how == ending::interrupted);
+  CHECK(run.perform().outcome == ending::interrupted);
   CHECK(run.started == 2);
 }
 
@@ -196,17 +197,17 @@ TEST_CASE("a run goes on from no checkpoint of its end", "[nodes]") {
                            [&](const training_copies& all) {
                              wrong += write_checkpoint(folder.path(), plan, all, 2);
                            }})
-            .how
+            .outcome
           == ending::finished);
   REQUIRE(wrong.empty());
   REQUIRE(checkpoints_in(folder.path()).size() == 2);
   const auto place = folder.path().string();
-  const auto behind = beginning_behind({}, plan, nullptr, place);
+  const auto behind = find_restart_point({}, plan, nullptr, place);
   REQUIRE(behind.from);
   CHECK(behind.from->batches == 2);
-  CHECK(behind.behind == place + "/batch-2");
+  CHECK(behind.description == place + "/batch-2");
   plan.dims.steps = 5;
-  CHECK(beginning_behind({}, plan, nullptr, place).from->batches == 4);
+  CHECK(find_restart_point({}, plan, nullptr, place).from->batches == 4);
 }
 
 TEST_CASE("the last checkpoint may be the one that a run went on from", "[nodes]") {

@@ -207,13 +207,13 @@ TEST_CASE("numbers of a run that started again count from its first start",
   auto first = shared.runs.front();
   first.plan.dims.steps = 1;
   auto last = first; // after two steps; the command began after one
-  last.plan.dims.before = 2;
+  last.plan.dims.batches_before = 2;
   std::vector<run_account> runs{{.request = &last, .result = perform(first.plan)}};
   loss_history losses{16, 9};
   losses.add({{.samples = 16, .loss = 5}, {.samples = 32, .loss = 4}});
-  losses.begin_again(32);
+  losses.restart(32);
   losses.add({{.samples = 16, .loss = 3}});
-  runs.front().losses_of_all_starts = losses.all();
+  runs.front().losses_of_all_starts = losses.summary();
   const auto run = json::parse(results_json(o, shared, runs))["runs"][0];
   CHECK(run["steps"] == 3);
   CHECK(run["steps_before"] == 1);
@@ -254,7 +254,7 @@ TEST_CASE("losses that are missing in the end are told", "[results]") {
   run.result.samples = 16; // samples of the last start
   CHECK_THAT(missing_losses(run), ContainsSubstring("2 microbatches have not arrived"));
   CHECK_THAT(missing_losses(run), ContainsSubstring("first 48 samples"));
-  run.result.how = ending::failed; // the failure's sentence says more
+  run.result.outcome = ending::failed; // the failure's sentence says more
   CHECK(missing_losses(run).empty());
 }
 

@@ -63,7 +63,8 @@ TEST_CASE("each key of results.json has a row of its document, and each row a ke
     result.exchange = {{0}, {0}};
     result.loads.add(0, 2, {1, 2}, 0);
   }));
-  add(keys_of(o, [](run_result& result, run_plan&) { result.how = ending::failed; }));
+  add(
+    keys_of(o, [](run_result& result, run_plan&) { result.outcome = ending::failed; }));
   keys documented;
   const auto text =
     content_of(std::filesystem::path{TROUPE_GOLDEN} / "../../docs/results.md");

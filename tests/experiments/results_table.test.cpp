@@ -135,9 +135,9 @@ TEST_CASE("runs that were ended, and those not begun, are marked", "[results]") 
   const auto shared = *tiny::set_up_training(o);
   auto runs = accounts_of(shared);
   runs.pop_back();
-  runs[0].result.how = ending::failed;
+  runs[0].result.outcome = ending::failed;
   runs[1].evaluated_to_end = false;
-  runs[2].result.how = ending::interrupted;
+  runs[2].result.outcome = ending::interrupted;
   runs[2].result.samples = 7;
   const auto table = results_table(shared, runs);
   CHECK_THAT(table, ContainsSubstring("\nnaive (failed) ")

@@ -30,11 +30,11 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const program_about training{.name = "train",
-                             .description = "",
-                             .resumes = true,
-                             .distributes = true,
-                             .defaults = {.schedules = {.names = {"1f1b"}}}};
+const program_info training{.name = "train",
+                            .description = "",
+                            .resumes = true,
+                            .distributes = true,
+                            .defaults = {.schedules = {.names = {"1f1b"}}}};
 
 const std::string tiny = " --d-model 8 --heads 2 --seq 4 --layers 4 --batch 9 "
                          "--microbatches 4 --evaluate-samples 4 --quiet ";

@@ -98,7 +98,7 @@ TEST_CASE("a schedule in a file may clip by the norm of each stage",
   std::ofstream{path} << "0F0,0B0\n";
   typed_schedules typed{.names = {"file:" + path.string() + ",clip=stage"}};
   typed_mesh mesh;
-  CHECK(take_sizes_of_files(typed, mesh).empty());
+  CHECK(set_sizes_from_files(typed, mesh).empty());
   CHECK(parsed(typed.names)->chosen[0].optimizer.scope == clip_scope::stage);
   typed.names = {"file:" + path.string() + ",lr=fast"};
   CHECK_THAT(parsed(typed.names).error(), ContainsSubstring(path.filename().string()));

@@ -47,7 +47,7 @@ TEST_CASE("a rank holds what ZeRO's table says", "[zero]") {
 #endif
   const auto plan = plan_of(large, {1, 1, 1}, 4, tensor, exchange);
   const auto result = perform(plan);
-  REQUIRE(result.how == ending::finished);
+  REQUIRE(result.outcome == ending::finished);
   for (int rank = 0; rank < plan.ranks(); ++rank) {
     const auto& has = result.peak_parts[static_cast<std::size_t>(rank)];
     const auto book = zero_bytes_of(plan, rank).value();
@@ -66,7 +66,7 @@ TEST_CASE("data replicas send what ZeRO's analysis says", "[zero]") {
   model.tied = std::string{name} != "pipedream"; // two tied ends send more messages
   const auto plan = plan_of(model, {2, 4, 2}, data, 1, exchange, name);
   const auto result = perform(plan);
-  REQUIRE(result.how == ending::finished);
+  REQUIRE(result.outcome == ending::finished);
   const auto book = zero_traffic_of(plan);
   INFO(exchange << " of " << data << " under " << name);
   CHECK(relative(moved(result, traffic::gradients), book.gradients) < 0.02);

@@ -172,7 +172,7 @@ TEST_CASE("the user ends a proof in the middle of its loops", "[verification]") 
   auto& work = *request.plan.work;
   const auto data = std::make_shared<fickle_data>(work.data);
   work.data = data;
-  REQUIRE(perform(request.plan).how == ending::finished);
+  REQUIRE(perform(request.plan).outcome == ending::finished);
   data->ends_at = 2 * data->read() + 5; // during a second run
   const auto child = fork();            // only the child may be interrupted
   REQUIRE(child >= 0);
@@ -180,7 +180,7 @@ TEST_CASE("the user ends a proof in the middle of its loops", "[verification]") 
     (void)interruption(); // installs the handler
     const auto all = verify(request);
     const bool at_once = data->read() == data->ends_at + 1;
-    _exit(all.how == ending::interrupted && all.proofs.empty() && at_once ? 0 : 1);
+    _exit(all.outcome == ending::interrupted && all.proofs.empty() && at_once ? 0 : 1);
   }
   int status = -1;
   REQUIRE(waitpid(child, &status, 0) == child);
@@ -191,7 +191,7 @@ TEST_CASE("a run that fails does not hold", "[verification]") {
   auto request = tiny_request("1f1b", "pipe=2");
   request.plan.work->optimizer = {.kind = optimizer_kind::sgd, .rate = 1e30};
   const auto all = verify(request);
-  CHECK(all.how == ending::failed);
+  CHECK(all.outcome == ending::failed);
   CHECK_FALSE(all.holds());
 }
 
@@ -199,17 +199,17 @@ TEST_CASE("a proof of what nodes play on GPUs needs one here, the first",
           "[verification]") {
   auto plan = tiny_request("1f1b", "pipe=2").plan;
   plan.processors = {{.gpu = 5, .tf32 = true}, {.gpu = 3, .tf32 = true}};
-  prove_on_own_gpu(plan);
+  prove_on_local_gpu(plan);
   CHECK(plan.processors == std::vector<processor>{{.gpu = 0, .tf32 = true}});
   if (const auto why = absence_of_gpus(); !why.empty())
     CHECK(
-      refusal_of_proofs(plan)
+      proof_error(plan)
       == "a proof computes all stages in this process too, and so needs a GPU on this "
          "machine: "
            + why);
   plan.processors = {{.gpu = 5}, {}};
-  prove_on_own_gpu(plan);
-  CHECK_THAT(refusal_of_proofs(plan), ContainsSubstring("give --device one kind"));
+  prove_on_local_gpu(plan);
+  CHECK_THAT(proof_error(plan), ContainsSubstring("give --device one kind"));
 }
 
 TEST_CASE("nothing is proved of weights that are not finite", "[verification]") {

@@ -124,7 +124,7 @@ TEST_CASE("a page has what ranks ran last, as report.html has it, and from when 
   const auto shared = tiny::set_up_training(o);
   REQUIRE(shared);
   const auto& request = shared->runs.front();
-  const auto page = live_page::at(0, shared->runs, "train", "");
+  const auto page = live_page::open(0, shared->runs, "train", "");
   REQUIRE(page);
   const int port = port_in((*page)->address());
   const auto recent = [&] {
@@ -137,7 +137,7 @@ TEST_CASE("a page has what ranks ran last, as report.html has it, and from when 
   CHECK(recent()["ranks"] == json{json::array(), json::array()});
   const auto ran = [](int rank, int microbatch, nanoseconds start) {
     return ranked_action{rank,
-                         {.what = {op::backward, 0, rank, microbatch},
+                         {.action = {op::backward, 0, rank, microbatch},
                           .start = start,
                           .end = start + 7,
                           .version = 3,
@@ -146,8 +146,8 @@ TEST_CASE("a page has what ranks ran last, as report.html has it, and from when 
   (*page)->add({.ran = {ran(0, 4, 10), ran(1, 4, 30), ran(0, 5, 40)}, .dropped_to = 9});
   auto found = recent();
   run_account account{.request = &request, .result = {}};
-  account.result.actions = {{ran(0, 4, 10).what, ran(0, 5, 40).what},
-                            {ran(1, 4, 30).what}};
+  account.result.actions = {{ran(0, 4, 10).measured, ran(0, 5, 40).measured},
+                            {ran(1, 4, 30).measured}};
   CHECK(found["ranks"] == json::parse(timeline_json(account))["ranks"]);
   CHECK(found["ranks"][0]
         == json{1, 0, 4, 0, 3, 10, 7, 0, 2, 1, 0, 5, 0, 3, 23, 7, 0, 2});
@@ -177,9 +177,9 @@ TEST_CASE("a page of a resumed run counts samples of the run", "[watch]") {
   using clock = std::chrono::steady_clock;
   auto shared = *tiny::set_up_training(tiny::options_of("1f1b"));
   auto& plan = shared.runs.front().plan;
-  plan.dims.before = 3;
+  plan.dims.batches_before = 3;
   const auto batch = plan.work->batch;
-  const auto page = live_page::at(0, shared.runs, "train", "");
+  const auto page = live_page::open(0, shared.runs, "train", "");
   REQUIRE(page);
   (*page)->begin(shared.runs.front(), timing_kind::virtual_time);
   progress before{.samples = batch};

@@ -35,8 +35,8 @@ inline bool is_mail(std::span<const unsigned char> input) {
     return false;
   // A copy, so that a sanitizer sees a read behind its end, at an address of any kind.
   const std::vector<unsigned char> copy(input.begin() + 1, input.end());
-  return input[0] % 2 == 0 ? survives(copy, troupe::wire::decode_mail)
-                           : survives(copy, troupe::wire::decode_node_mail);
+  return input[0] % 2 == 0 ? survives(copy, troupe::wire::decode_actor_message)
+                           : survives(copy, troupe::wire::decode_node_message);
 }
 
 } // namespace fuzz

@@ -49,13 +49,13 @@ private:
 
 class anywhere : public frame_receiver {
 public:
-  tl::expected<places, std::string> place(int, frame_kind,
-                                          std::span<const unsigned char> text,
-                                          std::uint64_t bytes) override {
+  tl::expected<areas, std::string> place(int, frame_kind,
+                                         std::span<const unsigned char> text,
+                                         std::uint64_t bytes) override {
     payload_.resize(bytes);
     const auto cut = text.empty() ? 0 : std::min<std::size_t>(text[0], bytes);
     const std::span all{payload_};
-    return places{all.first(cut), all.subspan(cut)};
+    return areas{all.first(cut), all.subspan(cut)};
   }
   std::string deliver(int) override { return {}; }
   void lost(int, const std::string&) override {}
@@ -76,7 +76,7 @@ void seal(std::vector<std::uint8_t>& bytes) {
     running_checksum sum;
     sum.add(std::as_bytes(std::span{bytes}.subspan(behind, size)));
     header.checksum = sum.value();
-    header.own_checksum = checksum_of(header);
+    header.header_checksum = checksum_of(header);
     std::memcpy(bytes.data() + at, &header, sizeof header);
     at = behind + size;
   }
@@ -93,7 +93,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   greeting first;
   if (bytes.size() >= sizeof first) {
     std::memcpy(&first, bytes.data(), sizeof first);
-    (void)fault_of(first);
+    (void)greeting_error(first);
   }
   anywhere receiver;
   tensor_link link{1,

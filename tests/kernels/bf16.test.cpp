@@ -269,7 +269,7 @@ TEST_CASE("a product of bf16 has the same bits on any number of threads", "[bf16
       CHECK((made(threads) == alone));
     // A right side that is packed once has these bits too.
     auto c = random_values<float>(m * n, 3);
-    std::vector<float> space(static_cast<std::size_t>(right_side<float>::room(k, n)));
+    std::vector<float> space(static_cast<std::size_t>(right_side<float>::values(k, n)));
     right_side<float>{precision::bf16, right, space.data()}.multiply(
       left, 1, 1, dense(c.data(), m, n));
     CHECK((c == alone));
@@ -286,7 +286,7 @@ TEST_CASE("a packed right side serves products of its first rows and columns",
     const auto a = random_values<float>(20 * k, 1),
                b = random_values<float>(rows * columns, 2);
     std::vector<float> space(
-      static_cast<std::size_t>(right_side<float>::room(rows, columns)));
+      static_cast<std::size_t>(right_side<float>::values(rows, columns)));
     const right_side<float> packed{precision::bf16, dense(b.data(), rows, columns),
                                    space.data()};
     std::vector<float> c(static_cast<std::size_t>(20 * n), 9), whole(c.size());

@@ -58,9 +58,9 @@ TEST_CASE("a device computes on another thread, and says what it is at", "[devic
   CHECK_FALSE(one.all.front()->idle());
   while (!seen.now())
     std::this_thread::yield();
-  CHECK(seen.now()->what.kind == 1);
-  CHECK(seen.now()->what.stage == 2);
-  CHECK(seen.now()->what.microbatch == 3);
+  CHECK(seen.now()->current.kind == 1);
+  CHECK(seen.now()->current.stage == 2);
+  CHECK(seen.now()->current.microbatch == 3);
   may_go.count_down();
   over.wait();
   CHECK(computed_on != std::this_thread::get_id());
@@ -205,12 +205,12 @@ TEST_CASE("work does not wait for a thread that has said it will be away", "[dev
   bool first = true; // only the first work's thread leaves
   // ends before the devices
   const auto shared = std::make_shared<compute_threads>(2, 2);
-  shared->visit = [&](const auto& tell, const compute_threads::between& works) {
+  shared->visit = [&](const auto& tell, const compute_threads::thread_control& works) {
     const bool leaves = std::exchange(first, false);
     tell();
     if (!leaves)
       return;
-    works.away();
+    works.on_leave();
     is_away.count_down();
     may_return.wait();
   };
@@ -253,45 +253,45 @@ TEST_CASE("a clock that is paused stands still, and goes on from there", "[devic
 
 TEST_CASE("who knows of an end knows of all that came before it", "[device]") {
   const wall_clock clock;
-  const auto first = std::make_shared<launched_end>();
-  const auto second =
-    std::make_shared<launched_end>(std::vector<std::shared_ptr<launched_end>>{first});
-  const auto reader =
-    std::make_shared<launched_end>(std::vector<std::shared_ptr<launched_end>>{second});
-  first->begun(clock);
-  const auto read = reader->begun(clock); // the first reported one
-  const auto over = reader->ended(clock);
+  const auto first = std::make_shared<gpu_completion>();
+  const auto second = std::make_shared<gpu_completion>(
+    std::vector<std::shared_ptr<gpu_completion>>{first});
+  const auto reader = std::make_shared<gpu_completion>(
+    std::vector<std::shared_ptr<gpu_completion>>{second});
+  first->record_start(clock);
+  const auto read = reader->record_start(clock); // the first reported one
+  const auto over = reader->record_end(clock);
   CHECK(read <= over);
-  CHECK(first->ended(clock) == read); // and not at this time
-  CHECK(second->begun(clock) == read);
-  CHECK(second->ended(clock) == read);
-  CHECK(reader->ended(clock) == over);
+  CHECK(first->record_end(clock) == read); // and not at this time
+  CHECK(second->record_start(clock) == read);
+  CHECK(second->record_end(clock) == read);
+  CHECK(reader->record_end(clock) == over);
 }
 
 TEST_CASE("who has taken what was given knows that it was given, and not before",
           "[device]") {
   const wall_clock clock;
-  const auto made = std::make_shared<launched_end>();
-  const auto giver =
-    std::make_shared<launched_end>(std::vector<std::shared_ptr<launched_end>>{made});
-  const auto taker = std::make_shared<launched_end>();
-  const auto begun = taker->begun(clock);
+  const auto made = std::make_shared<gpu_completion>();
+  const auto giver = std::make_shared<gpu_completion>(
+    std::vector<std::shared_ptr<gpu_completion>>{made});
+  const auto taker = std::make_shared<gpu_completion>();
+  const auto begun = taker->record_start(clock);
   const bool told_late = GENERATE(false, true);
   if (!told_late)
-    taker->takes_from(giver);
-  const auto over = taker->ended(clock);
+    taker->receives_from(giver);
+  const auto over = taker->record_end(clock);
   if (told_late) // by another thread
-    taker->takes_from(giver);
+    taker->receives_from(giver);
   CHECK(begun <= over);
-  CHECK(giver->ended(clock) == over);
-  CHECK(made->ended(clock) == over);
-  const auto slow = std::make_shared<launched_end>(),
-             next = std::make_shared<launched_end>();
-  next->takes_from(slow);
-  const auto at = next->begun(clock); // waits for the sender now
+  CHECK(giver->record_end(clock) == over);
+  CHECK(made->record_end(clock) == over);
+  const auto slow = std::make_shared<gpu_completion>(),
+             next = std::make_shared<gpu_completion>();
+  next->receives_from(slow);
+  const auto at = next->record_start(clock); // waits for the sender now
   while (clock.now() == at)
     continue;
-  CHECK(slow->begun(clock) > at);
+  CHECK(slow->record_start(clock) > at);
 }
 
 } // namespace troupe::cpu_device_test

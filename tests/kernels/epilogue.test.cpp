@@ -39,7 +39,7 @@ struct operands {
       x(random_values<Scalar>(d.m * (d.n + d.gap), 5)),
       y(c.size(), 7),
       mask(c.size(), 7) {
-    end.what = what;
+    end.kind = what;
     end.bias = bias.data();
     end.x = view(x.data());
     end.y = view(y.data());
@@ -90,7 +90,7 @@ void multiply_by_definition(operands<double>& o) {
         s += o.a[at(d.ta ? k * d.m + i : i * d.k + k)]
              * o.b[at(d.tb ? j * d.k + k : k * d.n + j)];
       const double with_bias = s + o.bias[at(j)];
-      switch (o.end.what) {
+      switch (o.end.kind) {
       case epilogue_kind::none:
         o.c[here] = s;
         break;
@@ -118,7 +118,7 @@ void multiply_by_definition(operands<double>& o) {
 /// GELU's slope is expected at the sums that a product of fp32 or bf16 has made; the
 /// sums have an expectation of their own.
 void expect_slopes_of_made_sums(operands<double>& expected, precision products) {
-  if (expected.end.what != epilogue_kind::bias_gelu)
+  if (expected.end.kind != epilogue_kind::bias_gelu)
     return;
   const auto& d = expected.dims;
   operands<float> sums{d, epilogue_kind::bias};

@@ -19,7 +19,7 @@ device_job job(int microbatch, std::int64_t turn = no_turn) {
 std::string all(job_line& line) {
   std::string result;
   while (!line.empty())
-    result += std::to_string(line.next().what.microbatch);
+    result += std::to_string(line.next().item.microbatch);
   return result;
 }
 

@@ -27,7 +27,7 @@ struct kept {
       n(columns),
       transposed(as_transposed),
       values(random_values<float>(k * n, 2)),
-      room(static_cast<std::size_t>(kept_room(k, n)), poison) {}
+      room(static_cast<std::size_t>(kept_size(k, n)), poison) {}
 
   matrix<const float> plain() const {
     return transposed ? dense<const float>(values.data(), n, k).t()
@@ -67,7 +67,7 @@ TEST_CASE("a right side that stays packed makes the same bits", "[bf16]") {
       stored_matrix<float> to = dense(c.data(), m, n);
       to.is_bf16 = stored_as_bf16;
       const epilogue<float> end{
-        .what = what, .bias = bias.data(), .y = dense(y.data(), m, n)};
+        .kind = what, .bias = bias.data(), .y = dense(y.data(), m, n)};
       const auto left = dense<const float>(a.data(), m, k);
       if (packed)
         matmul<float>(left, b.of(4), 0, to, on, end);

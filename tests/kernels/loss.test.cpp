@@ -113,8 +113,8 @@ std::int64_t correct_of_shards(const std::vector<float>& logits,
     for (std::int64_t r = 0; r < R; ++r)
       part.insert(part.end(), logits.begin() + r * V + first,
                   logits.begin() + r * V + ends[s]);
-    cross_entropy<float>::tell(dense(part.data(), R, ends[s] - first), first,
-                               labels.data(), &all[facts * s], on);
+    cross_entropy<float>::prepare(dense(part.data(), R, ends[s] - first), first,
+                                  labels.data(), &all[facts * s], on);
   }
   loss_sum sum;
   cross_entropy<float>::finish(dense(parts[0].data(), R, ends[0]), 0, labels.data(),

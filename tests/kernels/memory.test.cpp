@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "kernels/launched_end.hpp"
+#include "kernels/gpu_completion.hpp"
 #include "kernels/pool.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -32,17 +32,17 @@ namespace {
 /// Memory of a device that counts its own bytes.
 class counted_space : public memory_space {
 public:
-  void* take(std::int64_t bytes) override {
+  void* allocate(std::int64_t bytes) override {
     if (held + bytes > most)
       throw std::bad_alloc{};
     held += bytes;
     ++taken;
-    return host_memory().take(bytes);
+    return host_memory().allocate(bytes);
   }
 
-  void give_back(void* memory, std::int64_t bytes) noexcept override {
+  void deallocate(void* memory, std::int64_t bytes) noexcept override {
     held -= bytes;
-    host_memory().give_back(memory, bytes);
+    host_memory().deallocate(memory, bytes);
   }
 
   std::int64_t held = 0, taken = 0, most = 1 << 20;
@@ -57,8 +57,8 @@ TEST_CASE("tensors and pools live in the space of their account", "[memory]") {
   {
     tensor_memory one{10, part};
     pool two{"tests", 2, 100, part, element::int32};
-    CHECK(one.where() == &device);
-    CHECK(two.acquire().where() == &device);
+    CHECK(one.space() == &device);
+    CHECK(two.acquire().space() == &device);
     CHECK(device.held == 4 * (10 + 2 * 112));
     CHECK(device.taken == 2);
     CHECK(rank.allocations() == 2);
@@ -72,7 +72,7 @@ TEST_CASE("tensors and pools live in the space of their account", "[memory]") {
   CHECK_THROWS_AS((tensor_memory{10, part}), std::bad_alloc);
   CHECK(rank.allocations() == 3); // refused allocations are not counted
   memory_account elsewhere;
-  CHECK(tensor_memory(1, elsewhere).where() == &host_memory());
+  CHECK(tensor_memory(1, elsewhere).space() == &host_memory());
   CHECK(device.taken == 3);
 }
 
@@ -88,7 +88,7 @@ TEST_CASE("memory holds one kind of value, and says nothing as another", "[memor
   CHECK(first.data() == nullptr);
   CHECK(second.integers() == first.integers() + padded(3));
   CHECK(buffer{}.integers() == nullptr);
-  CHECK(buffer{}.where() == nullptr);
+  CHECK(buffer{}.space() == nullptr);
 }
 
 TEST_CASE("a buffer returns to its pool with the last handle", "[pool]") {
@@ -121,12 +121,12 @@ TEST_CASE("who gets a buffer that is still read is told by whom, and gets it las
           "[pool]") {
   memory_account account;
   pool three{"tests", 3, 16, account};
-  const auto reader = std::make_shared<launched_end>();
+  const auto reader = std::make_shared<gpu_completion>();
   auto a = three.acquire(), b = three.acquire();
   const auto *const read = a.data(), *const other = b.data();
   {
     const auto second = a; // as a pass that reads the version has
-    a.read_until(reader);
+    a.set_reader(reader);
     a = {};
   }
   b = {};

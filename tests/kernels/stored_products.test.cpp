@@ -49,7 +49,7 @@ TEST_CASE("products of stored bf16 are those of fp32 that is rounded", "[bf16]")
         matmul<float>(ta ? dense(left.data(), k, m).t() : dense(left.data(), m, k),
                       tb ? dense(right.data(), n, k).t() : dense(right.data(), k, n), 0,
                       dense(c.data(), m, n), on,
-                      {.what = what,
+                      {.kind = what,
                        .bias = bias.data(),
                        .x = dense(third.data(), m, n),
                        .y = dense(y.data(), m, n)});

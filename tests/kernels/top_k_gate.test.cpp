@@ -27,7 +27,7 @@ struct gate_run {
   }
 
   std::vector<int> places() const {
-    return {table.places, table.places + rows * table.rule.chosen};
+    return {table.positions, table.positions + rows * table.rule.chosen};
   }
   std::vector<int> chosen() const {
     return {table.chosen, table.chosen + rows * table.rule.chosen};

@@ -14,12 +14,12 @@ TEST_CASE("events happen in order of time, and of setting within an instant",
           "[virtual_clock]") {
   virtual_clock clock;
   std::string heard;
-  clock.at(20, [&] { heard += 'c'; });
-  clock.at(10, [&] {
+  clock.call_at(20, [&] { heard += 'c'; });
+  clock.call_at(10, [&] {
     heard += 'a';
-    clock.at(15, [&] { heard += 'b'; });
+    clock.call_at(15, [&] { heard += 'b'; });
   });
-  clock.at(20, [&] { heard += 'd'; });
+  clock.call_at(20, [&] { heard += 'd'; });
   while (clock.step())
     heard += std::to_string(clock.now()) + ' ';
   CHECK(heard == "a10 b15 c20 d20 ");
@@ -28,13 +28,13 @@ TEST_CASE("events happen in order of time, and of setting within an instant",
 TEST_CASE("the end of an instant comes when all its events have", "[virtual_clock]") {
   virtual_clock clock;
   std::string heard;
-  clock.at(5, [&] {
+  clock.call_at(5, [&] {
     heard += 'a';
     clock.at_end_of_instant([&] { heard += '!'; }, end_of_instant::decisions);
-    clock.at(5, [&] { heard += 'b'; });
+    clock.call_at(5, [&] { heard += 'b'; });
   });
-  clock.at(5, [&] { heard += 'c'; });
-  clock.at(6, [&] { heard += 'd'; });
+  clock.call_at(5, [&] { heard += 'c'; });
+  clock.call_at(6, [&] { heard += 'd'; });
   while (clock.step())
     continue;
   CHECK(heard == "acb!d");
@@ -46,9 +46,9 @@ TEST_CASE("what the end of an instant sets for the same instant still belongs to
   virtual_clock clock;
   std::string heard;
   clock.at_end_of_instant(
-    [&] { clock.at(0, [&] { heard += std::to_string(clock.now()); }); },
+    [&] { clock.call_at(0, [&] { heard += std::to_string(clock.now()); }); },
     end_of_instant::decisions);
-  clock.at(7, [&] { heard += std::to_string(clock.now()); });
+  clock.call_at(7, [&] { heard += std::to_string(clock.now()); });
   while (clock.step())
     continue;
   CHECK(heard == "07");
@@ -61,7 +61,7 @@ TEST_CASE("decisions of an instant come after all of its arrivals", "[virtual_cl
   clock.at_end_of_instant(
     [&] {
       heard += 'a';
-      clock.at(0, [&] {
+      clock.call_at(0, [&] {
         heard += 'b';
         clock.at_end_of_instant([&] { heard += 'c'; }, end_of_instant::arrivals);
       });

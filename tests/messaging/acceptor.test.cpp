@@ -35,7 +35,7 @@ struct door {
                 acceptor::stream_maker make = plain_stream)
     : takes(*listen_at({"127.0.0.1", 0}), std::move(make),
             [this](const greeting&, std::unique_ptr<byte_stream>) { ++guests; },
-            {.most_waiting = 16, .patience = patience, .most_handshakes = 4}) {
+            {.most_waiting = 16, .timeout = patience, .most_handshakes = 4}) {
     // nop
   }
 
@@ -84,7 +84,7 @@ bool hangs_up(const socket_descriptor& socket) {
 std::string first_record_of(tls_identity& identity) {
   auto [client, server] = local_sockets();
   const auto stream = identity.to_server(std::move(client), "127.0.0.1");
-  REQUIRE(stream->shake_hands().how == stream_progress::state::needs_read);
+  REQUIRE(stream->shake_hands().outcome == stream_progress::state::needs_read);
   std::string result(16384, '\0');
   const auto size = recv(server.get(), result.data(), result.size(), 0);
   REQUIRE(size > 0);
@@ -108,14 +108,14 @@ bool within(std::chrono::seconds time, const Condition& holds) {
 
 TEST_CASE("who greets comes in, at once or byte by byte", "[links]") {
   door at;
-  REQUIRE(greet(at.where(), plain_stream, greeting{}, 5s));
+  REQUIRE(connect_and_greet(at.where(), plain_stream, greeting{}, 5s));
   CHECK(within(5s, [&] { return at.guests == 1; }));
   const auto slow = at.knock();
   const greeting hello;
   for (std::size_t i = 0; i < sizeof hello; ++i)
     send(slow, reinterpret_cast<const char*>(&hello) + i, 1);
   CHECK(within(5s, [&] { return at.guests == 2; }));
-  CHECK(at.takes.strangers() == 0);
+  CHECK(at.takes.rejected() == 0);
 }
 
 TEST_CASE("noise, half a greeting and silence do not come in", "[links]") {
@@ -132,13 +132,13 @@ TEST_CASE("noise, half a greeting and silence do not come in", "[links]") {
   send(all.back(), &hello, sizeof hello);
   all.push_back(at.knock());
   hello = {};
-  hello.what = static_cast<greeting::purpose>(9);
+  hello.intent = static_cast<greeting::purpose>(9);
   send(all.back(), &hello, sizeof hello);
   all.push_back(at.knock());
   hello = {};
   hello.unused[1] = 1;
   send(all.back(), &hello, sizeof hello);
-  CHECK(within(5s, [&] { return at.takes.strangers() == 6; }));
+  CHECK(within(5s, [&] { return at.takes.rejected() == 6; }));
   CHECK(at.guests == 0);
 }
 
@@ -157,9 +157,9 @@ TEST_CASE("a thousand who say nothing keep nobody out, and get no place for long
     crowd.push_back(std::move(*one));
   }
   const auto all = static_cast<std::int64_t>(crowd.size());
-  CHECK(greet(at.where(), plain_stream, greeting{}, 5s));
+  CHECK(connect_and_greet(at.where(), plain_stream, greeting{}, 5s));
   CHECK(within(10s, [&] { return at.guests == 1; }));
-  CHECK(within(10s, [&] { return at.takes.strangers() == all; }));
+  CHECK(within(10s, [&] { return at.takes.rejected() == all; }));
 }
 
 TEST_CASE("a process without free descriptors closes the oldest stranger", "[links]") {
@@ -171,7 +171,7 @@ TEST_CASE("a process without free descriptors closes the oldest stranger", "[lin
   REQUIRE(within(10s, [&] { return few.count_of_free() <= 12; })); // both ends are here
   while (few.count_of_free() > 1)
     others.emplace_back(dup(STDIN_FILENO));
-  CHECK(greet(at.where(), plain_stream, greeting{}, 5s));
+  CHECK(connect_and_greet(at.where(), plain_stream, greeting{}, 5s));
   CHECK(within(10s, [&] { return at.guests == 1; }));
   CHECK(within(10s, [&] { return is_closed(crowd.front()); }));
 }
@@ -188,14 +188,14 @@ TEST_CASE("the oldest of too many handshakes goes, and a guest comes in", "[link
     crowd.push_back(at.knock());
     send(crowd.back(), hello.data(), hello.size());
   }
-  CHECK(within(10s, [&] { return at.takes.strangers() == 6; }));
+  CHECK(within(10s, [&] { return at.takes.rejected() == 6; }));
   const auto is_left = [](const socket_descriptor& one) { return !hangs_up(one); };
   CHECK(std::ranges::find_if(crowd, is_left) - crowd.begin() == 6);
   CHECK(std::ranges::count_if(crowd, is_left) == 4);
   const auto to_door = [&](socket_descriptor s) {
     return identity->to_server(std::move(s), "127.0.0.1");
   };
-  CHECK(greet(at.where(), to_door, greeting{}, 5s));
+  CHECK(connect_and_greet(at.where(), to_door, greeting{}, 5s));
   CHECK(within(10s, [&] { return at.guests == 1; }));
 }
 
@@ -211,7 +211,7 @@ TEST_CASE("as many more handshakes go on as guests are expected", "[links]") {
     crowd.push_back(at.knock());
     send(crowd.back(), hello.data(), hello.size());
   }
-  CHECK(within(10s, [&] { return at.takes.strangers() == 1; }));
+  CHECK(within(10s, [&] { return at.takes.rejected() == 1; }));
   CHECK(std::ranges::count_if(crowd, hangs_up) == 1);
   CHECK(hangs_up(crowd.front()));
 }

@@ -61,8 +61,9 @@ struct end_at_work {
     offered = std::min(left, std::max(offered, up_to(random, 200000)));
     const auto progress =
       stream.write(cut(std::span{out}.subspan(sent, offered), random));
-    REQUIRE((progress.how == state::moved || progress.how == state::needs_write));
-    blocked = progress.how == state::needs_write;
+    REQUIRE(
+      (progress.outcome == state::moved || progress.outcome == state::needs_write));
+    blocked = progress.outcome == state::needs_write;
     sent += progress.bytes;
     offered -= progress.bytes;
   }
@@ -70,7 +71,8 @@ struct end_at_work {
   void receive() {
     std::vector<std::byte> room(1 + up_to(random, 100000));
     const auto progress = stream.read(room);
-    REQUIRE((progress.how == state::moved || progress.how == state::needs_read));
+    REQUIRE(
+      (progress.outcome == state::moved || progress.outcome == state::needs_read));
     for (std::size_t i = 0; i < progress.bytes; ++i)
       in.push_back(static_cast<char>(room[i]));
   }
@@ -135,7 +137,7 @@ TEST_CASE("a stream tells of bytes that the socket does not show any more", "[li
   auto ends = ends_of(GENERATE(kind::plain, kind::tls), local_sockets());
   REQUIRE(shake_hands(ends).are_good());
   std::array<std::byte, 4> room{};
-  CHECK(ends.server->read(room).how == state::needs_read);
+  CHECK(ends.server->read(room).outcome == state::needs_read);
   CHECK_FALSE(ends.server->has_more());
   REQUIRE(write_text(*ends.client, "123456").bytes == 6);
   ends.client.reset();
@@ -144,8 +146,8 @@ TEST_CASE("a stream tells of bytes that the socket does not show any more", "[li
   CHECK((ends.server->has_more() || ::poll(&shown, 1, 0) == 1));
   CHECK(ends.server->read(room).bytes == 2);
   CHECK((ends.server->has_more() || ::poll(&shown, 1, 0) == 1));
-  CHECK(ends.server->read(room).how == state::closed);
-  CHECK(ends.server->read(room).how == state::closed);
+  CHECK(ends.server->read(room).outcome == state::closed);
+  CHECK(ends.server->read(room).outcome == state::closed);
   CHECK_FALSE(ends.server->has_more());
   CHECK(ends.server->failure().empty());
 }
@@ -154,9 +156,9 @@ TEST_CASE("a stream that has no room to read into, or nothing to write, goes on"
           "[links]") {
   auto ends = ends_of(GENERATE(kind::plain, kind::tls), local_sockets());
   REQUIRE(shake_hands(ends).are_good());
-  CHECK(ends.client->write({}).how == state::moved);
-  CHECK(ends.client->write(std::vector<iovec>(2)).how == state::moved);
-  CHECK(ends.client->read({}).how == state::moved);
+  CHECK(ends.client->write({}).outcome == state::moved);
+  CHECK(ends.client->write(std::vector<iovec>(2)).outcome == state::moved);
+  CHECK(ends.client->read({}).outcome == state::moved);
   CHECK(ends.client->read({}).bytes == 0);
 }
 
@@ -166,11 +168,11 @@ TEST_CASE("a write to a stream that the other side has left fails, without a sig
   REQUIRE(shake_hands(ends).are_good());
   REQUIRE(write_text(*ends.server, "goodbye").bytes == 7);
   ends.server.reset();
-  CHECK(write_text(*ends.client, "hello").how == state::failed);
+  CHECK(write_text(*ends.client, "hello").outcome == state::failed);
   CHECK(ends.client->failure() == "Broken pipe");
   std::array<std::byte, 9> room{};
   CHECK(ends.client->read(room).bytes == 7); // earlier bytes are not lost
-  CHECK(ends.client->read(room).how == state::closed);
+  CHECK(ends.client->read(room).outcome == state::closed);
 }
 
 TEST_CASE("a full stream asks to wait until it can be written", "[links]") {
@@ -179,9 +181,9 @@ TEST_CASE("a full stream asks to wait until it can be written", "[links]") {
   std::vector<char> much(1 << 20);
   const std::vector<iovec> part{{much.data(), much.size()}};
   stream_progress last{state::moved};
-  for (int i = 0; i < 100 && last.how == state::moved; ++i)
+  for (int i = 0; i < 100 && last.outcome == state::moved; ++i)
     last = ends.client->write(part);
-  CHECK(last.how == state::needs_write);
+  CHECK(last.outcome == state::needs_write);
   CHECK(last.bytes == 0);
 }
 

@@ -25,7 +25,7 @@ TEST_CASE("a range of chunks goes on from the last to the first", "[chunks]") {
   CHECK(cut.values() == 9);
   CHECK(cut.size({1, 2}) == 4);
   CHECK(cut.size({2, 3}) == 9);
-  const auto [tail, head] = cut.places({3, 2});
+  const auto [tail, head] = cut.ranges({3, 2});
   CHECK((tail.begin == 7 && tail.end == 9));
   CHECK((head.begin == 0 && head.end == 3));
 }

@@ -22,15 +22,16 @@ namespace troupe::codec_test {
 
 namespace {
 
-bool same_journey(const wire::addressed_mail& sent, const wire::addressed_mail& came) {
+bool same_journey(const wire::addressed_message& sent,
+                  const wire::addressed_message& came) {
   return sent.to == came.to && sent.tensors == came.tensors
-         && some_mail::same(sent.what, came.what);
+         && some_mail::same(sent.message, came.message);
 }
 
-mail::letter letter_with(mail::letter::content what) {
+mail::meeting_message letter_with(mail::meeting_message::content what) {
   return {.to = {role::stage, {0, 0, 0}},
-          .about = meeting_kind::sums,
-          .what = std::move(what)};
+          .meeting = meeting_kind::sums,
+          .body = std::move(what)};
 }
 
 using bytes_of_mail = std::vector<unsigned char>;
@@ -103,10 +104,10 @@ private:
       while (const auto heard = read_frame(socket)) {
         const auto mail = std::span{*heard}.subspan(1);
         right = right
-                && write_frame(socket,
-                               heard->front() == 'a'
-                                 ? wire::encode(wire::decode_mail(mail).value())
-                                 : wire::encode(wire::decode_node_mail(mail).value()));
+                && write_frame(
+                  socket, heard->front() == 'a'
+                            ? wire::encode(wire::decode_actor_message(mail).value())
+                            : wire::encode(wire::decode_node_message(mail).value()));
       }
     } catch (const std::exception&) {
       right = false;
@@ -118,8 +119,8 @@ private:
   pid_t child_ = -1;
 };
 
-wire::addressed_mail failed_mail() {
-  return {.to = {}, .what = mail::failed{"why"}};
+wire::addressed_message failed_mail() {
+  return {.to = {}, .message = mail::failed{"why"}};
 }
 
 } // namespace
@@ -129,13 +130,13 @@ TEST_CASE("every mail of actors comes as it was sent", "[codec]") {
   std::set<std::size_t> kinds;
   for (int round = 0; round < 200; ++round)
     for (const auto& sent : some_mail::one_of_each(random)) {
-      kinds.insert(sent.what.index());
-      const auto came = wire::decode_mail(wire::encode(sent));
-      INFO("alternative " << sent.what.index());
+      kinds.insert(sent.message.index());
+      const auto came = wire::decode_actor_message(wire::encode(sent));
+      INFO("alternative " << sent.message.index());
       REQUIRE(came);
       REQUIRE(same_journey(sent, *came));
     }
-  CHECK(kinds.size() == std::variant_size_v<wire::actor_mail>);
+  CHECK(kinds.size() == std::variant_size_v<wire::actor_message>);
 }
 
 // Each message decoded and encoded by another process. Values include infinities, NaN,
@@ -145,14 +146,15 @@ TEST_CASE("every mail keeps its bits through another process", "[codec]") {
   dice random{5};
   for (int round = 0; round < 20; ++round) {
     for (const auto& sent : some_mail::one_of_each(random)) {
-      const auto came = wire::decode_mail(there.say_again(wire::encode(sent), 'a'));
-      INFO("alternative " << sent.what.index());
+      const auto came =
+        wire::decode_actor_message(there.say_again(wire::encode(sent), 'a'));
+      INFO("alternative " << sent.message.index());
       REQUIRE(came);
       REQUIRE(same_journey(sent, *came));
     }
-    for (const auto& sent : some_mail::each_of<wire::node_mail>(random)) {
+    for (const auto& sent : some_mail::each_of<wire::node_message>(random)) {
       const auto came =
-        wire::decode_node_mail(there.say_again(wire::encode(sent), 'n'));
+        wire::decode_node_message(there.say_again(wire::encode(sent), 'n'));
       INFO("alternative " << sent.index() << " of nodes");
       REQUIRE(came);
       REQUIRE(some_mail::same(sent, *came));
@@ -163,8 +165,8 @@ TEST_CASE("every mail keeps its bits through another process", "[codec]") {
 TEST_CASE("every mail of nodes comes as it was sent", "[codec]") {
   dice random{2};
   for (int round = 0; round < 200; ++round)
-    for (const auto& sent : some_mail::each_of<wire::node_mail>(random)) {
-      const auto came = wire::decode_node_mail(wire::encode(sent));
+    for (const auto& sent : some_mail::each_of<wire::node_message>(random)) {
+      const auto came = wire::decode_node_message(wire::encode(sent));
       INFO("alternative " << sent.index());
       REQUIRE(came);
       REQUIRE(some_mail::same(sent, *came));
@@ -172,19 +174,19 @@ TEST_CASE("every mail of nodes comes as it was sent", "[codec]") {
 }
 
 TEST_CASE("times may lie before the run's start", "[codec]") {
-  const wire::node_mail sent = mail::clock_probe{-5, -(std::int64_t{1} << 61)};
-  CHECK(some_mail::same(sent, wire::decode_node_mail(wire::encode(sent)).value()));
+  const wire::node_message sent = mail::clock_probe{-5, -(std::int64_t{1} << 61)};
+  CHECK(some_mail::same(sent, wire::decode_node_message(wire::encode(sent)).value()));
 }
 
 TEST_CASE("many samples come as they were sent", "[codec]") {
   dice random{3};
-  mail::samples all{.rank = 3, .what = std::vector<measured_action>(1000)};
-  for (auto& s : all.what)
+  mail::samples all{.rank = 3, .actions = std::vector<measured_action>(1000)};
+  for (auto& s : all.actions)
     some_mail::fill(s, random);
-  const wire::addressed_mail sent{.to = {}, .what = all, .tensors = {}};
+  const wire::addressed_message sent{.to = {}, .message = all, .tensors = {}};
   const auto bytes = wire::encode(sent);
   CHECK(bytes.size() < 1000 * 64 + 200);
-  CHECK(same_journey(sent, wire::decode_mail(bytes).value()));
+  CHECK(same_journey(sent, wire::decode_actor_message(bytes).value()));
 }
 
 TEST_CASE("a mail may lie at any address", "[codec]") {
@@ -195,7 +197,7 @@ TEST_CASE("a mail may lie at any address", "[codec]") {
       std::vector<unsigned char> room(bytes.size() + shift);
       std::copy(bytes.begin(), bytes.end(),
                 room.begin() + static_cast<std::ptrdiff_t>(shift));
-      const auto came = wire::decode_mail(std::span{room}.subspan(shift));
+      const auto came = wire::decode_actor_message(std::span{room}.subspan(shift));
       REQUIRE(came);
       REQUIRE(same_journey(sent, *came));
     }
@@ -203,12 +205,12 @@ TEST_CASE("a mail may lie at any address", "[codec]") {
 }
 
 TEST_CASE("letters that never leave their rank are not sent", "[codec]") {
-  const auto why = [](mail::letter::content what) -> std::string {
+  const auto why = [](mail::meeting_message::content what) -> std::string {
     try {
-      wire::actor_mail letter = letter_with(std::move(what));
+      wire::actor_message letter = letter_with(std::move(what));
       wire::encode({.to = {},
-                    .what = letter,
-                    .tensors = std::vector<std::int64_t>(wire::tensors_of(letter))});
+                    .message = letter,
+                    .tensors = std::vector<std::int64_t>(wire::tensor_count(letter))});
     } catch (const std::logic_error& e) {
       return e.what();
     }
@@ -222,7 +224,7 @@ TEST_CASE("letters that never leave their rank are not sent", "[codec]") {
   CHECK(why(mail::pulled{}) == "pulled never leaves its rank");
   CHECK(why(mail::sum_over{}) == "sum_over never leaves its rank");
   CHECK(why(mail::rows_to_expert{}) == "sent");
-  CHECK(why(mail::rows_to_expert{.loan = mail::expert_loan{}})
+  CHECK(why(mail::rows_to_expert{.loan = mail::lent_arrays{}})
         == "rows_to_expert with a loan never leaves its rank");
 }
 
@@ -230,7 +232,7 @@ TEST_CASE("tensors of a mail are found in its order", "[codec]") {
   mail::collected all{};
   all.parameters.resize(2);
   all.gradients.resize(1);
-  wire::actor_mail what = std::move(all);
+  wire::actor_message what = std::move(all);
   auto& in = std::get<mail::collected>(what);
   CHECK(
     wire::buffers_of(what)
@@ -255,42 +257,46 @@ TEST_CASE("tensors of a mail are found in its order", "[codec]") {
 }
 
 TEST_CASE("what a GPU is still to make stays in its process", "[codec]") {
-  const auto made = std::make_shared<launched_end>();
-  CHECK_NOTHROW(wire::encode({.to = {}, .what = activation{}, .tensors = {4}}));
+  const auto made = std::make_shared<gpu_completion>();
+  CHECK_NOTHROW(wire::encode({.to = {}, .message = activation{}, .tensors = {4}}));
   CHECK_THROWS_AS(
-    wire::encode({.to = {}, .what = activation{.made = made}, .tensors = {4}}),
+    wire::encode(
+      {.to = {}, .message = activation{.pending_write = made}, .tensors = {4}}),
     std::logic_error);
   CHECK_THROWS_AS(
-    wire::encode({.to = {}, .what = gradient{.made = made}, .tensors = {4}}),
+    wire::encode(
+      {.to = {}, .message = gradient{.pending_write = made}, .tensors = {4}}),
     std::logic_error);
   const tensor_header call{.call = 0}; // by which another GPU receives the tensor
   CHECK_NOTHROW(
-    wire::encode({.to = {}, .what = gradient{call, {}, made}, .tensors = {0}}));
+    wire::encode({.to = {}, .message = gradient{call, {}, made}, .tensors = {0}}));
 }
 
 TEST_CASE("a mail has as many sizes as tensors", "[codec]") {
   auto sent = failed_mail();
   sent.tensors = {4};
   CHECK_THROWS_AS(wire::encode(sent), std::logic_error);
-  CHECK_THROWS_AS(wire::encode({.to = {}, .what = activation{}, .tensors = {}}),
+  CHECK_THROWS_AS(wire::encode({.to = {}, .message = activation{}, .tensors = {}}),
                   std::logic_error);
 
   // The count of parameters follows from no other number: a count of 2 must not become
   // 3.
   mail::snapshot shown{.batches = 0x5a5a, .where = {0, 0, 0}, .parameters = {}};
   shown.parameters.resize(2);
-  auto bytes = wire::encode({.to = {}, .what = shown, .tensors = {4, 8}});
+  auto bytes = wire::encode({.to = {}, .message = shown, .tensors = {4, 8}});
   const unsigned char batches_and_count[] = {0x5a, 0x5a, 0, 0, 2, 0, 0, 0};
   const auto at = std::search(bytes.begin(), bytes.end(), std::begin(batches_and_count),
                               std::end(batches_and_count));
   REQUIRE(at != bytes.end());
   at[4] = 3;
-  CHECK(wire::decode_mail(bytes).error() == "a mail has 3 tensors, and the sizes of 2");
+  CHECK(wire::decode_actor_message(bytes).error()
+        == "a mail has 3 tensors, and the sizes of 2");
 }
 
 TEST_CASE("numbers that no sender says are refused by name", "[codec]") {
-  const auto why = [](wire::actor_mail what, std::vector<std::int64_t> sizes = {}) {
-    const auto came = wire::decode_mail(wire::encode({{}, std::move(what), sizes}));
+  const auto why = [](wire::actor_message what, std::vector<std::int64_t> sizes = {}) {
+    const auto came =
+      wire::decode_actor_message(wire::encode({{}, std::move(what), sizes}));
     return came ? "decoded" : came.error();
   };
   const auto begins = [](const std::string& all, const char* with) {
@@ -310,15 +316,15 @@ TEST_CASE("numbers that no sender says are refused by name", "[codec]") {
   CHECK(begins(why(many, {0}), "values of a sample is 4294967296"));
 
   auto letter = letter_with(mail::clip_by{1, 1});
-  letter.about = meeting_kind::own; // stays in this process; other kinds are unknown
+  letter.meeting = meeting_kind::user; // stays in this process; other kinds are unknown
   CHECK(why(letter) == "a meeting is 9, and must be from 0 to 8");
-  letter.about = meeting_kind::norm;
+  letter.meeting = meeting_kind::norm;
   letter.kind = static_cast<traffic>(traffic_kinds);
   CHECK(why(letter) == "a kind of traffic is 7, and must be from 0 to 6");
   letter.kind = {};
-  letter.to.what = static_cast<role>(4);
+  letter.to.kind = static_cast<role>(4);
   CHECK(why(letter) == "a role is 4, and must be from 0 to 3");
-  CHECK(why(mail::samples{0, {{.what = {static_cast<op>(op_count), 0, 0, 0}}}})
+  CHECK(why(mail::samples{0, {{.action = {static_cast<op>(op_count), 0, 0, 0}}}})
         == "an op is 6, and must be from 0 to 5");
 }
 

@@ -49,9 +49,10 @@ void check(const collective_order& order, const std::vector<collective_part>& pa
   const auto expected = plain_collective(order, views, parts[0].source, parts[0].root);
   ranks all{parts, arrays, adder};
   all.run(seed);
-  INFO(name_of(order.what) << " by " << order.name << ", " << parts.size()
-                           << " ranks, root " << parts[0].root << ", "
-                           << parts[0].source.values() << " values, seed " << seed);
+  INFO(name_of(order.operation)
+       << " by " << order.name << ", " << parts.size() << " ranks, root "
+       << parts[0].root << ", " << parts[0].source.values() << " values, seed "
+       << seed);
   REQUIRE(all.done());
   bool same = true;
   for (std::size_t r = 0; r < parts.size(); ++r)
@@ -92,7 +93,7 @@ TEST_CASE("a rank is done when its last sum is over", "[collective]") {
   CHECK_FALSE(root.take_sum());
   CHECK_FALSE(root.sums());
   CHECK_THROWS_AS(root.end_sum(), std::logic_error);
-  CHECK(root.take({0, 0, 1, 0, {0, 1}, 8, {}}).empty());
+  CHECK(root.receive({0, 0, 1, 0, {0, 1}, 8, {}}).empty());
   CHECK_FALSE(root.done());
   CHECK(root.sums());
   CHECK_FALSE(root.waits_for()); // no message is missing
@@ -109,8 +110,8 @@ TEST_CASE("a rank is done when its last sum is over", "[collective]") {
 TEST_CASE("a rank of a ring sends a sum on when it is over", "[collective]") {
   collective part{even_part(ring_all_reduce(), 0, 3, 6), {}, sums_by::caller};
   CHECK(part.begin().size() == 1);
-  CHECK(part.take({0, 0, 2, 0, {1, 1}, 2, {}}).empty());
-  CHECK(part.take({0, 1, 2, 0, {0, 1}, 2, {}}).empty()); // kept
+  CHECK(part.receive({0, 0, 2, 0, {1, 1}, 2, {}}).empty());
+  CHECK(part.receive({0, 1, 2, 0, {0, 1}, 2, {}}).empty()); // kept
   const auto second = part.end_sum();
   REQUIRE(second.size() == 1);
   CHECK(second[0].round == 1);
@@ -118,14 +119,14 @@ TEST_CASE("a rank of a ring sends a sum on when it is over", "[collective]") {
   CHECK(part.end_sum().size() == 1);
   CHECK_FALSE(part.sums());
   CHECK(part.waits_for()->round == 2);
-  CHECK(part.take({0, 2, 2, 0, {2, 1}, 2, {}}).size() == 1); // a copy
+  CHECK(part.receive({0, 2, 2, 0, {2, 1}, 2, {}}).size() == 1); // a copy
   CHECK_FALSE(part.sums());
 }
 
 TEST_CASE("any rank can be the root", "[collective]") {
   const auto& order = GENERATE(from_range(collective_catalog()));
   using enum collective_operation;
-  if (order.what == all_reduce || order.what == reduce_scatter)
+  if (order.operation == all_reduce || order.operation == reduce_scatter)
     return; // no root, and sums in another order
   for (const int count : {2, 3, 5, 8})
     for (int root = 0; root < count; ++root)
@@ -229,7 +230,7 @@ TEST_CASE("an array is its owner's again when its rank is done", "[collective]")
   REQUIRE(all.members[0]->part.done());
   all.members[0]->source = {7, 7, 7};
   all.members[1]->part.begin();
-  all.members[1]->part.take(std::move(sent.at(0)));
+  all.members[1]->part.receive(std::move(sent.at(0)));
   CHECK(all.members[1]->source == std::vector<float>{1, 2, 3});
 }
 
@@ -258,7 +259,7 @@ TEST_CASE("a message that does not belong is refused", "[collective]") {
     collective part{even_part(ring_all_reduce(), 1, 4, 8)};
     part.begin();
     CHECK_THROWS_MATCHES(
-      (part.take(message), part.take(message)), std::logic_error,
+      (part.receive(message), part.receive(message)), std::logic_error,
       MessageMatches(ContainsSubstring("rank 1") && ContainsSubstring(why)));
   };
   refused({5, 0, 0, 1, {3, 1}, 2, {}}, "collective 5");
@@ -268,7 +269,7 @@ TEST_CASE("a message that does not belong is refused", "[collective]") {
   collective last{even_part(tree_reduce(), 1, 2, 8)};
   last.begin();
   REQUIRE(last.done());
-  CHECK_THROWS_AS(last.take({0, 0, 0, 1, {0, 1}, 8, {}}), std::logic_error);
+  CHECK_THROWS_AS(last.receive({0, 0, 0, 1, {0, 1}, 8, {}}), std::logic_error);
   auto part = even_part(ring_all_reduce(), 1, 4, 8);
   part.target = chunks::even(8, 3);
   CHECK_THROWS_AS(collective{part}, std::logic_error);

@@ -46,7 +46,7 @@ TEST_CASE("what comes for a collective that has not begun here is kept",
   CHECK_FALSE(a.all.none());
   for (auto* early : {&second, &first}) // the other way round
     for (auto& message : *early)
-      CHECK(b.all.take(std::move(message)).empty());
+      CHECK(b.all.receive(std::move(message)).empty());
   CHECK(b.all.none()); // none has begun
   CHECK_FALSE(b.all.is_under_way(1));
   auto answers = b.begin(1, 1);
@@ -54,12 +54,12 @@ TEST_CASE("what comes for a collective that has not begun here is kept",
   CHECK(b.arrays[1] == std::vector<float>{5, 6, 8, 9});
   CHECK(b.arrays[0] == std::vector<float>{10, 20, 30, 40});
   for (auto& message : answers)
-    a.all.take(std::move(message));
+    a.all.receive(std::move(message));
   CHECK(a.arrays[1] == b.arrays[1]);
   CHECK(a.all.is_under_way(0));
   CHECK_FALSE(a.all.is_under_way(1));
   for (auto& message : b.begin(1, 0))
-    a.all.take(std::move(message));
+    a.all.receive(std::move(message));
   CHECK(a.all.none());
   CHECK(a.arrays[0] == std::vector<float>{11, 22, 33, 44});
   CHECK(b.arrays[0] == a.arrays[0]);
@@ -78,7 +78,7 @@ TEST_CASE("a collective is under way until its sum is over; others go on",
   });
   for (const int instance : {0, 1})
     for (auto& message : b.begin(1, instance))
-      CHECK(a.all.take(std::move(message)).empty());
+      CHECK(a.all.receive(std::move(message)).empty());
   a.begin(0, 0);
   a.begin(0, 1);
   REQUIRE(asked.size() == 2);
@@ -107,7 +107,7 @@ TEST_CASE("who is missing is named with the collective that waits", "[collective
   CHECK(all.waits_for()->from == 1);
   collectives_under_way other;
   for (auto& message : other.begin(part_of(1, 7), {}))
-    all.take(std::move(message));
+    all.receive(std::move(message));
   CHECK_FALSE(all.waits_for());
 }
 

@@ -14,15 +14,15 @@ namespace {
 
 /// A reason as the receiver decodes it.
 std::string received(const std::string& why) {
-  const auto frame = wire::encode(wire::node_mail{mail::refused{why}});
-  return std::get<mail::refused>(*wire::decode_node_mail(frame)).why;
+  const auto frame = wire::encode(wire::node_message{mail::refused{why}});
+  return std::get<mail::refused>(*wire::decode_node_message(frame)).why;
 }
 
 std::string received_in_lines(const std::string& at_work) {
   mail::beat sent;
   sent.at_work = at_work;
   return std::get<mail::beat>(
-           *wire::decode_node_mail(wire::encode(wire::node_mail{sent})))
+           *wire::decode_node_message(wire::encode(wire::node_message{sent})))
     .at_work;
 }
 
@@ -67,7 +67,7 @@ TEST_CASE("a text of another process is bounded", "[foreign_text]") {
 TEST_CASE("options are received as they were sent", "[foreign_text]") {
   mail::prepare sent;
   sent.options = "{\"data\": \"\x1b\n\"" + std::string(50'000, ' ') + "}";
-  const auto got = wire::decode_node_mail(wire::encode(wire::node_mail{sent}));
+  const auto got = wire::decode_node_message(wire::encode(wire::node_message{sent}));
   CHECK(std::get<mail::prepare>(*got).options == sent.options);
 }
 

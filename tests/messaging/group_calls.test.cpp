@@ -54,7 +54,7 @@ TEST_CASE("a collective is launched when all have come to it", "[groups]") {
   for (auto* const other : {&b, &c}) {
     for (const auto& call : other->begin(4))
       if (call.to == 0)
-        a.calls.take(call);
+        a.calls.receive(call);
     CHECK(a.launches() == (other == &c ? instances{4} : instances{}));
   }
   CHECK(a.calls.exchanges());
@@ -75,7 +75,7 @@ TEST_CASE("a call says what goes that way, and carries none of it", "[groups]") 
 
 TEST_CASE("who comes early is remembered", "[groups]") {
   one_end a{0}, b{1};
-  a.calls.take(b.begin(4).front());
+  a.calls.receive(b.begin(4).front());
   CHECK(a.calls.none());
   (void)a.begin(4);
   CHECK(a.launches() == instances{4});
@@ -86,9 +86,9 @@ TEST_CASE("all launch in the order in which they come", "[groups]") {
   (void)a.begin(4);
   (void)a.begin(5);
   const auto first = b.begin(4).front(), second = b.begin(5).front();
-  a.calls.take(second);
+  a.calls.receive(second);
   CHECK(a.launches().empty());
-  a.calls.take(first);
+  a.calls.receive(first);
   CHECK(a.launches() == instances{4, 5});
 }
 
@@ -100,12 +100,12 @@ TEST_CASE("members that come to collectives in other orders are told of", "[grou
   SECTION("while the first is waited for") {
     (void)a.begin(4);
     CHECK_THROWS_MATCHES(
-      a.calls.take(b.begin(5).front()), std::logic_error,
+      a.calls.receive(b.begin(5).front()), std::logic_error,
       told("member 1 of a group of GPUs makes collective 5 its number 0, and member 0 "
            "collective 4"));
   }
   SECTION("when it comes to the second") {
-    a.calls.take(b.begin(5).front());
+    a.calls.receive(b.begin(5).front());
     CHECK_THROWS_MATCHES(
       (void)a.begin(4), std::logic_error,
       told("member 1 of a group of GPUs makes collective 5 its number 0"));
@@ -115,14 +115,14 @@ TEST_CASE("members that come to collectives in other orders are told of", "[grou
     (void)a.begin(5);
     (void)b.begin(5);
     CHECK_THROWS_MATCHES(
-      a.calls.take(b.begin(4).front()), std::logic_error,
+      a.calls.receive(b.begin(4).front()), std::logic_error,
       told("makes collective 4 its number 1, and member 0 its number 0"));
   }
   SECTION("or it comes twice") {
     (void)a.begin(4);
     const auto call = b.begin(4).front();
-    a.calls.take(call);
-    CHECK_THROWS_MATCHES(a.calls.take(call), std::logic_error,
+    a.calls.receive(call);
+    CHECK_THROWS_MATCHES(a.calls.receive(call), std::logic_error,
                          told("heard that before"));
   }
 }
@@ -143,7 +143,7 @@ TEST_CASE("collectives of groups are asked for, and others are not", "[groups]")
   CHECK_FALSE(a.sums());
   CHECK(a.is_under_way(3));
   one_end b{1};
-  CHECK(a.take(b.begin(3).front()).empty());
+  CHECK(a.receive(b.begin(3).front()).empty());
   CHECK(asked == instances{3});
   CHECK(a.sums());
   CHECK(a.end_sum(3).empty());

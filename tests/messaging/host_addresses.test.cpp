@@ -83,7 +83,7 @@ TEST_CASE("a host that does not answer is named with the reason of each address"
 }
 
 TEST_CASE("a server listens at all addresses that its machine has", "[links]") {
-  auto server = listening_sockets::at(
+  auto server = listening_sockets::listen(
     {"host", 0}, {of_no_family(), address("127.0.0.2", 0), address("127.0.0.3", 0),
                   address("192.0.2.1", 0)});
   REQUIRE(server);
@@ -101,7 +101,7 @@ TEST_CASE("a server listens at all addresses that its machine has", "[links]") {
 }
 
 TEST_CASE("no address of a server waits until another has no connections", "[links]") {
-  auto server = listening_sockets::at(
+  auto server = listening_sockets::listen(
     {"host", 0}, {address("127.0.0.2", 0), address("127.0.0.3", 0)});
   REQUIRE(server);
   std::vector<socket_descriptor> clients;
@@ -119,12 +119,12 @@ TEST_CASE("no address of a server waits until another has no connections", "[lin
 TEST_CASE("a server that misses an address says which, and why", "[links]") {
   const auto other = listen_at({"127.0.0.3", 0});
   const auto at = "host:" + std::to_string(other->port());
-  const auto taken = listening_sockets::at(
+  const auto taken = listening_sockets::listen(
     {"host", other->port()}, {address("127.0.0.2", 0), address("127.0.0.3", 0)});
   REQUIRE_FALSE(taken);
   CHECK(taken.error()
         == "cannot listen at " + at + ": 127.0.0.3: Address already in use");
-  const auto none = listening_sockets::at({"host", 4242}, {of_no_family()});
+  const auto none = listening_sockets::listen({"host", 4242}, {of_no_family()});
   REQUIRE_FALSE(none);
   CHECK(none.error() == "cannot listen at host:4242: " + no_family);
 }
@@ -134,7 +134,8 @@ TEST_CASE("IPv4 and IPv6 have the same port", "[links]") {
     SKIP("this machine has no IPv6");
   for (const auto& [v4, v6] :
        {std::pair{"127.0.0.1", "::1"}, std::pair{"0.0.0.0", "::"}}) {
-    auto server = listening_sockets::at({"host", 0}, {address(v6, 0), address(v4, 0)});
+    auto server =
+      listening_sockets::listen({"host", 0}, {address(v6, 0), address(v4, 0)});
     REQUIRE(server);
     CHECK(server->absent().empty());
     for (const auto* const ip : {"127.0.0.1", "::1"}) {

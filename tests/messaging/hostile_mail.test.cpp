@@ -55,7 +55,7 @@ std::vector<input> one_of_each(unsigned seed) {
   };
   for (const auto& m : some_mail::one_of_each(random))
     add(0, wire::encode(m));
-  for (const auto& m : some_mail::each_of<wire::node_mail>(random))
+  for (const auto& m : some_mail::each_of<wire::node_message>(random))
     add(1, wire::encode(m));
   add(0, wire::encode({{}, mail::samples{1, std::vector<measured_action>(64)}, {}}));
   return result;
@@ -66,9 +66,9 @@ bool takes_little(const input& from) {
   const std::span bytes{from.data() + 1, from.size() - 1};
   const auto before = taken.load();
   if (from[0] % 2 == 0)
-    static_cast<void>(wire::decode_mail(bytes));
+    static_cast<void>(wire::decode_actor_message(bytes));
   else
-    static_cast<void>(wire::decode_node_mail(bytes));
+    static_cast<void>(wire::decode_node_message(bytes));
   return taken - before <= 40 * bytes.size() + 4096;
 }
 

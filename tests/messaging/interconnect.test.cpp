@@ -31,7 +31,7 @@ std::vector<nanoseconds> arrivals(const machine_model& how, int ranks,
   virtual_clock clock;
   interconnect links{clock, how, ranks};
   for (auto& m : all)
-    clock.at(m.sent, [&] {
+    clock.call_at(m.sent, [&] {
       links.send(m.from, m.to, m.bytes, [&] { m.arrived = clock.now(); });
     });
   while (clock.step())

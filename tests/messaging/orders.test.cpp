@@ -58,7 +58,7 @@ TEST_CASE("orders send and add what the book says, for any number of ranks",
     const std::int64_t values = std::int64_t{ranks} * order.chunks(ranks);
     const auto sent = sent_by_steps(order, ranks, values);
     const auto book = order.cost(ranks, static_cast<double>(4 * values));
-    INFO(name_of(order.what) << " by " << order.name << ", " << ranks << " ranks");
+    INFO(name_of(order.operation) << " by " << order.name << ", " << ranks << " ranks");
     CHECK(sent.rounds == book.rounds);
     CHECK(sent.messages == book.messages);
     CHECK(std::abs(sent.bytes - book.bytes) < 0.5);
@@ -137,7 +137,7 @@ TEST_CASE("the costs of sums are those in print", "[orders]") {
 
 TEST_CASE("every order of the catalog is found by its operation and name", "[orders]") {
   for (const auto& order : collective_catalog()) {
-    CHECK(find_collective(order.what, order.name) == &order);
+    CHECK(find_collective(order.operation, order.name) == &order);
     CHECK_FALSE(order.idea.empty());
     CHECK_FALSE(order.growth.empty());
   }

@@ -143,7 +143,7 @@ private:
     auto message = std::move(*first);
     under_way.erase(first);
     auto& to = *members[static_cast<std::size_t>(message.to)];
-    send(to, to.part.take(std::move(message)));
+    send(to, to.part.receive(std::move(message)));
   }
 };
 

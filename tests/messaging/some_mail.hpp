@@ -97,7 +97,7 @@ constexpr bool is_local =
     T,
     std::optional<
       mail::
-        expert_loan>> || std::is_same_v<T, std::function<void()>> || std::is_same_v<T, std::exception_ptr> || std::is_same_v<T, std::shared_ptr<launched_end>>;
+        lent_arrays>> || std::is_same_v<T, std::function<void()>> || std::is_same_v<T, std::exception_ptr> || std::is_same_v<T, std::shared_ptr<gpu_completion>>;
 
 template <class T>
 constexpr bool is_vector = false;
@@ -243,18 +243,18 @@ std::vector<Variant> each_of(dice& random) {
 }
 
 /// Whether a meeting message may leave its rank: those about shared work may.
-inline bool travels(const mail::letter& l) {
-  return l.what.index() <= 2 || (l.what.index() >= 7 && l.what.index() <= 9);
+inline bool travels(const mail::meeting_message& l) {
+  return l.body.index() <= 2 || (l.body.index() >= 7 && l.body.index() <= 9);
 }
 
 /// A message to some actor, with the sizes of the message's tensors.
-inline wire::addressed_mail addressed(wire::actor_mail what, dice& random) {
-  wire::addressed_mail result{.to = {}, .what = std::move(what), .tensors = {}};
-  result.to.what = static_cast<wire::address::kind>(random.number(0, 6));
+inline wire::addressed_message addressed(wire::actor_message what, dice& random) {
+  wire::addressed_message result{.to = {}, .message = std::move(what), .tensors = {}};
+  result.to.actor = static_cast<wire::address::kind>(random.number(0, 6));
   fill(result.to.where, random);
   fill(result.to.number, random);
   const auto tensors =
-    wire::buffers_of(result.what).size() + wire::arrays_of(result.what).size();
+    wire::buffers_of(result.message).size() + wire::arrays_of(result.message).size();
   for (std::size_t i = 0; i < tensors; ++i)
     result.tensors.push_back(
       random.one_of(std::array<std::int64_t, 3>{0, 4, std::int64_t{1} << 40}));
@@ -262,12 +262,12 @@ inline wire::addressed_mail addressed(wire::actor_mail what, dice& random) {
 }
 
 /// A message of each kind, and a meeting message of each kind that leaves a rank.
-inline std::vector<wire::addressed_mail> one_of_each(dice& random) {
-  std::vector<wire::addressed_mail> result;
-  for (auto& what : each_of<wire::actor_mail>(random)) {
-    if (auto* letter = std::get_if<mail::letter>(&what)) {
-      for (auto& content : each_of<mail::letter::content>(random)) {
-        letter->what = std::move(content);
+inline std::vector<wire::addressed_message> one_of_each(dice& random) {
+  std::vector<wire::addressed_message> result;
+  for (auto& what : each_of<wire::actor_message>(random)) {
+    if (auto* letter = std::get_if<mail::meeting_message>(&what)) {
+      for (auto& content : each_of<mail::meeting_message::content>(random)) {
+        letter->body = std::move(content);
         if (travels(*letter))
           result.push_back(addressed(*letter, random));
       }

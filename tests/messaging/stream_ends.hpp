@@ -53,7 +53,7 @@ inline socket_pair tcp_sockets() {
 class test_authority {
 public:
   tls_files files(const std::string& name, const validity& when = validity::of_days(1),
-                  certificate_use use = certificate_use::both) const {
+                  certificate_use use = certificate_use::server_and_client) const {
     return written(*make_certificate(pair_, name, when, use));
   }
 
@@ -87,7 +87,7 @@ inline void wait_for(std::array<pollfd, 2> ends) {
 }
 
 inline short events_of(stream_progress waits) {
-  return waits.how == stream_progress::state::needs_write ? POLLOUT : POLLIN;
+  return waits.outcome == stream_progress::state::needs_write ? POLLOUT : POLLIN;
 }
 
 struct handshake_end {
@@ -95,10 +95,10 @@ struct handshake_end {
   std::string why;
 
   bool is_over() const {
-    return progress.how != stream_progress::state::needs_read
-           && progress.how != stream_progress::state::needs_write;
+    return progress.outcome != stream_progress::state::needs_read
+           && progress.outcome != stream_progress::state::needs_write;
   }
-  bool is_good() const { return progress.how == stream_progress::state::moved; }
+  bool is_good() const { return progress.outcome == stream_progress::state::moved; }
 };
 
 struct handshake_ends {

@@ -35,7 +35,7 @@ std::string client_hello(const test_authority& authority) {
   auto sockets = local_sockets();
   const auto client =
     authority.identity("a")->to_server(std::move(sockets.client), "b");
-  CHECK(client->shake_hands().how == state::needs_read);
+  CHECK(client->shake_hands().outcome == state::needs_read);
   std::string result(5000, '\0');
   const auto size = ::recv(sockets.server.get(), result.data(), result.size(), 0);
   REQUIRE(size > 0);
@@ -120,10 +120,10 @@ TEST_CASE("a server of another name is refused", "[tls]") {
                                               {"127.0.0.1", "localhost"},
                                               {"::1", "::2"}}));
   const auto ends = meet(authority.identity("a"), authority.identity(is), host);
-  CHECK(ends.client.progress.how == state::failed);
+  CHECK(ends.client.progress.outcome == state::failed);
   CHECK(ends.client.why
         == "its certificate is for '" + is + "', not for '" + host + "'");
-  CHECK(ends.server.progress.how == state::failed);
+  CHECK(ends.server.progress.outcome == state::failed);
   const bool is_address = host.find_first_not_of("0123456789.:") == std::string::npos;
   CHECK(ends.server.why
         == "it refuses our certificate, which is for '" + is
@@ -136,7 +136,7 @@ TEST_CASE("a stream to a host without a name fails", "[tls]") {
   for (const auto& host : {std::string{}, std::string{"b\0c", 3}}) {
     const auto stream =
       authority.identity("a")->to_server(local_sockets().client, host);
-    CHECK(stream->shake_hands().how == state::failed);
+    CHECK(stream->shake_hands().outcome == state::failed);
     CHECK_THAT(stream->failure(), ContainsSubstring("is no name of a host"));
   }
 }
@@ -165,16 +165,16 @@ TEST_CASE("a certificate that is not good is refused on both sides", "[tls]") {
       "it refuses our certificate, which is of another authority than its own"}}));
   SECTION("the client's") {
     const auto ends = meet(identity_of(bad("a")), ours.identity("b"));
-    CHECK(ends.server.progress.how == state::failed);
+    CHECK(ends.server.progress.outcome == state::failed);
     CHECK(ends.server.why == why);
-    CHECK(ends.client.progress.how == state::failed);
+    CHECK(ends.client.progress.outcome == state::failed);
     CHECK_THAT(ends.client.why, ContainsSubstring(to_it));
   }
   SECTION("the server's") {
     const auto ends = meet(ours.identity("a"), identity_of(bad("b")));
-    CHECK(ends.client.progress.how == state::failed);
+    CHECK(ends.client.progress.outcome == state::failed);
     CHECK(ends.client.why == why);
-    CHECK(ends.server.progress.how == state::failed);
+    CHECK(ends.server.progress.outcome == state::failed);
     CHECK_THAT(ends.server.why, ContainsSubstring(to_it));
   }
 }
@@ -188,11 +188,11 @@ TEST_CASE("a certificate for servers only makes no client", "[tls]") {
   };
   CHECK(meet(authority.identity("a"), one("b")).are_good());
   const auto ends = meet(one("a"), authority.identity("b"));
-  CHECK(ends.server.progress.how == state::failed);
+  CHECK(ends.server.progress.outcome == state::failed);
   CHECK(
     ends.server.why
     == "its certificate is not for clients: a node needs one for servers and clients");
-  CHECK(ends.client.progress.how == state::failed);
+  CHECK(ends.client.progress.outcome == state::failed);
   CHECK(ends.client.why
         == "it refuses our certificate, which is not for clients: a node needs one for "
            "servers and clients");
@@ -223,7 +223,7 @@ TEST_CASE("a side without TLS is answered by an alert, at which it says what it 
   send_raw(sockets.client, {bytes, sizeof hello});
   {
     const auto server = authority.identity("b")->to_client(std::move(sockets.server));
-    while (server->shake_hands().how == state::needs_read)
+    while (server->shake_hands().outcome == state::needs_read)
       continue;
     CHECK_THAT(server->failure(), ContainsSubstring("does not speak TLS"));
   }
@@ -231,14 +231,15 @@ TEST_CASE("a side without TLS is answered by an alert, at which it says what it 
   REQUIRE(::poll(&waits, 1, 10'000) == 1);
   std::uint32_t first = 0;
   REQUIRE(::recv(sockets.client.get(), &first, sizeof first, 0) == sizeof first);
-  CHECK(fault_of_magic(first) == expects_tls);
+  CHECK(magic_error(first) == expects_tls);
 }
 
 TEST_CASE("a node without TLS says that a client speaks it", "[tls]") {
   const test_authority authority;
   greeting first;
   std::memcpy(&first, client_hello(authority).data(), sizeof first);
-  CHECK(fault_of(first) == "it speaks TLS, and this node was started without --tls");
+  CHECK(greeting_error(first)
+        == "it speaks TLS, and this node was started without --tls");
 }
 
 TEST_CASE("a client without a certificate is refused", "[tls]") {
@@ -247,7 +248,7 @@ TEST_CASE("a client without a certificate is refused", "[tls]") {
   stream_ends ends{raw_client(std::move(sockets.client)),
                    authority.identity("b")->to_client(std::move(sockets.server))};
   const auto met = shake_hands(ends);
-  CHECK(met.server.progress.how == state::failed);
+  CHECK(met.server.progress.outcome == state::failed);
   CHECK(met.server.why == "it has shown no certificate");
 }
 
@@ -260,9 +261,9 @@ TEST_CASE("a client of an older TLS is refused, with its certificate too", "[tls
   stream_ends ends{std::move(client),
                    authority.identity("b")->to_client(std::move(sockets.server))};
   const auto met = shake_hands(ends);
-  CHECK(met.server.progress.how == state::failed);
+  CHECK(met.server.progress.outcome == state::failed);
   CHECK(met.server.why == "it does not speak TLS 1.3");
-  CHECK(met.client.progress.how == state::failed);
+  CHECK(met.client.progress.outcome == state::failed);
 }
 
 TEST_CASE("what is no TLS is refused", "[tls]") {
@@ -273,7 +274,7 @@ TEST_CASE("what is no TLS is refused", "[tls]") {
              std::string{"GET / HTTP/1.1\r\nHost: b\r\n\r\n"}, std::string(100, '\0'),
              std::string(100'000, '\xff'), std::string{"\x16\x03\x01\xff\xff"});
   const auto answer = answer_to(*server, bytes);
-  CHECK(answer.progress.how == state::failed);
+  CHECK(answer.progress.outcome == state::failed);
   CHECK_FALSE(answer.why.empty());
   SECTION("by a client as well") {
     auto sockets = local_sockets();
@@ -281,7 +282,7 @@ TEST_CASE("what is no TLS is refused", "[tls]") {
     stream_ends ends{authority.identity("a")->to_server(std::move(sockets.client), "b"),
                      plain_stream(std::move(sockets.server))};
     const auto met = shake_hands(ends);
-    CHECK(met.client.progress.how == state::failed);
+    CHECK(met.client.progress.outcome == state::failed);
     CHECK_FALSE(met.client.why.empty());
   }
 }
@@ -292,7 +293,7 @@ TEST_CASE("a handshake that breaks off anywhere is refused", "[tls]") {
   const auto hello = client_hello(authority);
   for (std::size_t size = 0; size <= hello.size(); ++size) {
     const auto answer = answer_to(*server, hello.substr(0, size));
-    REQUIRE(answer.progress.how == state::failed);
+    REQUIRE(answer.progress.outcome == state::failed);
     REQUIRE(answer.why == "it has closed the connection during the handshake");
   }
 }
@@ -305,7 +306,7 @@ TEST_CASE("a first message with any byte changed makes no connection", "[tls]") 
     auto changed = hello;
     changed[i] = static_cast<char>(changed[i] ^ 0x55);
     const auto answer = answer_to(*server, changed);
-    REQUIRE(answer.progress.how == state::failed);
+    REQUIRE(answer.progress.outcome == state::failed);
     REQUIRE_FALSE(answer.why.empty());
   }
 }
@@ -327,11 +328,11 @@ TEST_CASE("a connection that says half a hello takes no memory of TLS", "[tls]")
   const auto before = allocated();
   for (auto& pair : sockets) {
     streams.push_back(identity->to_client(std::move(pair.server)));
-    CHECK(streams.back()->shake_hands().how == state::needs_read);
+    CHECK(streams.back()->shake_hands().outcome == state::needs_read);
   }
   CHECK((allocated() - before) / connections < 2000);
   send_raw(sockets[1].client, hello.substr(hello.size() - 1));
-  CHECK(streams[1]->shake_hands().how == state::needs_read);
+  CHECK(streams[1]->shake_hands().outcome == state::needs_read);
   char answer = 0;
   CHECK(::recv(sockets[1].client.get(), &answer, 1, 0) == 1); // the server's hello
 }

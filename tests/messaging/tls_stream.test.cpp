@@ -25,7 +25,7 @@ TEST_CASE("a stream that is cut off ends, and says so", "[tls]") {
   ::shutdown(ends.client->socket(), SHUT_WR);
   std::array<std::byte, 9> room{};
   wait_for({pollfd{ends.server->socket(), POLLIN, 0}, pollfd{-1, 0, 0}});
-  CHECK(ends.server->read(room).how == state::closed);
+  CHECK(ends.server->read(room).outcome == state::closed);
   CHECK(ends.server->failure() == "the connection was cut off");
 }
 
@@ -38,7 +38,7 @@ TEST_CASE("a byte changed on its way fails the stream", "[tls]") {
   REQUIRE(shake_hands(ends).are_good());
   send_raw(intruder, std::string{"\x17\x03\x03\x00\x20", 5} + std::string(32, 'x'));
   std::array<std::byte, 9> room{};
-  CHECK(ends.server->read(room).how == state::failed);
+  CHECK(ends.server->read(room).outcome == state::failed);
   CHECK_FALSE(ends.server->failure().empty());
 }
 
@@ -62,9 +62,9 @@ TEST_CASE("a stream changes its key long before it is worn", "[tls]") {
     authority.identity("a")->to_server(std::move(sockets.client), "b");
   bool joined = false, greeted = false;
   for (int i = 0; i < 100 && !joined; ++i) {
-    joined = client->shake_hands().how == state::moved;
-    if (!greeted && raw->shake_hands().how == state::moved)
-      greeted = raw->write(std::vector<iovec>{{&changes, 1}}).how == state::moved;
+    joined = client->shake_hands().outcome == state::moved;
+    if (!greeted && raw->shake_hands().outcome == state::moved)
+      greeted = raw->write(std::vector<iovec>{{&changes, 1}}).outcome == state::moved;
   }
   REQUIRE(joined);
   std::vector<char> out(1 << 20, 'x');
@@ -75,7 +75,7 @@ TEST_CASE("a stream changes its key long before it is worn", "[tls]") {
     if (sent < all)
       sent += client->write(std::vector<iovec>{{out.data(), out.size()}}).bytes;
     const auto progress = raw->read(in);
-    REQUIRE(progress.how != state::failed);
+    REQUIRE(progress.outcome != state::failed);
     REQUIRE(std::memcmp(in.data(), out.data(), progress.bytes) == 0);
     received += progress.bytes;
   }
@@ -102,14 +102,14 @@ TEST_CASE("a stream changes its key while its socket takes no more", "[tls]") {
         std::vector<iovec>{{const_cast<char*>(out.data() + sent % out.size()),
                             out.size() - sent % out.size()}});
       INFO(ends.client->failure());
-      REQUIRE(progress.how != state::closed);
-      REQUIRE(progress.how != state::failed);
+      REQUIRE(progress.outcome != state::closed);
+      REQUIRE(progress.outcome != state::failed);
       sent += progress.bytes;
     }
     const auto progress = ends.server->read(in);
     INFO(ends.server->failure() << " after " << received);
-    REQUIRE(progress.how != state::closed);
-    REQUIRE(progress.how != state::failed);
+    REQUIRE(progress.outcome != state::closed);
+    REQUIRE(progress.outcome != state::failed);
     received += progress.bytes;
   }
 }

@@ -321,8 +321,8 @@ TEST_CASE("each epoch has each item once, in an order of its own", "[shuffle]") 
     const epoch_shuffle order{size, 5};
     std::vector<std::int64_t> first, second;
     for (std::int64_t i = 0; i < size; ++i) {
-      first.push_back(order.at(i));
-      second.push_back(order.at(size + i));
+      first.push_back(order.item_at(i));
+      second.push_back(order.item_at(size + i));
     }
     if (size > 10)
       CHECK(first != second);

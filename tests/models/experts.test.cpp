@@ -19,7 +19,7 @@ TEST_CASE("one expert that takes all is a feed-forward half", "[experts]") {
   const std::int64_t samples = 3;
   const auto dense = feed_forward_layer<double>(dims, 1);
   const auto moe =
-    moe_layer<double>(dims, 1, {.count = 1, .capacity = 1}, experts_at::home);
+    moe_layer<double>(dims, 1, {.count = 1, .capacity = 1}, expert_location::local);
   const auto values = random_values<double>(dense->bucket(), 1);
   std::vector<double> bucket(static_cast<std::size_t>(moe->bucket()));
   const auto copy = [&](std::size_t from, std::size_t to) { // parameter by parameter
@@ -41,7 +41,7 @@ TEST_CASE("one expert that takes all is a feed-forward half", "[experts]") {
                .saved = saved.data(),
                .parameters = parameters.data(),
                .scratch = scratch.data(),
-               .on = &on});
+               .compute_stream = &on});
     return y;
   };
   CHECK(relative_difference(run(*moe, bucket), run(*dense, values)) < 1e-12);
@@ -57,11 +57,11 @@ TEST_CASE("every second block of moe has experts", "[experts]") {
     make_without_experts<float>({"moe", 4, 8, 2, 4, 5, {.count = 3, .shared = true}});
   std::int64_t of_experts = 0;
   for (const auto& expert : whole.experts)
-    for (const auto& p : expert.what->parameters())
+    for (const auto& p : expert.expert->parameters())
       of_experts += p.values();
   CHECK(without.values() + of_experts == whole.values());
   for (const auto& expert : whole.experts)
-    for (const auto& p : expert.what->parameters())
+    for (const auto& p : expert.expert->parameters())
       CHECK(whole.layers[expert.of_layer]->parameter_called(p.name).dims == p.dims);
 }
 

@@ -89,11 +89,11 @@ TEST_CASE("what cannot be written is refused before and while writing, without a
     {folder.path() / "loop", "its links lead to themselves"}};
   for (const auto& [path, why] : mistakes)
     for (const auto& sentence :
-         {refusal_to_write(path), write_whole_file(path, "new")}) {
+         {writability_error(path), write_whole_file(path, "new")}) {
       CHECK_THAT(sentence, StartsWith("cannot write " + path.string() + ": "));
       CHECK_THAT(sentence, ContainsSubstring(why));
     }
-  CHECK(refusal_to_write(folder.path() / "new").empty());
+  CHECK(writability_error(folder.path() / "new").empty());
   CHECK(names_in(folder.path()) == before);
   CHECK(content_of(folder.path() / "protected") == "old");
 }

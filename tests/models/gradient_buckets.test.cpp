@@ -31,7 +31,7 @@ std::size_t layer_with_experts() {
 std::vector<gradient_bucket> parts() {
   std::vector<gradient_bucket> result{{bare.layers[layer_with_experts()]}};
   for (const auto& expert : whole.experts)
-    result.push_back({expert.what});
+    result.push_back({expert.expert});
   return result;
 }
 
@@ -100,7 +100,7 @@ TEST_CASE("norms go share by share of every bucket", "[gradient_buckets]") {
   // In the layer's bucket the value is in a later share.
   std::ranges::fill(values, 0.0F);
   const auto first =
-    layer->parameter_called(whole.experts.front().what->parameters().front().name)
+    layer->parameter_called(whole.experts.front().expert->parameters().front().name)
       .offset;
   values[static_cast<std::size_t>(first)] = 1;
   const auto place = [&](const std::vector<double>& squares) {
@@ -125,7 +125,7 @@ TEST_CASE("a norm goes measurer by measurer, each through its own buckets",
     second(first.size());
   // The first bias of each expert's second product: 1, 2, 3 and then 4, 5, 6.
   for (int e = 0; e < 3; ++e) {
-    const auto& last = whole.experts[static_cast<std::size_t>(e)].what->parameters();
+    const auto& last = whole.experts[static_cast<std::size_t>(e)].expert->parameters();
     const auto at =
       static_cast<std::size_t>(layer->parameter_called(last.back().name).offset);
     first[at] = static_cast<float>(e + 1);

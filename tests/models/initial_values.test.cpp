@@ -110,8 +110,8 @@ TEST_CASE("tensor shards begin with their parts of the whole's values",
     for (const auto& shard : shards) {
       const auto& part = *shard.layers[l];
       std::vector<float> bucket(static_cast<std::size_t>(part.bucket()));
-      take_shard(layer_of_all, part, expected.data(), bucket.data());
-      put_shard(layer_of_all, part, bucket.data(), again.data());
+      extract_shard(layer_of_all, part, expected.data(), bucket.data());
+      insert_shard(layer_of_all, part, bucket.data(), again.data());
       for (const auto& p : part.parameters()) {
         CHECK(p.begins == layer_of_all.parameter_called(p.name).begins);
         CHECK(p.scale == layer_of_all.parameter_called(p.name).scale);

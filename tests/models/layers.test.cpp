@@ -49,7 +49,7 @@ struct layer_run {
             .gradients = gradients.data(),
             .beta = beta,
             .scratch = scratch.data(),
-            .on = &on};
+            .compute_stream = &on};
   }
 
   double loss() {
@@ -71,19 +71,19 @@ struct layer_run {
 };
 
 std::vector<std::shared_ptr<const layer<double>>> all_layers() {
-  return {embedding_layer<double>(tiny),
-          attention_layer<double>(tiny, 0),
-          feed_forward_layer<double>(tiny, 1),
-          head_layer<double>(tiny),
-          linear_layer<double>("fc1", 6, 7, true),
-          linear_layer<double>("fc2", 6, 7, false),
-          conv_pool_layer<double>("conv1", {1, 2, 10, 10, 3, 5}),
-          conv_pool_layer<double>("conv1", {1, 2, 8, 6, 3, 5, 2}),
-          moe_layer<double>(tiny, 1, {.count = 3, .balance = 0}, experts_at::home),
-          moe_layer<double>(
-            tiny, 1,
-            {.count = 4, .chosen = 2, .capacity = 0.7, .balance = 0, .shared = true},
-            experts_at::home)};
+  return {
+    embedding_layer<double>(tiny),
+    attention_layer<double>(tiny, 0),
+    feed_forward_layer<double>(tiny, 1),
+    head_layer<double>(tiny),
+    linear_layer<double>("fc1", 6, 7, true),
+    linear_layer<double>("fc2", 6, 7, false),
+    conv_pool_layer<double>("conv1", {1, 2, 10, 10, 3, 5}),
+    conv_pool_layer<double>("conv1", {1, 2, 8, 6, 3, 5, 2}),
+    moe_layer<double>(tiny, 1, {.count = 3, .balance = 0}, expert_location::local),
+    moe_layer<double>(
+      tiny, 1, {.count = 4, .chosen = 2, .capacity = 0.7, .balance = 0, .shared = true},
+      expert_location::local)};
 }
 
 } // namespace

@@ -38,7 +38,7 @@ struct some_layer {
     first = d.number(0, 40);
     block = 2 * d.number(0, 3) + 1;
     dims.known = d.coin() ? 0 : dims.length + d.number(1, 3);
-    what = moe_layer<double>(dims, block, options, experts_at::home);
+    what = moe_layer<double>(dims, block, options, expert_location::local);
     bucket = random_values<double>(what->bucket(), seed + 1);
     for (auto& value : bucket)
       value *= 0.5;
@@ -88,7 +88,7 @@ struct layer_run {
                           .parameters = of.bucket.data(),
                           .gradients = gradients.data(),
                           .scratch = scratch.data(),
-                          .on = &on};
+                          .compute_stream = &on};
     of.what->forward(f);
     of.what->input_gradient(f);
     of.what->weight_gradient(f);

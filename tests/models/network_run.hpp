@@ -52,7 +52,7 @@ struct network_run {
       p.input_gradient = s.is_first() ? nullptr : memory(sizes.input);
       p.kept = memory(sizes.kept);
       p.scratch = memory(sizes.scratch);
-      p.on = &on;
+      p.compute_stream = &on;
       for (std::size_t i = 0; i < s.layers().size(); ++i, ++layer) {
         p.parameters.push_back(parameters[layer].data());
         p.gradients.push_back(gradients[layer].data());

@@ -107,7 +107,7 @@ layer_ends run(const layer<float>& l, std::vector<float>& bucket, std::vector<St
   f.scratch = scratch.data();
   f.parameters = bucket.data();
   f.gradients = gradients.data();
-  f.on = &on;
+  f.compute_stream = &on;
   l.forward(f);
   l.input_gradient(f);
   if constexpr (is_bf16)

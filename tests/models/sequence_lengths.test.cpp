@@ -48,7 +48,7 @@ trained_once train(const network<float>& whole, buckets parameters,
   p.stash = stash.data();
   p.scratch = scratch.data();
   p.beta = beta;
-  p.on = &on;
+  p.compute_stream = &on;
   for (auto& bucket : parameters) {
     p.parameters.emplace_back(bucket.data());
     result.gradients.emplace_back(bucket.size(), before);
@@ -126,7 +126,7 @@ private:
     p.kept = kept.data();
     p.scratch = scratch.data();
     p.beta = first > 0 ? 1 : 0;
-    p.on = &on;
+    p.compute_stream = &on;
     for (std::size_t l = 0; l < parameters_.size(); ++l) {
       p.parameters.push_back(parameters_[l].data());
       p.gradients.push_back(gradients[l].data());
@@ -222,7 +222,7 @@ TEST_CASE("of a sample a shorter sequence has the first tokens and labels",
 TEST_CASE("uneven microbatches have the samples of a batch in order", "[lengths]") {
   const batching by{.batch = 9,
                     .microbatches = 4,
-                    .before = 100,
+                    .preceding_samples = 100,
                     .uneven = std::make_shared<const uneven_microbatches>(
                       uneven_microbatches{.samples = {4, 1, 3, 1}, .lengths = {8, 2}})};
   const std::int64_t first[] = {100, 104, 105, 108, 109, 113, 114, 117, 118};

@@ -39,7 +39,7 @@ struct member {
     p->stash = stash.data();
     p->scratch = scratch.data();
     p->kept = kept.data();
-    p->on = &on;
+    p->compute_stream = &on;
     for (const auto& bucket : parameters)
       p->parameters.emplace_back(bucket.data());
     p->gradients = writable(gradients);
@@ -57,7 +57,7 @@ struct member {
 void give(const std::vector<float>& together, std::int64_t t, std::int64_t count,
           const shard_collective<float>& to) {
   std::ranges::copy(together, to.array);
-  if (to.what == shard_collective<float>::kind::scatter)
+  if (to.operation == shard_collective<float>::kind::scatter)
     for (std::int64_t i = 0; i < to.values; ++i)
       if (i * count / to.values != t)
         to.array[i] = std::numeric_limits<float>::quiet_NaN();
@@ -68,20 +68,20 @@ void run(const std::vector<pass_pieces<float>>& all) {
   for (std::size_t piece = 0; piece < all.front().size(); ++piece) {
     for (const auto& one : all)
       one[piece].run();
-    const auto& first = all.front()[piece].then;
-    if (first.what == shard_collective<float>::kind::none)
+    const auto& first = all.front()[piece].collective;
+    if (first.operation == shard_collective<float>::kind::none)
       continue;
     std::vector<float> together(static_cast<std::size_t>(first.values));
     const auto count = static_cast<std::int64_t>(all.size());
     for (std::int64_t t = 0; t < count; ++t)
       for (std::int64_t i = 0; i < first.values; ++i) {
-        const auto value = all[static_cast<std::size_t>(t)][piece].then.array[i];
-        if (first.what != shard_collective<float>::kind::gather
+        const auto value = all[static_cast<std::size_t>(t)][piece].collective.array[i];
+        if (first.operation != shard_collective<float>::kind::gather
             || i * count / first.values == t)
           together[static_cast<std::size_t>(i)] += value;
       }
     for (std::int64_t t = 0; t < count; ++t)
-      give(together, t, count, all[static_cast<std::size_t>(t)][piece].then);
+      give(together, t, count, all[static_cast<std::size_t>(t)][piece].collective);
   }
 }
 
@@ -131,9 +131,9 @@ outcome train(int shards, bool split_backward, bool by_sequence = false,
       weights(static_cast<std::size_t>(l), bucket.data());
       auto& mine = l < middle ? a.parameters[static_cast<std::size_t>(l)]
                               : b.parameters[static_cast<std::size_t>(l - middle)];
-      take_shard(*whole.layers[static_cast<std::size_t>(l)],
-                 *parts[t].layers[static_cast<std::size_t>(l)], bucket.data(),
-                 mine.data());
+      extract_shard(*whole.layers[static_cast<std::size_t>(l)],
+                    *parts[t].layers[static_cast<std::size_t>(l)], bucket.data(),
+                    mine.data());
     }
     a.p->tokens = tokens.data();
     a.p->output = up[t].data();
@@ -172,11 +172,12 @@ outcome train(int shards, bool split_backward, bool by_sequence = false,
     auto& bucket = result.gradients.emplace_back(
       static_cast<std::size_t>(whole.layers[i]->bucket()));
     for (std::size_t t = 0; t < parts.size(); ++t)
-      put_shard(*whole.layers[i], *parts[t].layers[i],
-                (l < middle ? low[t].gradients[i]
-                            : high[t].gradients[i - static_cast<std::size_t>(middle)])
-                  .data(),
-                bucket.data());
+      insert_shard(*whole.layers[i], *parts[t].layers[i],
+                   (l < middle
+                      ? low[t].gradients[i]
+                      : high[t].gradients[i - static_cast<std::size_t>(middle)])
+                     .data(),
+                   bucket.data());
   }
   return result;
 }
@@ -232,8 +233,8 @@ TEST_CASE("a shard's parts go back where they came from", "[tensor]") {
     std::vector<float> again(bucket.size());
     for (const auto& part : parts) {
       std::vector<float> some(static_cast<std::size_t>(part.layers[l]->bucket()));
-      take_shard(*whole.layers[l], *part.layers[l], bucket.data(), some.data());
-      put_shard(*whole.layers[l], *part.layers[l], some.data(), again.data());
+      extract_shard(*whole.layers[l], *part.layers[l], bucket.data(), some.data());
+      insert_shard(*whole.layers[l], *part.layers[l], some.data(), again.data());
     }
     CHECK((again == bucket));
   }

@@ -34,7 +34,7 @@ model_options untied(model_options o) {
 }
 
 std::vector<float> values_at(const std::vector<std::vector<float>>& buckets,
-                             const tied_matrix::place& at, std::int64_t n) {
+                             const tied_matrix::location& at, std::int64_t n) {
   const auto* const begin = buckets[at.layer].data() + at.offset;
   return {begin, begin + n};
 }
@@ -105,7 +105,8 @@ TEST_CASE("each tensor shard has the same words of both copies", "[tied]") {
     std::vector<std::vector<float>> own;
     for (std::size_t l = 0; l < shard.layers.size(); ++l) {
       own.emplace_back(static_cast<std::size_t>(shard.layers[l]->bucket()));
-      take_shard(*whole.layers[l], *shard.layers[l], buckets[l].data(), own[l].data());
+      extract_shard(*whole.layers[l], *shard.layers[l], buckets[l].data(),
+                    own[l].data());
     }
     const auto embedding = values_at(own, tied->embedding, tied->values);
     CHECK(values_at(own, tied->head, tied->values) == embedding);

@@ -31,7 +31,7 @@ constexpr std::uint64_t usual_number = 100;
 #endif
 
 outcome verified(const std::vector<std::string>& words) {
-  return performed(about_verify(), words, [](const options& o) {
+  return performed(verify_program(), words, [](const options& o) {
     const auto count = verify(o);
     return !count ? 2 : count->failures > 0 ? 1 : 0;
   });

@@ -34,7 +34,7 @@ struct outcome {
 };
 
 /// Runs a program with such words, and returns the outcome.
-inline outcome performed(const troupe::program_about& about,
+inline outcome performed(const troupe::program_info& about,
                          const std::vector<std::string>& words,
                          const std::function<int(troupe::options)>& body) {
   std::vector<const char*> arguments{about.name.c_str()};

@@ -44,13 +44,13 @@ constexpr std::uint64_t usual_trainings = 16;
 using words = std::vector<std::string>;
 
 outcome outcome_of(const words& typed) {
-  const program_about about{.name = "train",
-                            .description = "",
-                            .resumes = true,
-                            .distributes = true,
-                            .defaults = {.model = {.width = 32, .length = 16},
-                                         .schedules = {.names = {"1f1b"}},
-                                         .evaluation = {.samples = 5}}};
+  const program_info about{.name = "train",
+                           .description = "",
+                           .resumes = true,
+                           .distributes = true,
+                           .defaults = {.model = {.width = 32, .length = 16},
+                                        .schedules = {.names = {"1f1b"}},
+                                        .evaluation = {.samples = 5}}};
   return performed(about, typed, [](const options& o) { return run_session(o); });
 }
 
@@ -165,7 +165,7 @@ public:
     : links_(std::move(*node_links::from(std::nullopt))) {
     means_ = {
       .plan = [](const mail::prepare& facts) { return plan_of_part(facts, {}); },
-      .by = links_.get()};
+      .connections = links_.get()};
     for (int i = 0; i < count; ++i) {
       auto& one = *all_.emplace_back(std::make_unique<node>());
       one.server = std::make_unique<node_server>(
@@ -208,7 +208,7 @@ private:
   };
 
   std::unique_ptr<node_links> links_;
-  player_means means_;
+  worker_services means_;
   std::vector<std::unique_ptr<node>> all_;
 };
 

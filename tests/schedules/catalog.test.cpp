@@ -53,35 +53,43 @@ TEST_CASE("numbers that no run could have are refused with the largest", "[catal
   CHECK_THAT(find_schedule("hanayo", {{"waves", "99999999999"}}).error(),
              ContainsSubstring("at most 512"));
   const auto searched = zb_auto({{1, 1, 1}}, 0);
-  CHECK(refusal(searched, {512, 512}).empty());
-  CHECK_THAT(refusal(searched, {512, 513}), ContainsSubstring("262,144"));
+  CHECK(validation_error(searched, {512, 512}).empty());
+  CHECK_THAT(validation_error(searched, {512, 513}), ContainsSubstring("262,144"));
   const auto most = std::numeric_limits<int>::max();
   CHECK(stages_on(placement::looped(1024), most) == most);
-  CHECK_THAT(refusal(gpipe(), {most, 1}), ContainsSubstring("1,048,576 stages"));
+  CHECK_THAT(validation_error(gpipe(), {most, 1}),
+             ContainsSubstring("1,048,576 stages"));
 }
 
 TEST_CASE("sizes that a schedule does not allow are refused with what is",
           "[catalog]") {
-  CHECK_THAT(refusal(chimera(), {3, 4}), ContainsSubstring("even number of stages"));
-  CHECK_THAT(refusal(chimera(), {4, 3}),
+  CHECK_THAT(validation_error(chimera(), {3, 4}),
+             ContainsSubstring("even number of stages"));
+  CHECK_THAT(validation_error(chimera(), {4, 3}),
              ContainsSubstring("even number of microbatches"));
-  CHECK_THAT(refusal(two_bw(), {4, 3}), ContainsSubstring("at least as many"));
-  CHECK_THAT(refusal(gpipe(), {0, 3}), ContainsSubstring("at least 1"));
-  CHECK_THAT(refusal(gpipe(), {2, 3, 0}), ContainsSubstring("at least 1"));
-  CHECK_THAT(refusal(gpipe(), {2, 1 << 20, 1 << 20}), ContainsSubstring("at most"));
-  CHECK_THAT(refusal(chimera({.pairs = 3}), {6, 8}),
+  CHECK_THAT(validation_error(two_bw(), {4, 3}), ContainsSubstring("at least as many"));
+  CHECK_THAT(validation_error(gpipe(), {0, 3}), ContainsSubstring("at least 1"));
+  CHECK_THAT(validation_error(gpipe(), {2, 3, 0}), ContainsSubstring("at least 1"));
+  CHECK_THAT(validation_error(gpipe(), {2, 1 << 20, 1 << 20}),
+             ContainsSubstring("at most"));
+  CHECK_THAT(validation_error(chimera({.pairs = 3}), {6, 8}),
              ContainsSubstring("multiple of them"));
-  CHECK_THAT(refusal(chimera({.pairs = 3}), {8, 6}),
+  CHECK_THAT(validation_error(chimera({.pairs = 3}), {8, 6}),
              ContainsSubstring("multiple of them"));
-  CHECK_THAT(refusal(chimera({.pairs = 2, .forward_doubling = true}), {8, 8}),
+  CHECK_THAT(validation_error(chimera({.pairs = 2, .forward_doubling = true}), {8, 8}),
              ContainsSubstring("of one pair"));
-  CHECK_THAT(refusal(interleaved(3), {8, 6}), ContainsSubstring("3 stages on each"));
-  CHECK_THAT(refusal(zb_v(), {3, 6}), ContainsSubstring("2 stages on each rank"));
-  CHECK_THAT(refusal(dualpipe(), {4, 6}), ContainsSubstring("at least twice as many"));
-  CHECK_THAT(refusal(dualpipe(), {3, 6}), ContainsSubstring("an even number of ranks"));
-  CHECK_THAT(refusal(dualpipev(), {4, 3}), ContainsSubstring("at least twice as many"));
-  CHECK(refusal(chimera(), {4, 2}).empty());
-  CHECK(refusal(two_bw(), {4, 4}).empty());
+  CHECK_THAT(validation_error(interleaved(3), {8, 6}),
+             ContainsSubstring("3 stages on each"));
+  CHECK_THAT(validation_error(zb_v(), {3, 6}),
+             ContainsSubstring("2 stages on each rank"));
+  CHECK_THAT(validation_error(dualpipe(), {4, 6}),
+             ContainsSubstring("at least twice as many"));
+  CHECK_THAT(validation_error(dualpipe(), {3, 6}),
+             ContainsSubstring("an even number of ranks"));
+  CHECK_THAT(validation_error(dualpipev(), {4, 3}),
+             ContainsSubstring("at least twice as many"));
+  CHECK(validation_error(chimera(), {4, 2}).empty());
+  CHECK(validation_error(two_bw(), {4, 4}).empty());
 }
 
 } // namespace troupe::catalog_test

@@ -31,7 +31,7 @@ schedule spoiled(std::function<void(int rank, std::vector<action>&)> spoil) {
     })};
 }
 
-program_fault fault_of(const schedule& sch) {
+program_error fault_of(const schedule& sch) {
   const auto fault = check(sch, {2, 2});
   REQUIRE(fault.has_value());
   return *fault;
@@ -44,7 +44,7 @@ TEST_CASE("a program without an action that another waits for is refused", "[che
     if (rank == 0)
       std::erase(p, action{op::forward, 0, 0, 1});
   }));
-  CHECK_THAT(fault.what,
+  CHECK_THAT(fault.text,
              ContainsSubstring("F1 of stage 0, which no program contains")
                || ContainsSubstring("B1 of stage 0 comes before its forward"));
 }
@@ -54,7 +54,7 @@ TEST_CASE("a missing gradient is named with the rank that waits for it", "[check
     if (rank == 1)
       std::erase(p, action{op::backward, 0, 1, 1});
   }));
-  CHECK_THAT(fault.what,
+  CHECK_THAT(fault.text,
              ContainsSubstring("U1 of stage 1 covers 1 gradient instead of 2"));
   CHECK_THAT(fault.picture,
              ContainsSubstring("> rank 1  .    F0   B0   =    F1   [U1]\n"));
@@ -69,49 +69,49 @@ TEST_CASE("a deadlock is shown as a cycle", "[check]") {
       std::swap(*std::ranges::find(p, action{op::forward, 0, 1, 1}),
                 *std::ranges::find(p, action{op::backward, 0, 1, 0}));
   }));
-  CHECK_THAT(fault.what,
+  CHECK_THAT(fault.text,
              ContainsSubstring("deadlock: rank 0 waits at B0 for B0 of rank 1; "
                                "rank 1 waits at F1 for F1 of rank 0"));
   CHECK_THAT(fault.picture, ContainsSubstring("> rank 0  F0   [B0]\n"
                                               "  rank 1  .    F0   ?F1\n"));
-  CHECK(fault.mend == "run F1 of rank 0, whose input is there, before B0");
+  CHECK(fault.fix == "run F1 of rank 0, whose input is there, before B0");
 }
 
 TEST_CASE("counts must be right", "[check]") {
   CHECK_THAT(fault_of(spoiled([](int, std::vector<action>& p) {
                p.insert(p.begin(), p.front());
              }))
-               .what,
+               .text,
              ContainsSubstring("F0 of stage 0 comes twice"));
   CHECK_THAT(fault_of(spoiled([](int rank, std::vector<action>& p) {
                if (rank == 1)
                  p.pop_back();
              }))
-               .what,
+               .text,
              ContainsSubstring("gradients of 2 microbatches that no update covers"));
-  CHECK_THAT(fault_of(spoiled([](int, std::vector<action>& p) { p.clear(); })).what,
+  CHECK_THAT(fault_of(spoiled([](int, std::vector<action>& p) { p.clear(); })).text,
              ContainsSubstring("stage 0 has no forward of microbatch 0"));
   CHECK_THAT(fault_of(spoiled([](int, std::vector<action>& p) {
                p.push_back({op::forward, 0, 0, 2});
              }))
-               .what,
+               .text,
              ContainsSubstring("is not in this run"));
 }
 
 TEST_CASE("backwards in another order than their microbatches are refused", "[check]") {
   CHECK_THAT(fault_of(spoiled([](int, std::vector<action>& p) {
-               std::erase_if(p, [](const action& a) { return a.what == op::backward; });
+               std::erase_if(p, [](const action& a) { return a.op == op::backward; });
                for (const int m : {1, 0})
                  p.insert(p.end() - 1, {op::backward, 0, p.front().stage, m});
              }))
-               .what,
+               .text,
              ContainsSubstring("is summed after microbatch 1"));
 }
 
 TEST_CASE("a forward that reads a version not yet made is refused", "[check]") {
   auto sch = gpipe();
   sch.weights.reads = [](const shape&, int, int microbatch, int) { return microbatch; };
-  CHECK_THAT(fault_of(sch).what,
+  CHECK_THAT(fault_of(sch).text,
              ContainsSubstring("F1 of stage 0 reads version 1, but this stage has made "
                                "only 0"));
 }
@@ -121,7 +121,7 @@ TEST_CASE("an action on another rank than its stage's is refused", "[check]") {
     if (rank == 1)
       p.push_back({op::forward, 0, 0, 0});
   }));
-  CHECK(fault.what == "rank 1: F0 of stage 0 belongs on rank 0");
+  CHECK(fault.text == "rank 1: F0 of stage 0 belongs on rank 0");
 }
 
 TEST_CASE("a microbatch of the other direction is refused", "[check]") {
@@ -130,13 +130,13 @@ TEST_CASE("a microbatch of the other direction is refused", "[check]") {
       p.front().microbatch = 1;
   });
   sch.where = placement::bidirectional();
-  CHECK(fault_of(sch).what
+  CHECK(fault_of(sch).text
         == "rank 0: F1 of stage 0 is of a microbatch of the other direction");
   sch = spoiled([](int rank, std::vector<action>& p) {
     if (rank == 0)
       p.front().direction = 1;
   });
-  CHECK(fault_of(sch).what == "rank 0: F0 of stage 0 (replica 1) is not in this run");
+  CHECK(fault_of(sch).text == "rank 0: F0 of stage 0 (replica 1) is not in this run");
 }
 
 TEST_CASE("a deadlock of ranks with several stages names them", "[check]") {
@@ -149,7 +149,7 @@ TEST_CASE("a deadlock of ranks with several stages names them", "[check]") {
   sch.where = placement::looped(2);
   const auto fault = check(sch, {2, 1});
   REQUIRE(fault);
-  CHECK(fault->what
+  CHECK(fault->text
         == "deadlock: rank 0 waits at F0 of stage 1 for F0 of stage 0 of rank 0; "
            "rank 0 is in the cycle");
 }
@@ -165,7 +165,7 @@ TEST_CASE("gradients that no update covers are shown on the rank of their stage"
   });
   const auto fault = check(sch, {4, 2});
   REQUIRE(fault);
-  CHECK_THAT(fault->what, ContainsSubstring("stage 3 has gradients of 2 microbatches"));
+  CHECK_THAT(fault->text, ContainsSubstring("stage 3 has gradients of 2 microbatches"));
   CHECK_THAT(fault->picture, ContainsSubstring("> rank 1 "));
 }
 
@@ -175,10 +175,10 @@ TEST_CASE("a rank that would hold more than it may is refused", "[check]") {
   CHECK_FALSE(check(sch, {2, 2, 3}).has_value());
   const auto fault = check(sch, {2, 3});
   REQUIRE(fault.has_value());
-  CHECK(fault->what
+  CHECK(fault->text
         == "rank 0: F2 of stage 0 would be the 3. microbatch of a stage that the rank "
            "holds, and it may hold 2");
-  CHECK(fault->mend == "run a backward before it");
+  CHECK(fault->fix == "run a backward before it");
   auto interleaved_on_few = interleaved(2);
   interleaved_on_few.most_held = 11;
   CHECK_FALSE(check(interleaved_on_few, {8, 8}).has_value());
@@ -199,7 +199,7 @@ TEST_CASE("a pair waits for the inputs of both", "[check]") {
   };
   CHECK_FALSE(check(in_pairs(false), {2, 2}).has_value());
   const auto fault = fault_of(in_pairs(true));
-  CHECK_THAT(fault.what,
+  CHECK_THAT(fault.text,
              ContainsSubstring("deadlock: rank 0 waits at F1 for B0 of rank 1"));
   CHECK_THAT(to_string(fault), ContainsSubstring("It might help to run F1 of rank 0"));
 }
@@ -212,7 +212,7 @@ TEST_CASE("what is no pair is refused", "[check]") {
                p[at + 1].pair = other;
              }
            }))
-      .what;
+      .text;
   };
   CHECK(told(in_pair::first, in_pair::no)
         == "rank 0: F1 of stage 0 is the first of a pair that has no second");
@@ -229,7 +229,7 @@ TEST_CASE("what is no pair is refused", "[check]") {
                  p[2].stage = 70'000'000;
                }
              }))
-               .what,
+               .text,
              ContainsSubstring("B0 of stage 70000000 is not in this run"));
   const auto with_itself = fault_of(spoiled([](int rank, std::vector<action>& p) {
     if (rank == 1) { // F0 B0
@@ -237,9 +237,9 @@ TEST_CASE("what is no pair is refused", "[check]") {
       p[1].pair = in_pair::second;
     }
   }));
-  CHECK_THAT(with_itself.what, ContainsSubstring("F0 of stage 1 and B0 of stage 1 "
+  CHECK_THAT(with_itself.text, ContainsSubstring("F0 of stage 1 and B0 of stage 1 "
                                                  "cannot be one"));
-  CHECK(with_itself.mend == "run them one after the other");
+  CHECK(with_itself.fix == "run them one after the other");
 }
 
 TEST_CASE("an update names the last microbatch that it covers", "[check]") {
@@ -249,8 +249,8 @@ TEST_CASE("an update names the last microbatch that it covers", "[check]") {
   };
   CHECK_FALSE(check(named(1), {2, 2, 3}).has_value());
   const auto fault = fault_of(named(0));
-  CHECK_THAT(fault.what, ContainsSubstring("covers gradients up to microbatch 1"));
-  CHECK(fault.mend == "name it U1");
+  CHECK_THAT(fault.text, ContainsSubstring("covers gradients up to microbatch 1"));
+  CHECK(fault.fix == "name it U1");
 }
 
 TEST_CASE("without a flush forwards come in order, as versions go", "[check]") {
@@ -279,7 +279,7 @@ TEST_CASE("without a flush forwards come in order, as versions go", "[check]") {
   CHECK_FALSE(check(one({0, 1, 2, 3, 4, 5}), {1, 2, 3}).has_value());
   const auto fault = check(one({0, 1, 2, 3, 5, 4}), {1, 2, 3});
   REQUIRE(fault.has_value());
-  CHECK_THAT(fault->what,
+  CHECK_THAT(fault->text,
              ContainsSubstring("F4 of stage 0 comes after F5: samples enter stage 0"));
   auto second = one({0, 1, 2, 3, 5, 4}); // a stage before has the right order
   const auto last = std::get<explicit_program>(second.order);
@@ -292,7 +292,7 @@ TEST_CASE("without a flush forwards come in order, as versions go", "[check]") {
       return next;
     };
   }};
-  CHECK_THAT(check(second, {2, 2, 3}).value().what,
+  CHECK_THAT(check(second, {2, 2, 3}).value().text,
              ContainsSubstring("F4 of stage 1 comes after F5: without a flush"));
 }
 
@@ -308,13 +308,13 @@ TEST_CASE("a gradient that an update lacks is named", "[check]") {
     REQUIRE(fault.has_value());
     return *fault;
   };
-  CHECK_THAT(without(op::weight_gradient, 1).what,
+  CHECK_THAT(without(op::weight_gradient, 1).text,
              ContainsSubstring("U2 of stage 0 covers 2 gradients instead of 3: W1 of "
                                "stage 0 does not come before it"));
   const auto no_input = without(op::input_gradient, 1);
-  CHECK_THAT(no_input.what,
+  CHECK_THAT(no_input.text,
              ContainsSubstring("W1 of stage 0 comes before its input gradient"));
-  CHECK(no_input.mend == "move it behind I1 of stage 0");
+  CHECK(no_input.fix == "move it behind I1 of stage 0");
 }
 
 TEST_CASE("who waits for an input gradient is told so", "[check]") {
@@ -329,24 +329,24 @@ TEST_CASE("who waits for an input gradient is told so", "[check]") {
                 *std::ranges::find(all, action{op::input_gradient, 0, 1, 0}));
     return all;
   });
-  CHECK_THAT(check(sch, {2, 2}).value().what,
+  CHECK_THAT(check(sch, {2, 2}).value().text,
              ContainsSubstring("rank 0 waits at I0 for I0 of rank 1"));
 }
 
 TEST_CASE("what is no schedule at all is told, and not tried", "[check]") {
   auto sch = gpipe();
   sch.order = explicit_program{};
-  CHECK_THAT(check(sch, {2, 2}).value().what,
+  CHECK_THAT(check(sch, {2, 2}).value().text,
              ContainsSubstring("a schedule has a name"));
   sch.order = explicit_program{[](int, const shape&) { return action_generator{}; }};
-  CHECK_THAT(check(sch, {2, 2}).value().what,
+  CHECK_THAT(check(sch, {2, 2}).value().text,
              ContainsSubstring("stage 0 has no forward of microbatch 0"));
   sch = gpipe();
   sch.most_held = -1;
   CHECK(check(sch, {2, 2}).has_value());
   sch = gpipe();
   sch.where.host = nullptr;
-  CHECK_THAT(check(sch, {2, 2}).value().what, ContainsSubstring("functions ranks"));
+  CHECK_THAT(check(sch, {2, 2}).value().text, ContainsSubstring("functions ranks"));
 }
 
 TEST_CASE("a picture of many ranks shows those around the one, in columns", "[check]") {

@@ -26,7 +26,7 @@ TEST_CASE("every schedule of the catalog passes at every size it allows", "[chec
     for (const int microbatches : {1, 2, 3, 4, 7, 8, 12, 32})
       for (const int steps : {1, 3}) {
         const shape dims{stages, microbatches, steps};
-        if (!refusal(sch, dims).empty())
+        if (!validation_error(sch, dims).empty())
           continue;
         const auto fault = check(sch, dims);
         INFO(sch.name << " " << stages << "x" << microbatches << "x" << steps);
@@ -46,7 +46,7 @@ TEST_CASE("programs that pass can be run, whatever was changed in them", "[check
     for (int turn = 0; turn < 150; ++turn) {
       const shape dims{stages_on(made.where, 2) * (made.where.directions > 2 ? 2 : 1),
                        4, 2};
-      REQUIRE(refusal(made, dims).empty());
+      REQUIRE(validation_error(made, dims).empty());
       std::vector<std::vector<action>> all;
       for (int rank = 0; rank < ranks_of(made.where, dims); ++rank)
         all.push_back(generate(made, dims, rank));

@@ -40,7 +40,7 @@ struct costs {
 
 inline outcome simulated(const schedule& sch, const shape& dims, const costs& of) {
   const auto ran = predict(
-    sch, dims, [&](const action& a) { return of.of(a.what); },
+    sch, dims, [&](const action& a) { return of.of(a.op); },
     [](const action&) { return 0; });
   outcome result;
   for (const auto& row : ran)
@@ -88,8 +88,8 @@ inline std::vector<int> peak_activations(const schedule& sch, const shape& dims)
   for (int rank = 0; rank < ranks_of(sch.where, dims); ++rank) {
     int now = 0, most = 0;
     for (const auto& a : generate(sch, dims, rank)) {
-      now += (a.what == op::forward)
-             - (a.what == op::backward || a.what == op::weight_gradient);
+      now +=
+        (a.op == op::forward) - (a.op == op::backward || a.op == op::weight_gradient);
       most = std::max(most, now);
     }
     result.push_back(most);

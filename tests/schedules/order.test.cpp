@@ -166,7 +166,7 @@ TEST_CASE("a rank of two stages stops when both have made the last update", "[or
     CHECK_FALSE(rank.todo->finished());
     CHECK(next->microbatch < 4);
     rank.todo->ended(*next);
-    updates += next->what == op::update;
+    updates += next->op == op::update;
   }
   CHECK(rank.todo->finished());
   CHECK(updates == 4);

@@ -42,7 +42,7 @@ timeline predicted(const schedule& sch, const shape& dims, std::int64_t latency)
   return predict(
     sch, dims,
     [](const action& a) {
-      return a.what == op::update ? 0 : a.what == op::forward ? 1 : 2;
+      return a.op == op::update ? 0 : a.op == op::forward ? 1 : 2;
     },
     [=](const action&) { return latency; });
 }
@@ -83,7 +83,7 @@ TEST_CASE("a looped placement has fewer ranks than stages", "[placement]") {
   CHECK(hosted_by(placement::looped(4), {8, 4}, 1)
         == hosted{{0, 1}, {0, 3}, {0, 5}, {0, 7}});
   CHECK(rank_of(placement::looped(2), {8, 4}, {0, 6}) == 2);
-  CHECK(refusal(looped(gpipe(), 2), {8, 4}).empty());
+  CHECK(validation_error(looped(gpipe(), 2), {8, 4}).empty());
 }
 
 TEST_CASE("stages that go there and back are the ones in the picture", "[placement]") {
@@ -110,9 +110,9 @@ TEST_CASE("pairs of pipelines begin along the ranks", "[placement]") {
 TEST_CASE("no placement contradicts itself", "[placement]") {
   const int many = GENERATE(1, 2, 3), ranks = GENERATE(1, 2, 3, 4, 8);
   for (const auto& where : {placement::looped(many), placement::waves(many)})
-    CHECK(contradiction(where, {stages_on(where, ranks), 4}).empty());
+    CHECK(validation_error(where, {stages_on(where, ranks), 4}).empty());
   const shape around{2 * many * ranks, 4};
-  CHECK(contradiction(placement::bidirectional(many), around).empty());
+  CHECK(validation_error(placement::bidirectional(many), around).empty());
 }
 
 TEST_CASE("a placement that contradicts itself is refused with where", "[placement]") {
@@ -122,8 +122,8 @@ TEST_CASE("a placement that contradicts itself is refused with where", "[placeme
     spoil(local.where);
     const auto fault = check(sch, {4, 2}), of_rule = check(local, {4, 2});
     REQUIRE((fault && of_rule));
-    CHECK(fault->what == of_rule->what);
-    return fault->what;
+    CHECK(fault->text == of_rule->text);
+    return fault->text;
   };
   CHECK_THAT(refused([](placement& p) { p.ranks = [](const shape&) { return 0; }; }),
              ContainsSubstring("has no ranks"));
@@ -157,11 +157,11 @@ TEST_CASE("directions and microbatches that do not go together are refused",
           "[placement]") {
   auto sch = gpipe();
   sch.where = placement::bidirectional();
-  CHECK_THAT(refusal(sch, {3, 5}), ContainsSubstring("must be a multiple"));
-  CHECK(refusal(sch, {3, 4}).empty());
+  CHECK_THAT(validation_error(sch, {3, 5}), ContainsSubstring("must be a multiple"));
+  CHECK(validation_error(sch, {3, 4}).empty());
   auto local = ampnet();
   local.where = placement::bidirectional();
-  CHECK_THAT(refusal(local, {4, 4}), ContainsSubstring("in one direction"));
+  CHECK_THAT(validation_error(local, {4, 4}), ContainsSubstring("in one direction"));
 }
 
 TEST_CASE("a rank of several stages runs them merged by slot", "[placement]") {
@@ -180,12 +180,12 @@ TEST_CASE("looped stages are checked, and hold what they hold one a rank",
     for (const int microbatches : {1, 3, 8})
       for (const int steps : {1, 4}) {
         const shape dims{rounds * ranks, microbatches, steps};
-        if (!refusal(sch, dims).empty())
+        if (!validation_error(sch, dims).empty())
           continue;
         const auto on_few = looped(sch, rounds);
         INFO(sch.name << " " << rounds << "x" << ranks << "x" << microbatches << "x"
                       << steps);
-        REQUIRE(refusal(on_few, dims).empty());
+        REQUIRE(validation_error(on_few, dims).empty());
         const auto fault = check(on_few, dims);
         INFO((fault ? to_string(*fault) : ""));
         CHECK_FALSE(fault.has_value());
@@ -245,23 +245,19 @@ TEST_CASE("looped stages laid out in time are where the prediction has them",
     }};
   for (std::size_t rank = programs.size(); rank-- > 0;)
     for (const auto& a : programs[rank]) {
-      const auto input = [&](int stage) { return milestone{0, stage, a.microbatch}; };
+      const auto input = [&](int stage) { return dependency{0, stage, a.microbatch}; };
       const auto gradient = [&](int stage) {
-        return milestone{1, stage, a.microbatch};
+        return dependency{1, stage, a.microbatch};
       };
-      time_layout::part p{a.what == op::update    ? 0
-                          : a.what == op::forward ? 1
-                                                  : 2,
-                          {},
-                          {}};
-      if (a.what == op::forward && a.stage > 0)
-        p.after = {input(a.stage)};
-      if (a.what == op::forward && a.stage < dims.stages - 1)
-        p.then = {input(a.stage + 1)};
-      if (a.what == op::backward && a.stage < dims.stages - 1)
-        p.after = {gradient(a.stage)};
-      if (a.what == op::backward && a.stage > 0)
-        p.then = {gradient(a.stage - 1)};
+      time_layout::part p{a.op == op::update ? 0 : a.op == op::forward ? 1 : 2, {}, {}};
+      if (a.op == op::forward && a.stage > 0)
+        p.inputs = {input(a.stage)};
+      if (a.op == op::forward && a.stage < dims.stages - 1)
+        p.outputs = {input(a.stage + 1)};
+      if (a.op == op::backward && a.stage < dims.stages - 1)
+        p.inputs = {gradient(a.stage)};
+      if (a.op == op::backward && a.stage > 0)
+        p.outputs = {gradient(a.stage - 1)};
       layout.add(rank, std::move(p));
     }
   CHECK_FALSE(layout.waiting());
@@ -280,12 +276,12 @@ TEST_CASE("ampnet's rule gives every stage of a rank its own updates", "[placeme
   int in_flight = 0;
   for (const auto& row : ran)
     for (const auto& [what, start, end] : row) {
-      if (what.what == op::backward)
+      if (what.op == op::backward)
         ++backwards[what.stage];
-      if (what.what == op::update)
+      if (what.op == op::update)
         updates[what.stage].push_back(backwards[what.stage]);
-      if (what.stage == 0 && what.what != op::update) {
-        in_flight += what.what == op::forward ? 1 : -1;
+      if (what.stage == 0 && what.op != op::update) {
+        in_flight += what.op == op::forward ? 1 : -1;
         CHECK(in_flight <= keys);
       }
     }

@@ -70,7 +70,7 @@ TEST_CASE("what remains at the end of a stream is updated as a smaller minibatch
   const auto program = generate(pipedream(3), {2, 4, 2}, 0);
   int updates = 0;
   for (const auto& a : program)
-    updates += a.what == op::update;
+    updates += a.op == op::update;
   CHECK(updates == 3);
   CHECK(program.back() == action{op::update, 0, 0, 7});
 }
@@ -83,7 +83,7 @@ TEST_CASE("an explicit program may cross batches", "[program]") {
            "F0 F1 F2 F3 B0 B1 U1 F4 F5 B2 B3 U3 B4 B5 U5\n");
   CHECK_FALSE(check(sch, dims));
   const auto ran = predict(
-    sch, dims, [](const action& a) { return a.what == op::update ? 0 : 1; },
+    sch, dims, [](const action& a) { return a.op == op::update ? 0 : 1; },
     [](const action&) { return 0; });
   CHECK(draw(ran, 80)
         == "rank 0  F0 F1 F2 F3 .  .  B0 B1 F4 F5 .  .  B2 B3 B4 B5\n"
@@ -98,7 +98,7 @@ TEST_CASE("a program that crosses batches is refused on weights of this batch",
   sch.weights = weights::flush;
   const auto fault = check(sch, {2, 2, 3});
   REQUIRE(fault);
-  CHECK(fault->what
+  CHECK(fault->text
         == "rank 0: F2 of stage 0 reads version 1, but this stage has made only 0");
 }
 

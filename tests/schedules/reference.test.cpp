@@ -159,10 +159,10 @@ TEST_CASE("zb-auto goes by what each stage takes", "[reference]") {
         sch, dims,
         [&](const action& a) {
           const auto& c = uneven[static_cast<std::size_t>(a.stage)];
-          return a.what == op::forward           ? c.f
-                 : a.what == op::input_gradient  ? c.i
-                 : a.what == op::weight_gradient ? c.w
-                                                 : 0;
+          return a.op == op::forward           ? c.f
+                 : a.op == op::input_gradient  ? c.i
+                 : a.op == op::weight_gradient ? c.w
+                                               : 0;
         },
         [](const action&) { return 0; });
       std::int64_t most = 0;
@@ -174,7 +174,7 @@ TEST_CASE("zb-auto goes by what each stage takes", "[reference]") {
     by_equal += makespan(zb_auto());
   }
   CHECK(100 * by_own < 99 * by_equal);
-  CHECK_FALSE(refusal(zb_auto({{1, 1, 1}, {1, 1, 1}}), dims).empty());
+  CHECK_FALSE(validation_error(zb_auto({{1, 1, 1}, {1, 1, 1}}), dims).empty());
 }
 
 // Bounds of sail-sg's page on "Pipeline Parallelism with Controllable Memory", in

@@ -51,7 +51,7 @@ filed_schedule pytorch(const std::string& name) {
 /// The actions of a rank, without updates.
 std::vector<action> passes(const schedule& sch, const shape& dims, int rank) {
   auto result = generate(sch, dims, rank);
-  std::erase_if(result, [](const action& a) { return a.what == op::update; });
+  std::erase_if(result, [](const action& a) { return a.op == op::update; });
   return result;
 }
 
@@ -105,7 +105,7 @@ TEST_CASE("what is written is read again", "[files]") {
   for (const int microbatches : {8, 12})
     for (const int steps : {1, 3}) {
       const shape dims{stages_on(sch.where, 4), microbatches, steps};
-      if (!refusal(sch, dims).empty())
+      if (!validation_error(sch, dims).empty())
         continue;
       INFO(entry.name);
       const auto again = read(write_schedule(sch, dims));
@@ -257,14 +257,15 @@ TEST_CASE("what is wrong with a file is said with where", "[files]") {
   CHECK_THAT(refused("0F0,0F1,0B1,0B0", {{"weights", "latest"}}),
              ContainsSubstring("the order of their microbatches"));
   const auto filed = read("0F0,0F1,0B0,0B1\n");
-  CHECK_THAT(refusal(filed.sch, {1, 3}),
+  CHECK_THAT(validation_error(filed.sch, {1, 3}),
              ContainsSubstring("no other sizes than its own"));
-  CHECK_THAT(refusal(filed.sch, {2, 2}),
+  CHECK_THAT(validation_error(filed.sch, {2, 2}),
              ContainsSubstring("1 stage on 1 rank and 2 microbatches a batch"));
-  CHECK(refusal(filed.sch, {1, 2, 7}).empty());
+  CHECK(validation_error(filed.sch, {1, 2, 7}).empty());
   const auto whole = read("0F0,0B0,0F1,0B1", {{"weights", "latest"}});
-  CHECK_THAT(refusal(whole.sch, {.stages = 1, .microbatches = 2, .before = 2}),
-             ContainsSubstring("a schedule of the catalog"));
+  CHECK_THAT(
+    validation_error(whole.sch, {.stages = 1, .microbatches = 2, .batches_before = 2}),
+    ContainsSubstring("a schedule of the catalog"));
 }
 
 TEST_CASE("a file in PyTorch 2.5's notation is the same schedule as in today's",

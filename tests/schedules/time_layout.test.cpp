@@ -31,7 +31,7 @@ struct noted {
 TEST_CASE("a part starts when its rank is free and all that it waits for is there",
           "[layout]") {
   noted n{2};
-  const milestone message{0, 7, 1};
+  const dependency message{0, 7, 1};
   n.layout.add(1, {3, {message}, {}});
   n.layout.add(1, {1, {}, {}});
   CHECK(n.taken().empty());
@@ -45,7 +45,7 @@ TEST_CASE("a part starts when its rank is free and all that it waits for is ther
 TEST_CASE("a milestone is there when all its givers have ended, for all its takers",
           "[layout]") {
   noted n{3};
-  const milestone meeting{0, 0, 0, 3, 3};
+  const dependency meeting{0, 0, 0, 3, 3};
   for (const std::size_t rank : {2, 0, 1}) {
     n.layout.add(rank, {static_cast<std::int64_t>(10 * (rank + 1)), {}, {meeting}});
     n.layout.add(rank, {1, {meeting}, {}});
@@ -56,7 +56,7 @@ TEST_CASE("a milestone is there when all its givers have ended, for all its take
 
 TEST_CASE("the latest of what a part waits for counts", "[layout]") {
   noted n{3};
-  const milestone early{0, 0, 0}, late{1, 0, 0};
+  const dependency early{0, 0, 0}, late{1, 0, 0};
   n.layout.add(2, {1, {late, early}, {}});
   n.layout.add(0, {2, {}, {early}});
   n.layout.add(1, {9, {}, {late}});

@@ -16,9 +16,9 @@ action forward(int microbatch) {
 TEST_CASE("what has arrived can be taken once", "[waiting]") {
   waiting arrived;
   arrived.add(forward(3));
-  CHECK_FALSE(arrived.take(forward(2)));
-  CHECK(arrived.take(forward(3)));
-  CHECK_FALSE(arrived.take(forward(3)));
+  CHECK_FALSE(arrived.remove(forward(2)));
+  CHECK(arrived.remove(forward(3)));
+  CHECK_FALSE(arrived.remove(forward(3)));
 }
 
 TEST_CASE("the lowest microbatch of an op comes first, whatever came first",
@@ -29,7 +29,7 @@ TEST_CASE("the lowest microbatch of an op comes first, whatever came first",
   arrived.add({op::backward, 0, 0, 1});
   for (const int m : {2, 4, 5, 9}) {
     REQUIRE(arrived.lowest(op::forward) == forward(m));
-    CHECK(arrived.take(forward(m)));
+    CHECK(arrived.remove(forward(m)));
   }
   CHECK_FALSE(arrived.lowest(op::forward));
   CHECK(arrived.lowest(op::backward)->microbatch == 1);
@@ -38,10 +38,10 @@ TEST_CASE("the lowest microbatch of an op comes first, whatever came first",
 TEST_CASE("one op, direction and stage does not stand for another", "[waiting]") {
   waiting arrived;
   arrived.add({op::forward, 1, 2, 3});
-  CHECK_FALSE(arrived.take({op::forward, 0, 2, 3}));
-  CHECK_FALSE(arrived.take({op::forward, 1, 1, 3}));
-  CHECK_FALSE(arrived.take({op::backward, 1, 2, 3}));
-  CHECK(arrived.take({op::forward, 1, 2, 3}));
+  CHECK_FALSE(arrived.remove({op::forward, 0, 2, 3}));
+  CHECK_FALSE(arrived.remove({op::forward, 1, 1, 3}));
+  CHECK_FALSE(arrived.remove({op::backward, 1, 2, 3}));
+  CHECK(arrived.remove({op::forward, 1, 2, 3}));
 }
 
 TEST_CASE("a long queue keeps its order", "[waiting]") {
@@ -50,11 +50,11 @@ TEST_CASE("a long queue keeps its order", "[waiting]") {
   for (int m = 0; m < 1000; ++m) {
     arrived.add(forward(m));
     if (m % 3 != 0)
-      CHECK(arrived.take(forward(next++)));
+      CHECK(arrived.remove(forward(next++)));
   }
   while (const auto a = arrived.lowest(op::forward)) {
     CHECK(a->microbatch == next++);
-    arrived.take(*a);
+    arrived.remove(*a);
   }
   CHECK(next == 1000);
 }

@@ -42,11 +42,11 @@ struct random_case {
       [&](const action& a) -> std::int64_t {
         const auto& of =
           costs[costs.size() == 1 ? 0 : static_cast<std::size_t>(a.stage)];
-        return a.what == op::forward           ? of.f
-               : a.what == op::backward        ? of.i + of.w
-               : a.what == op::input_gradient  ? of.i
-               : a.what == op::weight_gradient ? of.w
-                                               : of.u;
+        return a.op == op::forward           ? of.f
+               : a.op == op::backward        ? of.i + of.w
+               : a.op == op::input_gradient  ? of.i
+               : a.op == op::weight_gradient ? of.w
+                                             : of.u;
       },
       [&](const action&) { return latency; });
     std::int64_t result = 0;

@@ -37,7 +37,7 @@ outcome train(const typed_options& o) {
   request.plan.keep_weights = true;
   const auto result = perform(request.plan);
   INFO(result.failure);
-  REQUIRE(result.how == ending::finished);
+  REQUIRE(result.outcome == ending::finished);
   const auto mean_of_last = [&](std::size_t count) {
     return std::accumulate(result.loss.end() - static_cast<std::ptrdiff_t>(count),
                            result.loss.end(), 0.0)

@@ -15,20 +15,20 @@ namespace troupe::cuda {
 /// graph.
 class captured_graph : public launch_graphs::graph {
 public:
-  captured_graph(const launch_list& what, cudaStream_t on) : on_(on) {
-    check(cudaStreamBeginCapture(on, cudaStreamCaptureModeThreadLocal), "capture");
+  captured_graph(const launch_list& launches, cudaStream_t stream) : stream_(stream) {
+    check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capture");
     cudaGraph_t captured = nullptr;
     try {
-      what.launch();
+      launches.launch();
     } catch (...) {
-      if (cudaStreamEndCapture(on, &captured) == cudaSuccess)
+      if (cudaStreamEndCapture(stream, &captured) == cudaSuccess)
         cudaGraphDestroy(captured);
       throw;
     }
-    check(cudaStreamEndCapture(on, &captured), "capture");
-    const auto made = cudaGraphInstantiate(&graph_, captured, 0);
+    check(cudaStreamEndCapture(stream, &captured), "capture");
+    const auto status = cudaGraphInstantiate(&graph_, captured, 0);
     cudaGraphDestroy(captured);
-    check(made, "make a graph");
+    check(status, "make a graph");
   }
 
   ~captured_graph() override { cudaGraphExecDestroy(graph_); } // freed when ended
@@ -36,20 +36,20 @@ public:
   captured_graph(const captured_graph&) = delete;
   captured_graph& operator=(const captured_graph&) = delete;
 
-  void launch() override { check(cudaGraphLaunch(graph_, on_), "run a graph"); }
+  void launch() override { check(cudaGraphLaunch(graph_, stream_), "run a graph"); }
 
 private:
-  cudaStream_t on_;
+  cudaStream_t stream_;
   cudaGraphExec_t graph_ = nullptr;
 };
 
 /// Returns a function that makes graphs on `stream`; empty if the environment says
 /// TROUPE_GRAPHS=off.
-inline launch_graphs::graph_maker maker_on(cudaStream_t on) {
+inline launch_graphs::graph_maker make_graph_maker(cudaStream_t stream) {
   if (switched_off("TROUPE_GRAPHS"))
     return {};
-  return [on](const launch_list& what) {
-    return std::make_unique<captured_graph>(what, on);
+  return [stream](const launch_list& launches) {
+    return std::make_unique<captured_graph>(launches, stream);
   };
 }
 

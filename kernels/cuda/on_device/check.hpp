@@ -14,11 +14,11 @@ namespace troupe::cuda {
 /// Throws if a CUDA call failed. \param request the verb and object of the call, for
 /// the message: "make a stream"
 /// \throws std::bad_alloc if memory is short, std::runtime_error for other failures
-inline void check(cudaError_t state, const char* what) {
+inline void check(cudaError_t state, const char* request) {
   if (state == cudaErrorMemoryAllocation)
     throw std::bad_alloc{};
   if (state != cudaSuccess)
-    throw std::runtime_error{std::string{"the GPU cannot "} + what + ": "
+    throw std::runtime_error{std::string{"the GPU cannot "} + request + ": "
                              + cudaGetErrorString(state)};
 }
 

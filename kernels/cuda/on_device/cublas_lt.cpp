@@ -83,33 +83,34 @@ std::uint32_t alignment_of(const void* array) {
 /// A product of one shape: made once, with the algorithm that the library finds best.
 class planned_product {
 public:
-  planned_product(cublasLtHandle_t with, const product_shape& of) : planned_product() {
-    const auto stored = of.is_bf16 ? CUDA_R_16BF : CUDA_R_32F;
+  planned_product(cublasLtHandle_t handle, const product_shape& shape)
+    : planned_product() {
+    const auto stored = shape.is_bf16 ? CUDA_R_16BF : CUDA_R_32F;
     check(lt().create_product(
-      &product_, of.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
+      &product_, shape.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
       CUDA_R_32F));
     // The left factor of the transposes is b.
-    set_operation(CUBLASLT_MATMUL_DESC_TRANSA, of.b_transposed);
-    set_operation(CUBLASLT_MATMUL_DESC_TRANSB, of.a_transposed);
-    const auto rows = of.a_transposed ? of.a_columns : of.a_rows,
-               columns = of.b_transposed ? of.b_rows : of.b_columns;
-    layout(left_, stored, of.b_columns, of.b_rows, of.b_stride);
-    layout(right_, stored, of.a_columns, of.a_rows, of.a_stride);
-    layout(result_, CUDA_R_32F, columns, rows, of.c_stride);
+    set_operation(CUBLASLT_MATMUL_DESC_TRANSA, shape.b_transposed);
+    set_operation(CUBLASLT_MATMUL_DESC_TRANSB, shape.a_transposed);
+    const auto rows = shape.a_transposed ? shape.a_columns : shape.a_rows,
+               columns = shape.b_transposed ? shape.b_rows : shape.b_columns;
+    layout(left_, stored, shape.b_columns, shape.b_rows, shape.b_stride);
+    layout(right_, stored, shape.a_columns, shape.a_rows, shape.a_stride);
+    layout(result_, CUDA_R_32F, columns, rows, shape.c_stride);
     const auto most = static_cast<std::size_t>(cublas_lt_products::workspace_bytes);
     check(lt().create_wish(&wish_));
     wish(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, most);
-    wish(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, of.b_alignment);
-    wish(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, of.a_alignment);
-    wish(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, of.c_alignment);
-    wish(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, of.c_alignment);
-    cublasLtMatmulHeuristicResult_t found{};
+    wish(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, shape.b_alignment);
+    wish(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, shape.a_alignment);
+    wish(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, shape.c_alignment);
+    wish(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, shape.c_alignment);
+    cublasLtMatmulHeuristicResult_t heuristic{};
     int count = 0;
-    check(lt().choose(with, product_, left_, right_, result_, result_, wish_, 1, &found,
-                      &count));
+    check(lt().choose(handle, product_, left_, right_, result_, result_, wish_, 1,
+                      &heuristic, &count));
     if (count == 0)
       throw std::runtime_error{"cuBLASLt has no algorithm for a product"};
-    how_ = found.algo;
+    algorithm_ = heuristic.algo;
   }
 
   ~planned_product() {
@@ -125,12 +126,13 @@ public:
   planned_product(const planned_product&) = delete;
   planned_product& operator=(const planned_product&) = delete;
 
-  void run(cublasLtHandle_t with, const void* a, const void* b, float beta, float* c,
-           void* space, cudaStream_t on) const {
-    const float one = 1;
-    check(lt().multiply(
-      with, product_, &one, b, left_, a, right_, &beta, c, result_, c, result_, &how_,
-      space, static_cast<std::size_t>(cublas_lt_products::workspace_bytes), on));
+  void run(cublasLtHandle_t handle, const void* a, const void* b, float beta, float* c,
+           void* space, cudaStream_t stream) const {
+    const float alpha = 1;
+    check(lt().multiply(handle, product_, &alpha, b, left_, a, right_, &beta, c,
+                        result_, c, result_, &algorithm_, space,
+                        static_cast<std::size_t>(cublas_lt_products::workspace_bytes),
+                        stream));
   }
 
 private:
@@ -139,13 +141,13 @@ private:
   planned_product() = default;
 
   template <class Value>
-  void wish(cublasLtMatmulPreferenceAttributes_t what, const Value& value) {
-    check(lt().set_of_wish(wish_, what, &value, sizeof value));
+  void wish(cublasLtMatmulPreferenceAttributes_t attribute, const Value& value) {
+    check(lt().set_of_wish(wish_, attribute, &value, sizeof value));
   }
 
   void set_operation(cublasLtMatmulDescAttributes_t which, bool transposed) {
-    const auto what = transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
-    check(lt().set_of_product(product_, which, &what, sizeof what));
+    const auto operation = transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+    check(lt().set_of_product(product_, which, &operation, sizeof operation));
   }
 
   static void layout(cublasLtMatrixLayout_t& to, cudaDataType_t stored,
@@ -157,7 +159,7 @@ private:
   cublasLtMatmulDesc_t product_ = nullptr;
   cublasLtMatmulPreference_t wish_ = nullptr;
   cublasLtMatrixLayout_t left_ = nullptr, right_ = nullptr, result_ = nullptr;
-  cublasLtMatmulAlgo_t how_{};
+  cublasLtMatmulAlgo_t algorithm_{};
 };
 
 } // namespace
@@ -182,7 +184,7 @@ cublas_lt_products::~cublas_lt_products() = default;
 void cublas_lt_products::launch(stored_matrix<const float> a,
                                 stored_matrix<const float> b, float beta,
                                 matrix<float> c, bool rounds, void* workspace,
-                                CUstream_st* on) {
+                                CUstream_st* stream) {
   const product_shape shape{a.rows,
                             a.columns,
                             a.stride,
@@ -198,16 +200,16 @@ void cublas_lt_products::launch(stored_matrix<const float> a,
                             alignment_of(b.data),
                             alignment_of(c.data)};
   auto& planned = state_->planned;
-  auto found = planned.find(shape);
-  if (found == planned.end()) {
+  auto match = planned.find(shape);
+  if (match == planned.end()) {
     if (planned.size() >= most_planned) // counts of experts' rows keep changing
       planned.clear();
-    found = planned
+    match = planned
               .emplace(std::piecewise_construct, std::forward_as_tuple(shape),
                        std::forward_as_tuple(state_->handle, shape))
               .first;
   }
-  found->second.run(state_->handle, a.data, b.data, beta, c.data, workspace, on);
+  match->second.run(state_->handle, a.data, b.data, beta, c.data, workspace, stream);
 }
 
 } // namespace troupe::cuda

@@ -25,7 +25,7 @@ public:
   /// bytes
   /// \throws std::runtime_error if the launch fails
   void launch(stored_matrix<const float> a, stored_matrix<const float> b, float beta,
-              matrix<float> c, bool rounds, void* workspace, CUstream_st* on);
+              matrix<float> c, bool rounds, void* workspace, CUstream_st* stream);
 
 private:
   struct state;

@@ -31,15 +31,15 @@ public:
     }
     news_.notify_one();
     thread_.join();
-    for (auto* const one : free_)
-      cudaEventDestroy(one);
+    for (auto* const event : free_)
+      cudaEventDestroy(event);
   }
 
   event_thread(const event_thread&) = delete;
   event_thread& operator=(const event_thread&) = delete;
 
   /// Runs `callback` when all work that is on the stream now has ended.
-  void add(cudaStream_t on, stream::on_over then) {
+  void add(cudaStream_t cuda_stream, stream::completion_callback callback) {
     {
       const std::lock_guard guard{lock_};
       cudaEvent_t event = nullptr;
@@ -50,8 +50,8 @@ public:
         free_.push_back(event);
       }
       event = free_.back();
-      check(cudaEventRecord(event, on), "record an event");
-      ends_.push_back({event, std::move(then)});
+      check(cudaEventRecord(event, cuda_stream), "record an event");
+      ends_.push_back({event, std::move(callback)});
       free_.pop_back();
     }
     news_.notify_one();
@@ -60,13 +60,13 @@ public:
   /// Waits until all callbacks have returned.
   void wait() {
     std::unique_lock guard{lock_};
-    told_.wait(guard, [this] { return ends_.empty(); });
+    idle_.wait(guard, [this] { return ends_.empty(); });
   }
 
 private:
   struct end {
     cudaEvent_t event;
-    stream::on_over then;
+    stream::completion_callback callback;
   };
 
   void serve(int gpu) {
@@ -80,7 +80,7 @@ private:
       news_.wait(guard, [this] { return is_ending_ || !ends_.empty(); });
       if (ends_.empty())
         return;
-      auto then = std::move(ends_.front().then);
+      auto callback = std::move(ends_.front().callback);
       auto* const event = ends_.front().event;
       guard.unlock();
       std::exception_ptr failure;
@@ -89,18 +89,18 @@ private:
       } catch (...) {
         failure = std::current_exception();
       }
-      then(failure);
-      then = {}; // captures are destroyed before wait() may return
+      callback(failure);
+      callback = {}; // captures are destroyed before wait() may return
       guard.lock();
       ends_.pop_front();
       free_.push_back(event);
       if (ends_.empty())
-        told_.notify_all();
+        idle_.notify_all();
     }
   }
 
   std::mutex lock_;
-  std::condition_variable news_, told_;
+  std::condition_variable news_, idle_;
   std::deque<end> ends_;
   std::vector<cudaEvent_t> free_;
   bool is_ending_ = false;

@@ -39,7 +39,7 @@ struct nccl_library {
   decltype(&ncclGetErrorString) text_of;
   decltype(&ncclGetLastError) last_error;
   /// Why NCCL is missing, in one sentence; empty: all functions are there.
-  std::string absence;
+  std::string load_error;
 
   nccl_library() {
     try {
@@ -56,8 +56,8 @@ struct nccl_library {
       loaded.find("ncclRecv", receive);
       loaded.find("ncclGetErrorString", text_of);
       loaded.find("ncclGetLastError", last_error);
-    } catch (const std::runtime_error& wrong) {
-      absence = wrong.what();
+    } catch (const std::runtime_error& error) {
+      load_error = error.what();
     }
   }
 };
@@ -75,18 +75,19 @@ using namespace std::chrono_literals;
 /// wait for ever.
 class nccl_communicator : public communicator {
 public:
-  nccl_communicator(stream& on, const membership& as, const std::atomic<bool>& ended)
-    : on_(on) {
-    ncclConfig_t how = NCCL_CONFIG_INITIALIZER;
-    how.blocking = 0;
-    how.maxCTAs = as.blocks;
+  nccl_communicator(stream& gpu_stream, const group_member& as,
+                    const std::atomic<bool>& ended)
+    : stream_(gpu_stream) {
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    config.maxCTAs = as.blocks;
     ncclUniqueId id;
-    std::memcpy(&id, as.of.data(), sizeof id);
+    std::memcpy(&id, as.group.data(), sizeof id);
     try {
-      on.on(); // NCCL uses the current GPU
-      check(nccl().join(&group_, as.members, id, as.member, &how), "join a group");
+      gpu_stream.handle(); // NCCL uses the current GPU
+      check(nccl().join(&group_, as.members, id, as.member, &config), "join a group");
       await("join a group", &ended);
-      looks_after_ = start_thread(1, [this] { look_after(); });
+      watch_thread_ = start_thread(1, [this] { watch(); });
     } catch (...) {
       nccl_communicator::abort();
       throw;
@@ -96,18 +97,18 @@ public:
   ~nccl_communicator() override {
     {
       const std::lock_guard guard{lock_};
-      goes_ = true;
+      is_closing_ = true;
     }
     news_.notify_one();
-    looks_after_.join();
+    watch_thread_.join();
     const std::lock_guard guard{lock_};
     if (group_ == nullptr)
       return;
-    on_.on();
+    stream_.handle();
     auto state = nccl().finish(group_);
-    for (const auto late = std::chrono::steady_clock::now() + patience;
+    for (const auto late = std::chrono::steady_clock::now() + finish_timeout;
          state == ncclInProgress && std::chrono::steady_clock::now() < late;
-         std::this_thread::sleep_for(pause))
+         std::this_thread::sleep_for(poll_interval))
       if (nccl().state_of(group_, &state) != ncclSuccess)
         break;
     if (state == ncclSuccess)
@@ -119,28 +120,29 @@ public:
   nccl_communicator(const nccl_communicator&) = delete;
   nccl_communicator& operator=(const nccl_communicator&) = delete;
 
-  void exchange(std::span<const transfer> all) override {
-    constexpr auto what = "exchange arrays";
-    on_.launch_deferred();
+  void exchange(std::span<const transfer> transfers) override {
+    constexpr auto operation = "exchange arrays";
+    stream_.launch_captured();
     {
       const std::lock_guard guard{lock_};
-      refuse_if_ended();
-      auto* const stream = on_.on();
-      check(nccl().begin_together(), what);
-      for (const auto& one : all) {
-        const auto count = static_cast<std::size_t>(one.count);
+      throw_if_ended();
+      auto* const stream = stream_.handle();
+      check(nccl().begin_together(), operation);
+      for (const auto& entry : transfers) {
+        const auto count = static_cast<std::size_t>(entry.count);
         const auto state =
-          one.how == transfer::way::send
-            ? nccl().send(one.values, count, ncclFloat32, one.other, group_, stream)
-            : nccl().receive(one.values, count, ncclFloat32, one.other, group_, stream);
+          entry.direction == transfer::way::send
+            ? nccl().send(entry.values, count, ncclFloat32, entry.peer, group_, stream)
+            : nccl().receive(entry.values, count, ncclFloat32, entry.peer, group_,
+                             stream);
         if (state != ncclSuccess && state != ncclInProgress) {
           (void)nccl().end_together();
-          check(state, what);
+          check(state, operation);
         }
       }
-      check(nccl().end_together(), what);
+      check(nccl().end_together(), operation);
     }
-    await(what);
+    await(operation);
   }
 
   void abort() noexcept override {
@@ -153,37 +155,37 @@ public:
 
   void check() override {
     const std::lock_guard guard{lock_};
-    refuse_if_ended();
-    look();
+    throw_if_ended();
+    check_async_error();
   }
 
 private:
-  static constexpr auto pause = 20us;
-  static constexpr auto between_looks = 100ms;
-  static constexpr auto patience = 2s; // limit for other members to end
+  static constexpr auto poll_interval = 20us;
+  static constexpr auto check_interval = 100ms;
+  static constexpr auto finish_timeout = 2s; // limit for other members to end
 
-  static void check(ncclResult_t state, const char* what) {
+  static void check(ncclResult_t state, const char* operation) {
     if (state != ncclSuccess && state != ncclInProgress)
-      throw std::runtime_error{std::string{"NCCL cannot "} + what + ": "
+      throw std::runtime_error{std::string{"NCCL cannot "} + operation + ": "
                                + nccl().text_of(state) + ": "
                                + nccl().last_error(nullptr)};
   }
 
   /// Waits until the operation is done on this side: launched, or joined. \throws
   /// std::runtime_error if the operation failed, or the group was ended
-  void await(const char* what, const std::atomic<bool>* ended = nullptr) {
+  void await(const char* operation, const std::atomic<bool>* ended = nullptr) {
     for (;;) {
       auto state = ncclSuccess;
       {
         const std::lock_guard guard{lock_};
-        refuse_if_ended();
+        throw_if_ended();
         if (aborted_ || (ended != nullptr && *ended))
           throw std::runtime_error{was_ended};
-        check(nccl().state_of(group_, &state), what);
+        check(nccl().state_of(group_, &state), operation);
       }
       if (state != ncclInProgress)
-        return check(state, what);
-      std::this_thread::sleep_for(pause);
+        return check(state, operation);
+      std::this_thread::sleep_for(poll_interval);
     }
   }
 
@@ -191,23 +193,23 @@ private:
 
   // Functions that a caller calls with the lock: \pre the lock is held
 
-  void refuse_if_ended() const {
+  void throw_if_ended() const {
     if (group_ == nullptr)
       throw std::runtime_error{failure_.empty() ? was_ended : failure_};
   }
 
-  void look() const {
+  void check_async_error() const {
     auto state = ncclSuccess;
     check(nccl().state_of(group_, &state), "exchange arrays");
     check(state, "exchange arrays");
   }
 
-  void look_after() {
+  void watch() {
     std::unique_lock guard{lock_};
-    while (!news_.wait_for(guard, between_looks, [this] { return goes_; })
+    while (!news_.wait_for(guard, check_interval, [this] { return is_closing_; })
            && group_ != nullptr)
       try {
-        look();
+        check_async_error();
       } catch (const std::runtime_error& failed) {
         failure_ = failed.what();
         nccl().abort(group_);
@@ -215,12 +217,12 @@ private:
       }
   }
 
-  stream& on_;
+  stream& stream_;
   std::atomic<bool> aborted_ = false;
-  std::thread looks_after_;
+  std::thread watch_thread_;
   std::mutex lock_; // of the members below
   std::condition_variable news_;
-  bool goes_ = false;
+  bool is_closing_ = false;
   std::string failure_;        // of NCCL, which ended the group
   ncclComm_t group_ = nullptr; // null: ended
 };
@@ -230,13 +232,13 @@ private:
 std::string absence_of_communicators() {
   if (switched_off("TROUPE_NCCL"))
     return "TROUPE_NCCL says off";
-  if (auto why = absence(); !why.empty())
+  if (auto why = unavailable_reason(); !why.empty())
     return why;
-  return nccl().absence;
+  return nccl().load_error;
 }
 
 group_id new_group() {
-  if (const auto& why = nccl().absence; !why.empty())
+  if (const auto& why = nccl().load_error; !why.empty())
     throw std::runtime_error{why};
   ncclUniqueId id;
   if (const auto state = nccl().make_id(&id); state != ncclSuccess)
@@ -247,11 +249,11 @@ group_id new_group() {
   return result;
 }
 
-std::unique_ptr<communicator> join_group(stream& on, const membership& as,
+std::unique_ptr<communicator> join_group(stream& gpu_stream, const group_member& as,
                                          const std::atomic<bool>& ended) {
-  if (const auto& why = nccl().absence; !why.empty())
+  if (const auto& why = nccl().load_error; !why.empty())
     throw std::runtime_error{why};
-  return std::make_unique<nccl_communicator>(on, as, ended);
+  return std::make_unique<nccl_communicator>(gpu_stream, as, ended);
 }
 
 } // namespace troupe::cuda

@@ -15,7 +15,7 @@ group_id new_group() {
   throw std::runtime_error{absence_of_communicators()};
 }
 
-std::unique_ptr<communicator> join_group(stream&, const membership&,
+std::unique_ptr<communicator> join_group(stream&, const group_member&,
                                          const std::atomic<bool>&) {
   throw std::runtime_error{absence_of_communicators()};
 }

@@ -55,7 +55,7 @@ public:
     // nop
   }
 
-  void* take(std::int64_t bytes) override {
+  void* allocate(std::int64_t bytes) override {
     const auto size = static_cast<std::size_t>(bytes);
     use(gpu_);
     void* memory = nullptr;
@@ -65,7 +65,7 @@ public:
     return memory;
   }
 
-  void give_back(void* memory, std::int64_t) noexcept override { cudaFree(memory); }
+  void deallocate(void* memory, std::int64_t) noexcept override { cudaFree(memory); }
 
 private:
   int gpu_;
@@ -77,7 +77,7 @@ public:
     // nop
   }
 
-  void* take(std::int64_t bytes) override {
+  void* allocate(std::int64_t bytes) override {
     const auto size = static_cast<std::size_t>(bytes);
     use(gpu_);
     void* memory = nullptr;
@@ -85,7 +85,9 @@ public:
     return std::memset(memory, 0, size);
   }
 
-  void give_back(void* memory, std::int64_t) noexcept override { cudaFreeHost(memory); }
+  void deallocate(void* memory, std::int64_t) noexcept override {
+    cudaFreeHost(memory);
+  }
 
 private:
   int gpu_;
@@ -103,17 +105,17 @@ memory_space& space_of(int gpu) {
 } // namespace
 
 struct stream::state {
-  explicit state(int of) : gpu(of) {
+  explicit state(int gpu_index) : gpu(gpu_index) {
     use(gpu);
     check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "make a stream");
-    graphs.emplace(maker_on(stream));
+    graphs.emplace(make_graph_maker(stream));
     cudaMemPool_t pool = nullptr;
-    std::uint64_t all = ~std::uint64_t{0};
+    std::uint64_t threshold = ~std::uint64_t{0};
     check(cudaDeviceGetDefaultMemPool(&pool, gpu), "be asked for its pool");
-    check(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &all),
+    check(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold),
           "keep memory"); // else a wait returns free memory to the driver
-    for (int i = 0; i < first_places; ++i)
-      add_place();
+    for (int i = 0; i < first_result_slots; ++i)
+      add_result_slot();
   }
 
   ~state() {
@@ -127,20 +129,20 @@ struct stream::state {
     graphs.reset();
     for (auto& [which, kept] : spaces)
       cudaFreeAsync(kept.memory, stream);
-    for (auto* const one : places)
-      cudaFreeHost(one);
+    for (auto* const slot : result_slots)
+      cudaFreeHost(slot);
     cudaStreamDestroy(stream);
   }
 
   /// Pinned memory is allocated before a run, because an allocation may wait for the
   /// GPU.
-  static constexpr int first_places = 32;
+  static constexpr int first_result_slots = 32;
 
-  void add_place() {
-    void* made = nullptr;
-    check(cudaHostAlloc(&made, result_bytes, cudaHostAllocPortable), "take memory");
-    places.push_back(made);
-    free.push_back(made);
+  void add_result_slot() {
+    void* memory = nullptr;
+    check(cudaHostAlloc(&memory, result_bytes, cudaHostAllocPortable), "take memory");
+    result_slots.push_back(memory);
+    free.push_back(memory);
   }
 
   struct kept_space {
@@ -157,12 +159,12 @@ struct stream::state {
   std::unique_ptr<cublas_lt_products> products;
   std::map<workspace, kept_space> spaces;
   std::mutex lock; // of the members below
-  std::vector<void*> places;
+  std::vector<void*> result_slots;
   std::vector<void*> free;
 };
 
 stream::stream(int gpu, bool tf32) : gpu_(gpu), tf32_(tf32) {
-  if (const auto why = absence(); !why.empty())
+  if (const auto why = unavailable_reason(); !why.empty())
     throw std::runtime_error{why};
   if (gpu < 0 || gpu >= count())
     throw std::runtime_error{"this machine has " + std::to_string(count())
@@ -178,50 +180,50 @@ stream::stream(int gpu, bool tf32) : gpu_(gpu), tf32_(tf32) {
 
 stream::~stream() = default;
 
-CUstream_st* stream::on() const {
+CUstream_st* stream::handle() const {
   use(state_->gpu);
   return state_->stream;
 }
 
-void stream::name_launches(const std::string& of) {
-  of.empty() ? nvtxRangePop() : nvtxRangePushA(of.c_str());
+void stream::name_launches(const std::string& name) {
+  name.empty() ? nvtxRangePop() : nvtxRangePushA(name.c_str());
 }
 
-void stream::defer_launches() {
-  state_->deferring.emplace(on(), state_->list);
+void stream::capture_launches() {
+  state_->deferring.emplace(handle(), state_->list);
 }
 
-void stream::launch_deferred() {
+void stream::launch_captured() {
   if (deferred_on(state_->stream) == &state_->list)
     state_->graphs->launch(state_->list);
 }
 
-void stream::stop_deferring() noexcept {
+void stream::stop_capture() noexcept {
   state_->deferring.reset();
   state_->list.clear();
 }
 
-void stream::when_over(on_over then) {
-  launch_deferred();
-  state_->ends->add(on(), std::move(then));
+void stream::on_complete(completion_callback callback) {
+  launch_captured();
+  state_->ends->add(handle(), std::move(callback));
 }
 
 void stream::wait() {
-  launch_deferred();
-  const auto how = cudaStreamSynchronize(state_->stream);
+  launch_captured();
+  const auto status = cudaStreamSynchronize(state_->stream);
   state_->ends->wait();
-  check(how, "compute");
+  check(status, "compute");
 }
 
 void stream::product(stored_matrix<const float> a, stored_matrix<const float> b,
                      float beta, matrix<float> c, bool rounds) {
-  auto* const where = on(); // cuBLASLt uses the current GPU
-  void* const room = space(workspace::products, cublas_lt_products::workspace_bytes);
-  const auto launch = [=, by = state_->products.get()] {
-    by->launch(a, b, beta, c, rounds, room, where);
+  auto* const where = handle(); // cuBLASLt uses the current GPU
+  void* const scratch = space(workspace::products, cublas_lt_products::workspace_bytes);
+  const auto launch = [=, products = state_->products.get()] {
+    products->launch(a, b, beta, c, rounds, scratch, where);
   };
   if (auto* const list = deferred_on(where))
-    list->add(launch, a, b, beta, c, rounds, room);
+    list->add(launch, a, b, beta, c, rounds, scratch);
   else
     launch();
 }
@@ -229,32 +231,32 @@ void stream::product(stored_matrix<const float> a, stored_matrix<const float> b,
 // Allocates and frees in the stream's order, so that no thread waits for the GPU. Other
 // streams of the GPU may be waiting for other GPUs.
 void* stream::space(workspace which, std::int64_t bytes) {
-  auto& found = state_->spaces[which];
-  if (found.bytes >= bytes)
-    return found.memory;
-  launch_deferred(); // deferred launches use the old memory
-  auto* const where = on();
-  if (found.memory != nullptr)
-    check(cudaFreeAsync(found.memory, where), "give memory back");
-  found = {};
-  check(cudaMallocAsync(&found.memory, static_cast<std::size_t>(bytes), where),
+  auto& kept = state_->spaces[which];
+  if (kept.bytes >= bytes)
+    return kept.memory;
+  launch_captured(); // deferred launches use the old memory
+  auto* const where = handle();
+  if (kept.memory != nullptr)
+    check(cudaFreeAsync(kept.memory, where), "give memory back");
+  kept = {};
+  check(cudaMallocAsync(&kept.memory, static_cast<std::size_t>(bytes), where),
         "take memory");
-  found.bytes = bytes;
-  return found.memory;
+  kept.bytes = bytes;
+  return kept.memory;
 }
 
 std::shared_ptr<void> stream::result() {
   const std::lock_guard guard{state_->lock};
   auto& free = state_->free;
   if (free.empty()) {
-    on();
-    state_->add_place();
+    handle();
+    state_->add_result_slot();
   }
-  auto* const taken = free.back();
+  auto* const slot = free.back();
   free.pop_back();
-  return {taken, [of = state_.get()](void* place) {
-            const std::lock_guard back{of->lock};
-            of->free.push_back(place);
+  return {slot, [owner = state_.get()](void* returned) {
+            const std::lock_guard back{owner->lock};
+            owner->free.push_back(returned);
           }};
 }
 
@@ -262,29 +264,29 @@ namespace {
 
 /// Records an event behind all work that is on a stream now.
 std::shared_ptr<void> event_on(cudaStream_t where, unsigned flags) {
-  cudaEvent_t made = nullptr;
-  check(cudaEventCreateWithFlags(&made, flags), "make an event");
+  cudaEvent_t created = nullptr;
+  check(cudaEventCreateWithFlags(&created, flags), "make an event");
   std::shared_ptr<void> result{
-    made, [](void* event) { cudaEventDestroy(static_cast<cudaEvent_t>(event)); }};
-  check(cudaEventRecord(made, where), "record an event");
+    created, [](void* event) { cudaEventDestroy(static_cast<cudaEvent_t>(event)); }};
+  check(cudaEventRecord(created, where), "record an event");
   return result;
 }
 
 } // namespace
 
-std::shared_ptr<void> stream::moment() {
-  launch_deferred();
-  return event_on(on(), cudaEventDefault);
+std::shared_ptr<void> stream::gpu_timestamp() {
+  launch_captured();
+  return event_on(handle(), cudaEventDefault);
 }
 
-std::shared_ptr<void> stream::mark() {
-  launch_deferred();
-  return event_on(on(), cudaEventDisableTiming);
+std::shared_ptr<void> stream::event() {
+  launch_captured();
+  return event_on(handle(), cudaEventDisableTiming);
 }
 
-void stream::wait_for(const std::shared_ptr<void>& mark) {
-  launch_deferred();
-  check(cudaStreamWaitEvent(on(), static_cast<cudaEvent_t>(mark.get()), 0),
+void stream::wait_for(const std::shared_ptr<void>& event) {
+  launch_captured();
+  check(cudaStreamWaitEvent(handle(), static_cast<cudaEvent_t>(event.get()), 0),
         "wait for another stream");
 }
 
@@ -303,10 +305,10 @@ int count() {
   return cudaGetDeviceCount(&result) == cudaSuccess ? result : 0;
 }
 
-std::string absence() {
+std::string unavailable_reason() {
   keep_streams_apart();
-  int found = 0;
-  const auto state = cudaGetDeviceCount(&found);
+  int device_count = 0;
+  const auto state = cudaGetDeviceCount(&device_count);
   if (state == cudaErrorInsufficientDriver) {
     int driver = 0;
     if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0)
@@ -316,7 +318,7 @@ std::string absence() {
   }
   if (state != cudaSuccess)
     return std::string{"no GPU can be used: "} + cudaGetErrorString(state);
-  return found == 0 ? "this machine has no GPU of NVIDIA's" : "";
+  return device_count == 0 ? "this machine has no GPU of NVIDIA's" : "";
 }
 
 processor_facts facts_of(int gpu) {
@@ -330,10 +332,10 @@ processor_facts facts_of(int gpu) {
 }
 
 std::int64_t free_memory(int gpu) {
-  std::size_t free = 0, all = 0;
+  std::size_t free = 0, total = 0;
   try {
     use(gpu);
-    check(cudaMemGetInfo(&free, &all), "say what memory it has");
+    check(cudaMemGetInfo(&free, &total), "say what memory it has");
   } catch (const std::bad_alloc&) {
     return 0;
   }

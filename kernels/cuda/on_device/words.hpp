@@ -29,7 +29,7 @@ namespace troupe::cuda {
 namespace on_device {
 
 template <class... Parameters>
-void launch(cudaStream_t on, dim3 grid, dim3 block, std::int64_t dynamic_shared,
+void launch(cudaStream_t stream, dim3 grid, dim3 block, std::int64_t dynamic_shared,
             void (*kernel)(Parameters...), Parameters... arguments) {
   constexpr std::int64_t without_asking = 48 * 1024;
   auto state = cudaSuccess;
@@ -39,7 +39,8 @@ void launch(cudaStream_t on, dim3 grid, dim3 block, std::int64_t dynamic_shared,
                                  cudaFuncAttributeMaxDynamicSharedMemorySize,
                                  static_cast<int>(dynamic_shared));
   if (state == cudaSuccess) {
-    kernel<<<grid, block, static_cast<std::size_t>(dynamic_shared), on>>>(arguments...);
+    kernel<<<grid, block, static_cast<std::size_t>(dynamic_shared), stream>>>(
+      arguments...);
     state = cudaGetLastError();
   }
   if (state != cudaSuccess)
@@ -53,17 +54,17 @@ void launch(cudaStream_t on, dim3 grid, dim3 block, std::int64_t dynamic_shared,
 /// blocks \param block threads of each block \param dynamic_shared bytes of a block
 /// \throws std::runtime_error if the launch fails
 template <class... Parameters, class... Arguments>
-void launch(cudaStream_t on, dim3 grid, dim3 block, std::int64_t dynamic_shared,
+void launch(cudaStream_t stream, dim3 grid, dim3 block, std::int64_t dynamic_shared,
             void (*kernel)(Parameters...), Arguments... arguments) {
-  if (auto* const list = deferred_on(on))
+  if (auto* const list = deferred_on(stream))
     return list->add(
       [=] {
-        on_device::launch(on, grid, block, dynamic_shared, kernel,
+        on_device::launch(stream, grid, block, dynamic_shared, kernel,
                           static_cast<Parameters>(arguments)...);
       },
       grid.x, grid.y, grid.z, block.x, block.y, block.z, dynamic_shared, kernel,
       static_cast<Parameters>(arguments)...);
-  on_device::launch(on, grid, block, dynamic_shared, kernel,
+  on_device::launch(stream, grid, block, dynamic_shared, kernel,
                     static_cast<Parameters>(arguments)...);
 }
 

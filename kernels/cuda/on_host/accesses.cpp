@@ -11,8 +11,8 @@ namespace {
 
 using troupe::on_host::access_kind;
 
-void watched(const void* address, long bytes, access_kind what, const void* from) {
-  troupe::on_host::watch_access(address, bytes, what, from);
+void watched(const void* address, long bytes, access_kind kind, const void* from) {
+  troupe::on_host::watch_access(address, bytes, kind, from);
 }
 
 } // namespace

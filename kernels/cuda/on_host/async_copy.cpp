@@ -9,23 +9,23 @@
 namespace troupe::on_host {
 
 void begin_copy(void* to, const void* from, std::int64_t bytes, bool is_there) {
-  const void* const by = __builtin_return_address(0);
+  const void* const code = __builtin_return_address(0);
   if (is_there)
-    watch_access(from, bytes, access_kind::read, by);
-  watch_access(to, bytes, access_kind::begun_write, by);
-  copies_of_thread().push_back({to, is_there ? from : nullptr, bytes, by});
+    watch_access(from, bytes, access_kind::read, code);
+  watch_access(to, bytes, access_kind::begun_write, code);
+  copies_of_thread().push_back({to, is_there ? from : nullptr, bytes, code});
 }
 
 void wait_for_copies() {
   auto& copies = copies_of_thread();
-  for (const auto& one : copies) {
-    const auto bytes = static_cast<std::size_t>(one.bytes);
-    watch_access(one.to, one.bytes, access_kind::write, one.by);
-    if (one.from == nullptr) {
-      std::memset(one.to, 0, bytes);
+  for (const auto& copy : copies) {
+    const auto bytes = static_cast<std::size_t>(copy.bytes);
+    watch_access(copy.to, copy.bytes, access_kind::write, copy.code);
+    if (copy.from == nullptr) {
+      std::memset(copy.to, 0, bytes);
     } else {
-      watch_access(one.from, one.bytes, access_kind::read, one.by);
-      std::memcpy(one.to, one.from, bytes);
+      watch_access(copy.from, copy.bytes, access_kind::read, copy.code);
+      std::memcpy(copy.to, copy.from, bytes);
     }
   }
   copies.clear();

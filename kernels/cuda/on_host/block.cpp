@@ -31,8 +31,8 @@ struct thread {
   std::vector<pending_copy> copies;
 };
 
-unsigned volume(const index3& of) {
-  return of.x * of.y * of.z;
+unsigned volume(const index3& size) {
+  return size.x * size.y * size.z;
 }
 
 /// Index of the n-th of `count` items, in an order.
@@ -62,7 +62,7 @@ public:
     kernel_ = kernel;
     arguments_ = arguments;
     launch_ = begin_launch();
-    watch_ = who_looks_on();
+    watch_ = current_memory_watch();
     error_.clear();
     while (threads_.size() < volume(shape.block))
       add_thread();
@@ -79,33 +79,33 @@ public:
   const index3& block() const { return block_; }
   const launch_shape& shape() const { return shape_; }
 
-  void wait(waits_for what) {
+  void wait(waits_for target) {
     auto& self = now();
-    self.waits = what;
+    self.waits = target;
     self.runs->pause();
   }
 
-  const std::uint64_t* exchange(std::uint64_t own) {
+  const std::uint64_t* exchange(std::uint64_t value) {
     // Two sets in turns: no thread is two exchanges ahead of another.
     auto& slots = slots_[static_cast<unsigned>(now().warp_syncs) % 2];
-    slots[now_] = own;
+    slots[now_] = value;
     wait(waits_for::warp);
     return &slots[now_ / warp_size * warp_size];
   }
 
   void* shared(const char* name, const void* where, std::int64_t bytes,
                std::int64_t value) {
-    auto* const found = shared_.array(name, where, bytes, value);
-    if (found == nullptr)
+    auto* const array = shared_.array(name, where, bytes, value);
+    if (array == nullptr)
       fail(std::string{"'"} + name + "' is more shared memory than a GPU has");
-    return found;
+    return array;
   }
 
   void* dynamic(const char* name, std::int64_t value) {
     return shared(name, &shape_, shape_.dynamic_shared, value);
   }
 
-  void access(const void* address, std::int64_t bytes, access_kind what,
+  void access(const void* address, std::int64_t bytes, access_kind kind,
               const void* from) {
     if (!inside_ || watch_ == nullptr || now().runs->owns(address))
       return;
@@ -122,16 +122,16 @@ public:
     when.thread = static_cast<int>(now_);
     when.barriers = self.barriers;
     when.warp_syncs = self.warp_syncs;
-    auto wrong = watch_->judge(address, bytes, what, when, from);
-    if (!wrong.empty())
-      fail(wrong);
+    auto error = watch_->check_access(address, bytes, kind, when, from);
+    if (!error.empty())
+      fail(error);
   }
 
   bool inside() const { return inside_; }
 
   /// Ends the launch with an error; never returns to the caller.
-  void fail(const std::string& what) {
-    error_ = what;
+  void fail(const std::string& message) {
+    error_ = message;
     for (;;)
       now().runs->pause();
   }
@@ -151,13 +151,13 @@ private:
     shared_.begin(watch_);
     const auto count = volume(shape_.block);
     for (unsigned t = 0; t < count; ++t) {
-      auto& one = *threads_[t];
-      one.index = {t % shape_.block.x, t / shape_.block.x % shape_.block.y,
-                   t / shape_.block.x / shape_.block.y};
-      one.waits = waits_for::nothing;
-      one.ended = false;
-      one.barriers = one.warp_syncs = 0;
-      one.copies.clear(); // of a thread that ended without a wait
+      auto& current = *threads_[t];
+      current.index = {t % shape_.block.x, t / shape_.block.x % shape_.block.y,
+                       t / shape_.block.x / shape_.block.y};
+      current.waits = waits_for::nothing;
+      current.ended = false;
+      current.barriers = current.warp_syncs = 0;
+      current.copies.clear(); // of a thread that ended without a wait
     }
     while (error_.empty()) {
       for (unsigned n = 0; n < count / warp_size; ++n)
@@ -169,7 +169,7 @@ private:
       error_ = "a block's arrays take " + std::to_string(declared)
                + " bytes of shared memory, of which a kernel may declare 49152";
     if (!error_.empty())
-      bury();
+      keep_unfinished();
   }
 
   /// Runs a warp as far as possible without other warps.
@@ -223,10 +223,10 @@ private:
 
   /// Fibres in the middle of a kernel cannot end, so threads are kept until the program
   /// ends.
-  void bury() {
+  void keep_unfinished() {
     static auto& kept = *new std::vector<std::unique_ptr<thread>>;
-    for (auto& one : threads_)
-      kept.push_back(std::move(one));
+    for (auto& unfinished : threads_)
+      kept.push_back(std::move(unfinished));
     threads_.clear();
   }
 
@@ -236,7 +236,7 @@ private:
   std::vector<std::unique_ptr<thread>> threads_;
   shared_memory shared_;
   std::array<std::array<std::uint64_t, most_threads>, 2> slots_{};
-  moment launch_;
+  launch_position launch_;
   memory_watch* watch_ = nullptr; // of the launch
   index3 block_;
   unsigned now_ = 0;
@@ -244,9 +244,9 @@ private:
   std::string error_;
 };
 
-runner& here() {
-  static thread_local runner one;
-  return one;
+runner& host_runner() {
+  static thread_local runner instance;
+  return instance;
 }
 
 } // namespace
@@ -257,64 +257,64 @@ void run_threads(thread_order order) {
 
 void run_kernel(const launch_shape& shape, void (*kernel)(const void*),
                 const void* arguments) {
-  here().run(shape, kernel, arguments);
+  host_runner().run(shape, kernel, arguments);
 }
 
 index3 thread_index() {
-  return here().now().index;
+  return host_runner().now().index;
 }
 
 index3 block_index() {
-  return here().block();
+  return host_runner().block();
 }
 
 index3 block_size() {
-  return here().shape().block;
+  return host_runner().shape().block;
 }
 
 index3 grid_size() {
-  return here().shape().grid;
+  return host_runner().shape().grid;
 }
 
 void sync_block() {
-  here().wait(waits_for::block);
+  host_runner().wait(waits_for::block);
 }
 
 void sync_warp() {
-  here().wait(waits_for::warp);
+  host_runner().wait(waits_for::warp);
 }
 
-std::uint64_t exchange_in_warp(std::uint64_t own, unsigned source) {
-  return here().exchange(own)[source % warp_size];
+std::uint64_t exchange_in_warp(std::uint64_t value, unsigned source) {
+  return host_runner().exchange(value)[source % warp_size];
 }
 
-const std::uint64_t* all_in_warp(std::uint64_t own) {
-  return here().exchange(own);
+const std::uint64_t* all_in_warp(std::uint64_t value) {
+  return host_runner().exchange(value);
 }
 
 unsigned ballot_in_warp(bool holds) {
-  const auto* const all = here().exchange(holds ? 1 : 0);
+  const auto* const votes = host_runner().exchange(holds ? 1 : 0);
   unsigned result = 0;
   for (unsigned i = 0; i < warp_size; ++i)
-    result |= static_cast<unsigned>(all[i]) << i;
+    result |= static_cast<unsigned>(votes[i]) << i;
   return result;
 }
 
 unsigned lane() {
-  return here().number() % warp_size;
+  return host_runner().number() % warp_size;
 }
 
 void* shared_array(const char* name, const void* where, std::int64_t bytes,
                    std::int64_t value) {
-  return here().shared(name, where, bytes, value);
+  return host_runner().shared(name, where, bytes, value);
 }
 
 void* dynamic_shared(const char* name, std::int64_t value) {
-  return here().dynamic(name, value);
+  return host_runner().dynamic(name, value);
 }
 
 std::vector<pending_copy>& copies_of_thread() {
-  return here().now().copies;
+  return host_runner().now().copies;
 }
 
 int add_atomically(int* to, int value) {
@@ -322,9 +322,9 @@ int add_atomically(int* to, int value) {
   return std::exchange(*to, *to + value);
 }
 
-void watch_access(const void* address, std::int64_t bytes, access_kind what,
+void watch_access(const void* address, std::int64_t bytes, access_kind kind,
                   const void* from) {
-  here().access(address, bytes, what, from);
+  host_runner().access(address, bytes, kind, from);
 }
 
 } // namespace troupe::on_host

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "kernels/cuda/on_host/onlooker.hpp"
+#include "kernels/cuda/on_host/launch_registry.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -50,11 +50,11 @@ void sync_block();
 void sync_warp();
 
 /// Exchanges one value per thread of the warp. Returns the value of thread `source`.
-std::uint64_t exchange_in_warp(std::uint64_t own, unsigned source);
+std::uint64_t exchange_in_warp(std::uint64_t value, unsigned source);
 
 /// Exchanges one value per thread of the warp. Returns all values, valid until this
 /// thread's next exchange. Not for code whose accesses are watched.
-const std::uint64_t* all_in_warp(std::uint64_t own);
+const std::uint64_t* all_in_warp(std::uint64_t value);
 
 /// A bit for each thread of the warp: whether `holds` is true there.
 unsigned ballot_in_warp(bool holds);
@@ -79,7 +79,7 @@ struct pending_copy {
   void* to;
   const void* from; ///< Null: zeros.
   std::int64_t bytes;
-  const void* by; ///< The address of the code that started the copy.
+  const void* code; ///< The address of the code that started the copy.
 };
 
 /// The pending copies of the running thread.
@@ -87,14 +87,14 @@ std::vector<pending_copy>& copies_of_thread();
 
 /// Reports an access before the access is made. Ends the launch if the access is an
 /// error.
-void watch_access(const void* address, std::int64_t bytes, access_kind what,
+void watch_access(const void* address, std::int64_t bytes, access_kind kind,
                   const void* from);
 
 template <class Value>
-Value from_lane(unsigned source, Value own) {
+Value from_lane(unsigned source, Value value) {
   static_assert(sizeof(Value) <= sizeof(std::uint64_t));
   std::uint64_t bits = 0;
-  std::memcpy(&bits, &own, sizeof own);
+  std::memcpy(&bits, &value, sizeof value);
   bits = exchange_in_warp(bits, source);
   Value result;
   std::memcpy(&result, &bits, sizeof result);

@@ -6,7 +6,7 @@
 
 #include "kernels/cuda/communicator.hpp"
 
-#include "kernels/cuda/on_host/onlooker.hpp"
+#include "kernels/cuda/on_host/launch_registry.hpp"
 #include "kernels/cuda/on_host/stream_queue.hpp"
 #include "kernels/switched_off.hpp"
 
@@ -25,14 +25,14 @@ namespace troupe::cuda {
 
 namespace {
 
-std::mutex all; // guards the variables and groups below
+std::mutex groups_lock; // guards the variables and groups below
 
 struct call;
 
 /// A transfer that a stream has come to, while the counterpart is missing.
 struct posted {
-  call* of;
-  transfer what;
+  call* owner;
+  transfer request;
 };
 
 struct group {
@@ -40,19 +40,19 @@ struct group {
   std::vector<CUstream_st*> members; // null: not joined yet, or gone
   int joined = 0;
   // Transfers that wait for the counterpart, by sender and receiver.
-  std::map<std::pair<int, int>, std::deque<posted>> given, taken;
+  std::map<std::pair<int, int>, std::deque<posted>> sends, receives;
 };
 
 std::map<group_id, std::shared_ptr<group>> groups;
-int made = 0;
+int groups_made = 0;
 std::atomic<int> before_broken = -1; // exchanges until one fails; negative: none
 
 /// An exchange of one member.
 struct call : public shared_launch {
-  call(std::shared_ptr<group> of, int by, int counted, std::vector<transfer> moved,
-       const std::atomic<bool>& was_aborted)
-    : in(std::move(of)),
-      member(by),
+  call(std::shared_ptr<group> joined_group, int member_index, int counted,
+       std::vector<transfer> moved, const std::atomic<bool>& was_aborted)
+    : in(std::move(joined_group)),
+      member(member_index),
       number(counted),
       transfers(std::move(moved)),
       left(transfers.size()),
@@ -62,80 +62,83 @@ struct call : public shared_launch {
   }
 
   ~call() override {
-    const std::lock_guard guard{all};
-    for (auto* const side : {&in->given, &in->taken})
-      for (auto& [who, waiting] : *side)
-        std::erase_if(waiting, [this](const posted& p) { return p.of == this; });
+    const std::lock_guard guard{groups_lock};
+    for (auto* const side : {&in->sends, &in->receives})
+      for (auto& [peers, waiting] : *side)
+        std::erase_if(waiting, [this](const posted& p) { return p.owner == this; });
   }
 
   void arrive() override {
-    const std::lock_guard guard{all};
+    const std::lock_guard guard{groups_lock};
     if (before_broken >= 0 && before_broken-- == 0)
       throw std::runtime_error{name() + " has lost its GPU"};
-    for (const auto& one : transfers) {
-      const bool gives = one.how == transfer::way::send;
-      const auto who =
-        gives ? std::pair{member, one.other} : std::pair{one.other, member};
-      (gives ? in->given : in->taken)[who].push_back({this, one});
-      meet(in->given[who], in->taken[who]);
+    for (const auto& entry : transfers) {
+      const bool gives = entry.direction == transfer::way::send;
+      const auto peers =
+        gives ? std::pair{member, entry.peer} : std::pair{entry.peer, member};
+      (gives ? in->sends : in->receives)[peers].push_back({this, entry});
+      meet(in->sends[peers], in->receives[peers]);
     }
   }
 
-  bool over() override {
-    const std::lock_guard guard{all};
-    if (!wrong.empty())
-      throw std::runtime_error{wrong};
+  bool done() override {
+    const std::lock_guard guard{groups_lock};
+    if (!error.empty())
+      throw std::runtime_error{error};
     return left == 0 || aborted; // after an abort the stream continues, as with NCCL
   }
 
   wait waits_for() override {
-    const std::lock_guard guard{all};
-    for (const auto* const side : {&in->given, &in->taken})
-      for (const auto& [who, waiting] : *side)
+    const std::lock_guard guard{groups_lock};
+    for (const auto* const side : {&in->sends, &in->receives})
+      for (const auto& [peers, waiting] : *side)
         for (const auto& p : waiting)
-          if (p.of == this) {
-            const int other = p.what.other;
-            const auto* const stream = in->members[static_cast<std::size_t>(other)];
+          if (p.owner == this) {
+            const int peer = p.request.peer;
+            const auto* const stream = in->members[static_cast<std::size_t>(peer)];
             return {stream != nullptr ? stream->number() : 0,
-                    name() + " waits for member " + std::to_string(other)};
+                    name() + " waits for member " + std::to_string(peer)};
           }
     return {0, name() + " is over"};
   }
 
   /// Moves the first transfers of both sides, if both sides have one.
-  static void meet(std::deque<posted>& given, std::deque<posted>& taken) {
-    if (given.empty() || taken.empty())
+  static void meet(std::deque<posted>& sends, std::deque<posted>& receives) {
+    if (sends.empty() || receives.empty())
       return;
-    const auto from = given.front(), to = taken.front();
-    given.pop_front();
-    taken.pop_front();
-    if (from.what.count != to.what.count)
-      from.of->wrong = to.of->wrong =
-        from.of->name() + " gives " + std::to_string(from.what.count) + " values, and "
-        + to.of->name() + " takes " + std::to_string(to.what.count);
+    const auto from = sends.front(), to = receives.front();
+    sends.pop_front();
+    receives.pop_front();
+    if (from.request.count != to.request.count)
+      from.owner->error = to.owner->error =
+        from.owner->name() + " gives " + std::to_string(from.request.count)
+        + " values, and " + to.owner->name() + " takes "
+        + std::to_string(to.request.count);
     else
       move(from, to);
-    --from.of->left;
-    --to.of->left;
+    --from.owner->left;
+    --to.owner->left;
   }
 
   static void move(const posted& from, const posted& to) {
-    const auto bytes = from.what.count * std::int64_t{sizeof(float)};
+    const auto bytes = from.request.count * std::int64_t{sizeof(float)};
     using enum on_host::access_kind;
     try {
-      from.of->run([&] { on_host::watch_library(from.what.values, bytes, read); });
-      to.of->run([&] {
-        on_host::watch_library(to.what.values, bytes, write);
-        std::memcpy(to.what.values, from.what.values, static_cast<std::size_t>(bytes));
+      from.owner->run(
+        [&] { on_host::watch_library(from.request.values, bytes, read); });
+      to.owner->run([&] {
+        on_host::watch_library(to.request.values, bytes, write);
+        std::memcpy(to.request.values, from.request.values,
+                    static_cast<std::size_t>(bytes));
       });
     } catch (const std::exception& race) {
-      from.of->wrong = to.of->wrong = race.what();
+      from.owner->error = to.owner->error = race.what();
     }
   }
 
-  void run(const std::function<void()>& what) const {
+  void run(const std::function<void()>& work) const {
     on_host::run_on_stream(in->members[static_cast<std::size_t>(member)]->number(),
-                           issued, name(), what);
+                           issued, name(), work);
   }
 
   std::string name() const {
@@ -150,20 +153,21 @@ struct call : public shared_launch {
   std::size_t left; // transfers that are not done
   const std::atomic<bool>& aborted;
   std::int64_t issued;
-  std::string wrong;
+  std::string error;
 };
 
 class communicator_on_host : public communicator {
 public:
-  communicator_on_host(stream& on, const membership& as, const std::atomic<bool>& ended)
-    : launches_(on), on_(*on.on()), member_(as.member) {
+  communicator_on_host(stream& gpu_stream, const group_member& as,
+                       const std::atomic<bool>& ended)
+    : launches_(gpu_stream), queue_(*gpu_stream.handle()), member_(as.member) {
     {
-      const std::lock_guard guard{all};
-      in_ = groups.at(as.of);
+      const std::lock_guard guard{groups_lock};
+      in_ = groups.at(as.group);
       in_->members.resize(static_cast<std::size_t>(as.members));
-      in_->members[static_cast<std::size_t>(as.member)] = &on_;
+      in_->members[static_cast<std::size_t>(as.member)] = &queue_;
       if (++in_->joined == as.members)
-        groups.erase(as.of);
+        groups.erase(as.group);
     }
     while (!all_are_there()) {
       if (ended) {
@@ -178,7 +182,7 @@ public:
   ~communicator_on_host() override {
     communicator_on_host::abort();
     try {
-      on_.wait();
+      queue_.wait();
     } catch (...) { // NOLINT(bugprone-empty-catch)
     }
     leave();
@@ -187,11 +191,11 @@ public:
   communicator_on_host(const communicator_on_host&) = delete;
   communicator_on_host& operator=(const communicator_on_host&) = delete;
 
-  void exchange(std::span<const transfer> what) override {
-    launches_.launch_deferred();
-    on_.enqueue(std::make_shared<call>(in_, member_, calls_++,
-                                       std::vector<transfer>{what.begin(), what.end()},
-                                       aborted_));
+  void exchange(std::span<const transfer> transfers) override {
+    launches_.launch_captured();
+    queue_.enqueue(std::make_shared<call>(
+      in_, member_, calls_++, std::vector<transfer>{transfers.begin(), transfers.end()},
+      aborted_));
   }
 
   void abort() noexcept override { aborted_ = true; }
@@ -203,17 +207,17 @@ public:
 
 private:
   void leave() {
-    const std::lock_guard guard{all};
+    const std::lock_guard guard{groups_lock};
     in_->members[static_cast<std::size_t>(member_)] = nullptr;
   }
 
   bool all_are_there() const {
-    const std::lock_guard guard{all};
+    const std::lock_guard guard{groups_lock};
     return in_->joined == static_cast<int>(in_->members.size());
   }
 
   stream& launches_;
-  CUstream_st& on_;
+  CUstream_st& queue_;
   int member_;
   std::shared_ptr<group> in_;
   int calls_ = 0;
@@ -227,18 +231,18 @@ std::string absence_of_communicators() {
 }
 
 group_id new_group() {
-  const std::lock_guard guard{all};
+  const std::lock_guard guard{groups_lock};
   group_id result{};
-  const int number = ++made;
+  const int number = ++groups_made;
   std::memcpy(result.data(), &number, sizeof number);
   groups[result] = std::make_shared<group>();
   groups[result]->number = number;
   return result;
 }
 
-std::unique_ptr<communicator> join_group(stream& on, const membership& as,
+std::unique_ptr<communicator> join_group(stream& gpu_stream, const group_member& as,
                                          const std::atomic<bool>& ended) {
-  return std::make_unique<communicator_on_host>(on, as, ended);
+  return std::make_unique<communicator_on_host>(gpu_stream, as, ended);
 }
 
 } // namespace troupe::cuda

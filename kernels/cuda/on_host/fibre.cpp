@@ -37,11 +37,11 @@ void end_switch([[maybe_unused]] void* fake, [[maybe_unused]] const void** from,
 fibre::fibre(std::function<void()> body)
   : body_(std::move(body)),
     stack_(std::make_unique_for_overwrite<std::byte[]>(stack_bytes)) {
-  boost::context::stack_context place;
-  place.size = stack_bytes;
-  place.sp = stack_.get() + stack_bytes;
+  boost::context::stack_context context;
+  context.size = stack_bytes;
+  context.sp = stack_.get() + stack_bytes;
   inside_ = boost::context::fiber{
-    std::allocator_arg, boost::context::preallocated{place.sp, place.size, place},
+    std::allocator_arg, boost::context::preallocated{context.sp, context.size, context},
     borrowed_stack{},
     [this](boost::context::fiber&& resumer) { return run(std::move(resumer)); }};
 }
@@ -75,8 +75,8 @@ void fibre::pause() {
 }
 
 bool fibre::owns(const void* address) const {
-  const auto* at = static_cast<const std::byte*>(address);
-  return at >= stack_.get() && at < stack_.get() + stack_bytes;
+  const auto* position = static_cast<const std::byte*>(address);
+  return position >= stack_.get() && position < stack_.get() + stack_bytes;
 }
 
 } // namespace troupe::on_host

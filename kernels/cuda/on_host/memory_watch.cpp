@@ -13,23 +13,23 @@ namespace {
 
 constexpr int warp_size = 32;
 
-bool same_block(const moment& a, const moment& b) {
+bool same_block(const launch_position& a, const launch_position& b) {
   return a.launch == b.launch && a.block == b.block;
 }
 
-bool same_warp(const moment& a, const moment& b) {
+bool same_warp(const launch_position& a, const launch_position& b) {
   return same_block(a, b) && a.thread / warp_size == b.thread / warp_size;
 }
 
 } // namespace
 
-void memory_watch::add(const void* array, watched_array what) {
-  const auto values =
-    static_cast<std::size_t>((what.bytes + what.value - 1) / what.value);
-  const bool holds = what.holds_values;
+void memory_watch::add(const void* array, watched_array description) {
+  const auto values = static_cast<std::size_t>(
+    (description.bytes + description.value - 1) / description.value);
+  const bool holds = description.holds_values;
   const std::lock_guard guard{lock_};
   auto& to = arrays_[static_cast<const std::byte*>(array)];
-  to.what = std::move(what);
+  to.description = std::move(description);
   to.cells.assign(values, {});
   for (auto& c : to.cells)
     c.has_value = holds;
@@ -37,17 +37,17 @@ void memory_watch::add(const void* array, watched_array what) {
 
 void memory_watch::rename(const void* array, const std::string& to) {
   const std::lock_guard guard{lock_};
-  if (const auto found = arrays_.find(static_cast<const std::byte*>(array));
-      found != arrays_.end())
-    found->second.what.name = to;
+  if (const auto entry = arrays_.find(static_cast<const std::byte*>(array));
+      entry != arrays_.end())
+    entry->second.description.name = to;
 }
 
-void memory_watch::name_launch(std::int64_t launch, const std::string& of) {
+void memory_watch::name_launch(std::int64_t launch, const std::string& name) {
   const std::lock_guard guard{lock_};
-  launches_[launch] = of;
+  launches_[launch] = name;
 }
 
-std::string memory_watch::who(const moment& when) const {
+std::string memory_watch::describe(const launch_position& when) const {
   const auto named = launches_.find(when.launch);
   return "thread " + std::to_string(when.thread) + " of block "
          + std::to_string(when.block)
@@ -61,12 +61,13 @@ void memory_watch::remove(const void* array) {
 }
 
 memory_watch::arrays::iterator memory_watch::find(const void* address) {
-  const auto* const at = static_cast<const std::byte*>(address);
-  auto found = arrays_.upper_bound(at);
-  if (found == arrays_.begin())
+  const auto* const position = static_cast<const std::byte*>(address);
+  auto entry = arrays_.upper_bound(position);
+  if (entry == arrays_.begin())
     return arrays_.end();
-  --found;
-  return at < found->first + found->second.what.bytes ? found : arrays_.end();
+  --entry;
+  return position < entry->first + entry->second.description.bytes ? entry
+                                                                   : arrays_.end();
 }
 
 void memory_watch::report_end(int stream, std::int64_t launch, std::int64_t instant) {
@@ -83,29 +84,31 @@ progress memory_watch::progress_of(int stream, std::int64_t launch) {
 
 void memory_watch::pass(int stream, const progress& order) {
   const std::lock_guard guard{lock_};
-  for (const auto& [other, launch] : order)
-    if (auto& last = passed_[stream][other]; other != stream)
+  for (const auto& [other_stream, launch] : order)
+    if (auto& last = passed_[stream][other_stream]; other_stream != stream)
       last = std::max(last, launch);
 }
 
 /// Whether two launches are ordered, of which the second runs now.
-bool memory_watch::streams_are_ordered(const moment& before, const moment& when) const {
-  if (before.stream == when.stream || before.stream == 0 || when.stream == 0)
+bool memory_watch::streams_are_ordered(const launch_position& earlier,
+                                       const launch_position& when) const {
+  if (earlier.stream == when.stream || earlier.stream == 0 || when.stream == 0)
     return true;
   if (const auto passed = passed_.find(when.stream); passed != passed_.end())
-    if (const auto last = passed->second.find(before.stream);
-        last != passed->second.end() && before.launch <= last->second)
+    if (const auto last = passed->second.find(earlier.stream);
+        last != passed->second.end() && earlier.launch <= last->second)
       return true;
-  const auto ends = ends_.find(before.stream);
+  const auto ends = ends_.find(earlier.stream);
   if (ends == ends_.end())
     return false;
   const auto known =
-    std::ranges::lower_bound(ends->second, before.launch, {}, &known_end::launch);
+    std::ranges::lower_bound(ends->second, earlier.launch, {}, &known_end::launch);
   return known != ends->second.end() && known->since < when.issued;
 }
 
-bool memory_watch::is_ordered(const access& before, const moment& when) const {
-  const auto& b = before.when;
+bool memory_watch::is_ordered(const access& earlier,
+                              const launch_position& when) const {
+  const auto& b = earlier.when;
   if (b.launch != when.launch)
     return streams_are_ordered(b, when);
   if (b.block != when.block)
@@ -114,88 +117,91 @@ bool memory_watch::is_ordered(const access& before, const moment& when) const {
          || (same_warp(b, when) && b.warp_syncs < when.warp_syncs);
 }
 
-bool memory_watch::reads_are_ordered(const cell& at, const moment& when) const {
-  if (!streams_are_ordered(at.read_of_other_stream.when, when))
+bool memory_watch::reads_are_ordered(const cell& history,
+                                     const launch_position& when) const {
+  if (!streams_are_ordered(history.read_of_other_stream.when, when))
     return false;
-  const auto& r = at.read.when;
+  const auto& r = history.read.when;
   if (r.launch != when.launch)
     return streams_are_ordered(r, when);
-  if (at.read_by_blocks || r.block != when.block)
+  if (history.read_by_blocks || r.block != when.block)
     return false;
   if (r.barriers < when.barriers)
     return true;
-  if (at.read_by_warps || !same_warp(r, when))
+  if (history.read_by_warps || !same_warp(r, when))
     return false;
   return r.warp_syncs < when.warp_syncs
-         || (!at.read_by_threads && r.thread == when.thread);
+         || (!history.read_by_threads && r.thread == when.thread);
 }
 
-void memory_watch::note_read(cell& at, const moment& when, const void* from) {
-  const auto& r = at.read.when;
+void memory_watch::note_read(cell& history, const launch_position& when,
+                             const void* from) {
+  const auto& r = history.read.when;
   if (r.stream != when.stream)
-    at.read_of_other_stream = at.read;
+    history.read_of_other_stream = history.read;
   if (r.launch != when.launch)
-    at.read_by_blocks = at.read_by_warps = at.read_by_threads = false;
+    history.read_by_blocks = history.read_by_warps = history.read_by_threads = false;
   else if (r.block != when.block)
-    at.read_by_blocks = true;
+    history.read_by_blocks = true;
   if (!same_block(r, when) || r.barriers < when.barriers)
-    at.read_by_warps = at.read_by_threads = false;
+    history.read_by_warps = history.read_by_threads = false;
   else if (!same_warp(r, when))
-    at.read_by_warps = true;
+    history.read_by_warps = true;
   else if (r.warp_syncs < when.warp_syncs)
-    at.read_by_threads = false;
+    history.read_by_threads = false;
   else if (r.thread != when.thread)
-    at.read_by_threads = true;
-  at.read = {when, from};
+    history.read_by_threads = true;
+  history.read = {when, from};
 }
 
-std::string memory_watch::judge(const void* address, std::int64_t bytes,
-                                access_kind what, const moment& when,
-                                const void* from) {
+std::string memory_watch::check_access(const void* address, std::int64_t bytes,
+                                       access_kind kind, const launch_position& when,
+                                       const void* from) {
   const std::lock_guard guard{lock_};
-  const bool reads = what == access_kind::read;
+  const bool reads = kind == access_kind::read;
   const auto verb = [](bool is_read) { return is_read ? " reads " : " writes "; };
-  const auto found = find(address);
-  if (found == arrays_.end())
-    return who(when) + verb(reads) + "outside of every array, at " + source_line(from);
-  auto& [begin, found_array] = *found;
+  const auto entry = find(address);
+  if (entry == arrays_.end())
+    return describe(when) + verb(reads) + "outside of every array, at "
+           + source_line(from);
+  auto& [begin, found_array] = *entry;
   const auto offset = static_cast<const std::byte*>(address) - begin;
-  const auto& name = found_array.what.name;
-  const auto place = " '" + name + "' at byte " + std::to_string(offset);
-  if (offset + bytes > found_array.what.bytes)
-    return who(when) + verb(reads) + "beyond the end of '" + name + "', at "
+  const auto& name = found_array.description.name;
+  const auto location = " '" + name + "' at byte " + std::to_string(offset);
+  if (offset + bytes > found_array.description.bytes)
+    return describe(when) + verb(reads) + "beyond the end of '" + name + "', at "
            + source_line(from);
-  if (!reads && !found_array.what.may_write)
-    return who(when) + " writes to '" + name + "', which is only read, at "
+  if (!reads && !found_array.description.may_write)
+    return describe(when) + " writes to '" + name + "', which is only read, at "
            + source_line(from);
-  const auto race = [&](const access& with, bool with_read) {
-    return "race on" + place + ": " + who(with.when) + verb(with_read) + "it at "
-           + source_line(with.from) + ", " + who(when) + verb(reads) + "it at "
-           + source_line(from)
-           + (with.when.launch == when.launch ? ", and no barrier is between them"
-                                              : ", and nothing orders the streams");
+  const auto race = [&](const access& conflict, bool with_read) {
+    return "race on" + location + ": " + describe(conflict.when) + verb(with_read)
+           + "it at " + source_line(conflict.from) + ", " + describe(when) + verb(reads)
+           + "it at " + source_line(from)
+           + (conflict.when.launch == when.launch ? ", and no barrier is between them"
+                                                  : ", and nothing orders the streams");
   };
-  const auto first = static_cast<std::size_t>(offset / found_array.what.value);
+  const auto first = static_cast<std::size_t>(offset / found_array.description.value);
   const auto last =
-    static_cast<std::size_t>((offset + bytes - 1) / found_array.what.value);
-  const bool atomic = what == access_kind::atomic;
+    static_cast<std::size_t>((offset + bytes - 1) / found_array.description.value);
+  const bool atomic = kind == access_kind::atomic;
   for (auto i = first; i <= last; ++i) {
-    auto& at = found_array.cells[i];
-    if ((reads || atomic) && !at.has_value)
-      return who(when) + " reads" + place + ", which nobody has written, at "
+    auto& history = found_array.cells[i];
+    if ((reads || atomic) && !history.has_value)
+      return describe(when) + " reads" + location + ", which nobody has written, at "
              + source_line(from);
-    if (!(atomic && at.write.atomic) && !is_ordered(at.write, when))
-      return race(at.write, false);
-    if (!reads && !reads_are_ordered(at, when))
-      return race(streams_are_ordered(at.read_of_other_stream.when, when)
-                    ? at.read
-                    : at.read_of_other_stream,
+    if (!(atomic && history.write.atomic) && !is_ordered(history.write, when))
+      return race(history.write, false);
+    if (!reads && !reads_are_ordered(history, when))
+      return race(streams_are_ordered(history.read_of_other_stream.when, when)
+                    ? history.read
+                    : history.read_of_other_stream,
                   true);
     if (reads) {
-      note_read(at, when, from);
+      note_read(history, when, from);
     } else {
-      at.write = {when, from, atomic};
-      at.has_value = what != access_kind::begun_write;
+      history.write = {when, from, atomic};
+      history.has_value = kind != access_kind::begun_write;
     }
   }
   return {};

@@ -12,7 +12,7 @@ namespace troupe::on_host {
 
 /// The position of a thread in a launch. Work of the thread is ordered behind the work
 /// of other threads before a barrier that both came to.
-struct moment {
+struct launch_position {
   std::int64_t launch = 0; ///< Number of the launch, counted from 1.
   std::int64_t block = 0;
   int thread = 0;     ///< Index in the block.
@@ -57,12 +57,12 @@ using progress = std::map<int, std::int64_t>;
 /// threads.
 class memory_watch {
 public:
-  void add(const void* array, watched_array what);
+  void add(const void* array, watched_array description);
   void rename(const void* array, const std::string& to);
   void remove(const void* array);
 
   /// Names a launch, for sentences about the launch.
-  void name_launch(std::int64_t launch, const std::string& of);
+  void name_launch(std::int64_t launch, const std::string& name);
 
   /// A thread of this machine knows since `instant` that launches up to `launch` on a
   /// stream have ended.
@@ -77,12 +77,12 @@ public:
 
   /// Checks and records an access. Returns one sentence about the error; empty if there
   /// is none. \param from the address of the code
-  std::string judge(const void* address, std::int64_t bytes, access_kind what,
-                    const moment& when, const void* from);
+  std::string check_access(const void* address, std::int64_t bytes, access_kind kind,
+                           const launch_position& when, const void* from);
 
 private:
   struct access {
-    moment when;
+    launch_position when;
     const void* from = nullptr;
     bool atomic = false;
   };
@@ -101,18 +101,19 @@ private:
   };
 
   struct watched {
-    watched_array what;
+    watched_array description;
     std::vector<cell> cells;
   };
 
   using arrays = std::map<const std::byte*, watched>;
 
   arrays::iterator find(const void* address);
-  bool streams_are_ordered(const moment& before, const moment& when) const;
-  bool is_ordered(const access& before, const moment& when) const;
-  bool reads_are_ordered(const cell& at, const moment& when) const;
-  std::string who(const moment& when) const;
-  static void note_read(cell& at, const moment& when, const void* from);
+  bool streams_are_ordered(const launch_position& earlier,
+                           const launch_position& when) const;
+  bool is_ordered(const access& earlier, const launch_position& when) const;
+  bool reads_are_ordered(const cell& history, const launch_position& when) const;
+  std::string describe(const launch_position& when) const;
+  static void note_read(cell& history, const launch_position& when, const void* from);
 
   /// Launches up to `launch` are known to have ended since the instant `since`.
   struct known_end {

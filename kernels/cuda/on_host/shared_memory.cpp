@@ -19,34 +19,34 @@ void shared_memory::begin(memory_watch* watch) {
 
 void shared_memory::forget() {
   if (watch_ != nullptr)
-    for (const auto& [where, at] : places_)
-      watch_->remove(memory_.data() + at.offset);
+    for (const auto& [where, range] : arrays_)
+      watch_->remove(memory_.data() + range.offset);
   watch_ = nullptr;
-  places_.clear();
+  arrays_.clear();
   used_ = 0;
 }
 
 void* shared_memory::array(const char* name, const void* where, std::int64_t bytes,
                            std::int64_t value) {
-  auto found = places_.find(where);
-  if (found == places_.end()) {
+  auto entry = arrays_.find(where);
+  if (entry == arrays_.end()) {
     const auto gap = alignment; // behind the array
     if (used_ + bytes > most)
       return nullptr;
-    found = places_.emplace(where, place{used_, bytes}).first;
+    entry = arrays_.emplace(where, array_range{used_, bytes}).first;
     used_ += (bytes + alignment - 1) / alignment * alignment + gap;
-    std::fill_n(memory_.begin() + found->second.offset, bytes, poison);
+    std::fill_n(memory_.begin() + entry->second.offset, bytes, poison);
     if (watch_ != nullptr)
-      watch_->add(memory_.data() + found->second.offset,
+      watch_->add(memory_.data() + entry->second.offset,
                   {name, bytes, value, true, false});
   }
-  return memory_.data() + found->second.offset;
+  return memory_.data() + entry->second.offset;
 }
 
 std::int64_t shared_memory::bytes_without(const void* where) const {
   std::int64_t sum = 0;
-  for (const auto& [key, at] : places_)
-    sum += key == where ? 0 : at.bytes;
+  for (const auto& [key, range] : arrays_)
+    sum += key == where ? 0 : range.bytes;
   return sum;
 }
 

@@ -27,7 +27,7 @@ public:
   std::int64_t bytes_without(const void* where) const;
 
 private:
-  struct place {
+  struct array_range {
     std::int64_t offset, bytes;
   };
 
@@ -35,7 +35,7 @@ private:
 
   memory_watch* watch_ = nullptr;
   std::vector<unsigned char> memory_ = std::vector<unsigned char>(most);
-  std::map<const void*, place> places_;
+  std::map<const void*, array_range> arrays_;
   std::int64_t used_ = 0;
 };
 

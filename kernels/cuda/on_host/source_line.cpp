@@ -12,17 +12,17 @@ namespace troupe::on_host {
 // Runs addr2line, which comes with the compiler.
 std::string source_line(const void* code) {
   char text[512];
-  Dl_info found{};
-  if (dladdr(code, &found) == 0 || found.dli_fname == nullptr)
+  Dl_info symbol{};
+  if (dladdr(code, &symbol) == 0 || symbol.dli_fname == nullptr)
     return "an address of no file";
   // A return address is behind the call.
   const auto offset = reinterpret_cast<std::uintptr_t>(code)
-                      - reinterpret_cast<std::uintptr_t>(found.dli_fbase) - 1;
+                      - reinterpret_cast<std::uintptr_t>(symbol.dli_fbase) - 1;
   std::snprintf(text, sizeof text, "addr2line -s -e '%s' 0x%lx 2>/dev/null",
-                found.dli_fname, static_cast<unsigned long>(offset));
+                symbol.dli_fname, static_cast<unsigned long>(offset));
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> tool{popen(text, "r"), pclose};
   if (!tool || std::fgets(text, sizeof text, tool.get()) == nullptr)
-    std::snprintf(text, sizeof text, "%s+0x%lx", found.dli_fname,
+    std::snprintf(text, sizeof text, "%s+0x%lx", symbol.dli_fname,
                   static_cast<unsigned long>(offset));
   std::string line = text;
   return line.substr(0, line.find_first_of(" \n"));

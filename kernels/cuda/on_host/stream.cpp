@@ -6,8 +6,8 @@
 
 #include "kernels/bf16.hpp"
 #include "kernels/cuda/launch_list.hpp"
-#include "kernels/cuda/on_host/marks.hpp"
-#include "kernels/cuda/on_host/onlooker.hpp"
+#include "kernels/cuda/on_host/launch_registry.hpp"
+#include "kernels/cuda/on_host/stream_events.hpp"
 #include "kernels/cuda/on_host/stream_queue.hpp"
 
 #include <algorithm>
@@ -45,46 +45,46 @@ float tf32_of(float value) {
 
 constexpr int gpus = 5; // one thread imitates all GPUs (stream_queue.hpp)
 
-void refuse_others(int gpu) {
+void check_gpu_index(int gpu) {
   if (gpu < 0 || gpu >= gpus)
     throw std::runtime_error{"there is no cuda:" + std::to_string(gpu)};
 }
 
-void watch_rows(const stored_matrix<const float>& m, on_host::access_kind what) {
+void watch_rows(const stored_matrix<const float>& m, on_host::access_kind kind) {
   const auto value = m.is_bf16 ? sizeof(bf16) : sizeof(float);
   for (std::int64_t r = 0; r < m.rows; ++r)
     on_host::watch_library(static_cast<const char*>(m.data)
                              + static_cast<std::size_t>(r * m.stride) * value,
-                           m.columns * static_cast<std::int64_t>(value), what);
+                           m.columns * static_cast<std::int64_t>(value), kind);
 }
 
 /// Memory of this machine that the memory watch knows: kernels may access no other
 /// memory.
-class told_space : public memory_space {
+class watched_space : public memory_space {
 public:
-  void* take(std::int64_t bytes) override {
-    auto* const memory = host_memory().take(bytes);
-    if (auto* const watch = on_host::who_looks_on())
+  void* allocate(std::int64_t bytes) override {
+    auto* const memory = host_memory().allocate(bytes);
+    if (auto* const watch = on_host::current_memory_watch())
       watch->add(memory, {"tensors", bytes, 1});
     return memory;
   }
 
-  void name(const void* memory, const std::string& what) override {
-    if (auto* const watch = on_host::who_looks_on())
-      watch->rename(memory, what);
+  void name(const void* memory, const std::string& purpose) override {
+    if (auto* const watch = on_host::current_memory_watch())
+      watch->rename(memory, purpose);
   }
 
-  void give_back(void* memory, std::int64_t bytes) noexcept override {
-    if (auto* const watch = on_host::who_looks_on())
+  void deallocate(void* memory, std::int64_t bytes) noexcept override {
+    if (auto* const watch = on_host::current_memory_watch())
       watch->remove(memory);
-    host_memory().give_back(memory, bytes);
+    host_memory().deallocate(memory, bytes);
   }
 };
 
 /// A list of launches that repeats all launches with the arguments at the time of the
 /// copy.
 struct graph_on_host : public launch_graphs::graph {
-  explicit graph_on_host(launch_list what) : kept(std::move(what)) {
+  explicit graph_on_host(launch_list launches) : kept(std::move(launches)) {
     // nop
   }
 
@@ -102,7 +102,7 @@ struct graph_on_host : public launch_graphs::graph {
 
 struct stream::state {
   using words = std::vector<std::uint64_t>;
-  using place = std::array<std::uint64_t, result_bytes / sizeof(std::uint64_t)>;
+  using result_slot = std::array<std::uint64_t, result_bytes / sizeof(std::uint64_t)>;
 
   ~state() {
     try {
@@ -112,12 +112,12 @@ struct stream::state {
     }
     for (const auto& [which, kept] : spaces)
       forget(kept.data());
-    for (const auto& one : places)
-      forget(one.get());
+    for (const auto& slot : result_slots)
+      forget(slot.get());
   }
 
   static void forget(const void* array) {
-    if (auto* const watch = on_host::who_looks_on())
+    if (auto* const watch = on_host::current_memory_watch())
       watch->remove(array);
   }
 
@@ -125,7 +125,7 @@ struct stream::state {
   static void renew(words& space) {
     forget(space.data());
     std::ranges::fill(space, ~std::uint64_t{0}); // NaNs
-    if (auto* const watch = on_host::who_looks_on())
+    if (auto* const watch = on_host::current_memory_watch())
       watch->add(space.data(),
                  {"a workspace", static_cast<std::int64_t>(8 * space.size()),
                   sizeof(bf16), true, false});
@@ -134,52 +134,53 @@ struct stream::state {
   CUstream_st queue;
   launch_list list; // deferred launches of a thread
   std::optional<deferral> deferring;
-  launch_graphs graphs{
-    [](const launch_list& what) { return std::make_unique<graph_on_host>(what); }};
+  launch_graphs graphs{[](const launch_list& launches) {
+    return std::make_unique<graph_on_host>(launches);
+  }};
   std::map<workspace, words> spaces;
   std::mutex lock; // of the members below
-  std::vector<std::unique_ptr<place>> places;
+  std::vector<std::unique_ptr<result_slot>> result_slots;
   std::vector<void*> free;
 };
 
 stream::stream(int gpu, bool tf32)
   : gpu_(gpu), tf32_(tf32), state_(std::make_unique<state>()) {
-  refuse_others(gpu);
+  check_gpu_index(gpu);
 }
 
 stream::~stream() = default;
 
-CUstream_st* stream::on() const {
+CUstream_st* stream::handle() const {
   return &state_->queue;
 }
 
-void stream::name_launches(const std::string& of) {
-  state_->queue.name_launches(of);
+void stream::name_launches(const std::string& name) {
+  state_->queue.name_launches(name);
 }
 
-void stream::defer_launches() {
-  state_->deferring.emplace(on(), state_->list);
+void stream::capture_launches() {
+  state_->deferring.emplace(handle(), state_->list);
 }
 
-void stream::launch_deferred() {
-  if (deferred_on(on()) == &state_->list)
+void stream::launch_captured() {
+  if (deferred_on(handle()) == &state_->list)
     state_->graphs.launch(state_->list);
 }
 
-void stream::stop_deferring() noexcept {
+void stream::stop_capture() noexcept {
   state_->deferring.reset();
   state_->list.clear();
 }
 
-void stream::when_over(on_over then) {
-  launch_deferred();
-  state_->queue.when_over(std::move(then));
+void stream::on_complete(completion_callback callback) {
+  launch_captured();
+  state_->queue.on_complete(std::move(callback));
 }
 
 /// Work spaces belong to the GPU alone, and contents end with a wait: readers find
 /// NaNs.
 void stream::wait() {
-  launch_deferred();
+  launch_captured();
   state_->queue.wait();
   for (auto& [which, kept] : state_->spaces)
     state::renew(kept);
@@ -215,55 +216,55 @@ void stream::product(stored_matrix<const float> a, stored_matrix<const float> b,
 }
 
 void* stream::space(workspace which, std::int64_t bytes) {
-  auto& found = state_->spaces[which];
+  auto& kept = state_->spaces[which];
   const auto words = static_cast<std::size_t>((bytes + 7) / 8);
-  if (found.size() < words) {
-    launch_deferred();
+  if (kept.size() < words) {
+    launch_captured();
     state_->queue.wait(); // unlike stream::wait(), keeps other spaces
-    state::forget(found.data());
-    found.resize(words);
-    state::renew(found);
+    state::forget(kept.data());
+    kept.resize(words);
+    state::renew(kept);
   }
-  return found.data();
+  return kept.data();
 }
 
 std::shared_ptr<void> stream::result() {
   const std::lock_guard guard{state_->lock};
   auto& free = state_->free;
   if (free.empty()) {
-    state_->places.push_back(std::make_unique<state::place>());
-    free.push_back(state_->places.back().get());
-    if (auto* const watch = on_host::who_looks_on())
+    state_->result_slots.push_back(std::make_unique<state::result_slot>());
+    free.push_back(state_->result_slots.back().get());
+    if (auto* const watch = on_host::current_memory_watch())
       watch->add(free.back(), {"a result", result_bytes, 8, true, false});
   }
-  auto* const taken = free.back();
+  auto* const slot = free.back();
   free.pop_back();
-  return {taken, [of = state_.get()](void* place) {
-            const std::lock_guard back{of->lock};
-            of->free.push_back(place);
+  return {slot, [owner = state_.get()](void* returned) {
+            const std::lock_guard back{owner->lock};
+            owner->free.push_back(returned);
           }};
 }
 
-std::shared_ptr<void> stream::moment() {
-  launch_deferred();
+std::shared_ptr<void> stream::gpu_timestamp() {
+  launch_captured();
   const auto result = std::make_shared<clock::time_point>();
   state_->queue.enqueue([result] { *result = clock::now(); });
   return result;
 }
 
-std::shared_ptr<void> stream::mark() {
-  launch_deferred();
+std::shared_ptr<void> stream::event() {
+  launch_captured();
   auto& queue = state_->queue;
-  const auto result = std::make_shared<on_host::mark>(queue.number());
-  queue.enqueue(std::make_shared<on_host::marking>(result));
+  const auto result = std::make_shared<on_host::stream_event>(queue.number());
+  queue.enqueue(std::make_shared<on_host::event_record>(result));
   return result;
 }
 
-void stream::wait_for(const std::shared_ptr<void>& mark) {
-  launch_deferred();
+void stream::wait_for(const std::shared_ptr<void>& event) {
+  launch_captured();
   auto& queue = state_->queue;
-  queue.enqueue(std::make_shared<on_host::waiting>(
-    queue.number(), std::static_pointer_cast<on_host::mark>(mark)));
+  queue.enqueue(std::make_shared<on_host::event_wait>(
+    queue.number(), std::static_pointer_cast<on_host::stream_event>(event)));
 }
 
 double seconds_between(const std::shared_ptr<void>& earlier,
@@ -273,7 +274,7 @@ double seconds_between(const std::shared_ptr<void>& earlier,
   return std::chrono::duration<double>(last - first).count();
 }
 
-std::string absence() {
+std::string unavailable_reason() {
   return {};
 }
 
@@ -282,17 +283,17 @@ int count() {
 }
 
 processor_facts facts_of(int gpu) {
-  refuse_others(gpu);
+  check_gpu_index(gpu);
   return {gpu + 1 < gpus ? "stand-in" : "other stand-in", std::to_string(gpu)};
 }
 
 std::int64_t free_memory(int gpu) {
-  refuse_others(gpu);
+  check_gpu_index(gpu);
   return std::int64_t{8} << 30;
 }
 
 memory_space& unified_memory(int) {
-  static told_space only; // has no state
+  static watched_space only; // has no state
   return only;
 }
 
@@ -303,7 +304,7 @@ memory_space& pinned_memory(int gpu) {
 } // namespace troupe::cuda
 
 std::int64_t troupe::on_host::marks_passed() {
-  return waiting::passed;
+  return event_wait::passed;
 }
 
 std::int64_t troupe::on_host::graphs_launched() {

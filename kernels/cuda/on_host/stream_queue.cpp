@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/cuda/on_host/stream_queue.hpp"
 
-#include "kernels/cuda/on_host/onlooker.hpp"
+#include "kernels/cuda/on_host/launch_registry.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -34,20 +34,20 @@ public:
   gpu_on_host& operator=(const gpu_on_host&) = delete;
 
   static gpu_on_host& only() {
-    static gpu_on_host one;
-    return one;
+    static gpu_on_host instance;
+    return instance;
   }
 
-  void seed(std::uint64_t by) {
+  void seed(std::uint64_t value) {
     const std::lock_guard guard{lock_};
-    dice_.seed(by);
+    dice_.seed(value);
   }
 
-  void add(CUstream_st& to, CUstream_st::piece what) {
+  void add(CUstream_st& to, CUstream_st::piece queued) {
     {
       const std::lock_guard guard{lock_};
       const bool was_busy = !to.pieces_.empty() || !to.ends_.empty();
-      to.pieces_.push_back(std::move(what));
+      to.pieces_.push_back(std::move(queued));
       if (!was_busy)
         busy_.push_back(&to);
     }
@@ -57,7 +57,7 @@ public:
   /// Waits until a stream is idle. Returns the exception of a failed launch, or null.
   std::exception_ptr wait_for(CUstream_st& stream) {
     std::unique_lock guard{lock_};
-    over_.wait(guard, [&] { return stream.is_idle(); });
+    idle_.wait(guard, [&] { return stream.is_idle(); });
     return stream.failure_;
   }
 
@@ -74,15 +74,15 @@ private:
       auto& stream = *busy_[dice_() % busy_.size()];
       stream.is_running_ = true;
       if (stream.is_stalled_ && stream.ends_.empty())
-        look_again(stream, guard);
+        poll(stream, guard);
       else if (!stream.pieces_.empty() && !stream.is_stalled_
                && (stream.ends_.empty() || dice_() % 4 > 0))
-        go_on(stream, guard);
+        run_next(stream, guard);
       else if (dice_() % 4 == 0 || !launches_wait())
-        tell(stream, guard);
+        run_callback(stream, guard);
       stream.is_running_ = false;
       if (stream.is_idle())
-        over_.notify_all();
+        idle_.notify_all();
     }
   }
 
@@ -95,14 +95,15 @@ private:
   /// Polls a stalled stream, and continues the stream if the launch has ended. If all
   /// streams stall, some time passes. If streams wait for each other, all streams of
   /// the cycle fail.
-  void look_again(CUstream_st& stream, std::unique_lock<std::mutex>& guard) {
+  void poll(CUstream_st& stream, std::unique_lock<std::mutex>& guard) {
     const auto first = stream.pieces_.front().shared;
     guard.unlock();
-    const bool over = !stream.failure_ && stream.ask([&] { return first->over(); });
+    const bool done =
+      !stream.failure_ && stream.try_call([&] { return first->done(); });
     guard.lock();
-    if (!over && !stream.failure_)
+    if (!done && !stream.failure_)
       fail_cycle(stream);
-    if (over || stream.failure_) {
+    if (done || stream.failure_) {
       stream.is_stalled_ = false;
       stream.pieces_.pop_front();
       rest_if_done(stream);
@@ -119,40 +120,41 @@ private:
   void fail_cycle(CUstream_st& from) {
     std::string text;
     std::vector<CUstream_st*> seen;
-    for (auto* at = &from;
-         at != nullptr && std::ranges::find(seen, at) == seen.end();) {
-      seen.push_back(at);
-      const auto next = at->pieces_.front().shared->waits_for();
+    for (auto* waiting_stream = &from;
+         waiting_stream != nullptr
+         && std::ranges::find(seen, waiting_stream) == seen.end();) {
+      seen.push_back(waiting_stream);
+      const auto next = waiting_stream->pieces_.front().shared->waits_for();
       text += (text.empty() ? "" : "; ") + next.text;
-      const auto found = std::ranges::find_if(busy_, [&](const auto* s) {
+      const auto entry = std::ranges::find_if(busy_, [&](const auto* s) {
         return s->number_ == next.stream && s->is_stalled_ && !s->failure_;
       });
-      if (found == busy_.end())
+      if (entry == busy_.end())
         return;
-      at = *found;
-      if (at == &from)
-        for (auto* const one : seen)
-          one->failure_ = std::make_exception_ptr(
+      waiting_stream = *entry;
+      if (waiting_stream == &from)
+        for (auto* const stalled : seen)
+          stalled->failure_ = std::make_exception_ptr(
             std::runtime_error{"streams wait for each other: " + text});
     }
   }
 
   /// Runs the callback of an end that the stream has come to.
-  void tell(CUstream_st& stream, std::unique_lock<std::mutex>& guard) {
+  void run_callback(CUstream_st& stream, std::unique_lock<std::mutex>& guard) {
     auto end = std::move(stream.ends_.front());
     stream.ends_.pop_front();
     rest_if_done(stream);
     guard.unlock();
     troupe::on_host::report_end(stream.number_, end.launch);
-    end.then(end.failure);
+    end.callback(end.failure);
     end = {}; // captures are destroyed before the stream is idle
     guard.lock();
   }
 
-  void go_on(CUstream_st& stream, std::unique_lock<std::mutex>& guard) {
+  void run_next(CUstream_st& stream, std::unique_lock<std::mutex>& guard) {
     if (const auto shared = stream.pieces_.front().shared; shared && !stream.failure_) {
       guard.unlock();
-      const bool comes = stream.ask([&] {
+      const bool comes = stream.try_call([&] {
         shared->arrive();
         return true;
       });
@@ -161,20 +163,20 @@ private:
       if (comes)
         return;
     }
-    auto what = std::move(stream.pieces_.front());
+    auto next_piece = std::move(stream.pieces_.front());
     stream.pieces_.pop_front();
-    if (what.then) {
-      stream.ends_.push_back(
-        {std::move(what.then), troupe::on_host::last_launch(), stream.failure_});
+    if (next_piece.callback) {
+      stream.ends_.push_back({std::move(next_piece.callback),
+                              troupe::on_host::last_launch(), stream.failure_});
       return;
     }
     rest_if_done(stream);
     guard.unlock();
-    if (what.launch)
-      stream.run(what);
-    else if (what.shared)
-      what.shared->give_up(stream.failure_);
-    what = {};
+    if (next_piece.launch)
+      stream.run(next_piece);
+    else if (next_piece.shared)
+      next_piece.shared->give_up(stream.failure_);
+    next_piece = {};
     guard.lock();
   }
 
@@ -184,7 +186,7 @@ private:
   }
 
   std::mutex lock_;
-  std::condition_variable news_, over_;
+  std::condition_variable news_, idle_;
   std::vector<CUstream_st*> busy_; // in the order of becoming busy
   std::mt19937_64 dice_{1};
   bool is_ending_ = false;
@@ -215,8 +217,8 @@ void CUstream_st::enqueue(std::shared_ptr<shared_launch> launch) {
   gpu_on_host::only().add(*this, {.shared = std::move(launch)});
 }
 
-void CUstream_st::when_over(on_over then) {
-  gpu_on_host::only().add(*this, {.then = std::move(then)});
+void CUstream_st::on_complete(completion_callback callback) {
+  gpu_on_host::only().add(*this, {.callback = std::move(callback)});
 }
 
 void CUstream_st::wait() {
@@ -227,18 +229,19 @@ void CUstream_st::wait() {
 }
 
 /// Called on the GPU's thread.
-void CUstream_st::run(const piece& what) {
+void CUstream_st::run(const piece& launched) {
   if (failure_)
     return;
   try {
-    troupe::on_host::run_on_stream(number_, what.issued, what.name, what.launch);
+    troupe::on_host::run_on_stream(number_, launched.issued, launched.name,
+                                   launched.launch);
   } catch (...) {
     failure_ = std::current_exception();
   }
 }
 
 /// Called on the GPU's thread. False if the stream has failed.
-bool CUstream_st::ask(const std::function<bool()>& question) {
+bool CUstream_st::try_call(const std::function<bool()>& question) {
   try {
     return question();
   } catch (...) {

@@ -21,7 +21,7 @@ public:
   virtual void arrive() = 0;
 
   /// Whether the stream may continue. \throws the error if the stream never can
-  virtual bool over() = 0;
+  virtual bool done() = 0;
 
   /// The stream has failed before the launch.
   virtual void give_up(const std::exception_ptr&) {}
@@ -41,7 +41,7 @@ public:
 /// how late an end is reported. So do the times at which other threads launch: a seed
 /// makes orders likely, and does not repeat an order.
 struct CUstream_st {
-  using on_over = std::function<void(std::exception_ptr failure)>;
+  using completion_callback = std::function<void(std::exception_ptr failure)>;
 
   CUstream_st();
 
@@ -52,7 +52,7 @@ struct CUstream_st {
   CUstream_st& operator=(const CUstream_st&) = delete;
 
   /// Names later launches.
-  void name_launches(const std::string& of) { name_ = of; }
+  void name_launches(const std::string& name) { name_ = name; }
 
   /// Enqueues a launch, which runs at some later time, unless an earlier launch has
   /// failed.
@@ -65,7 +65,7 @@ struct CUstream_st {
   int number() const { return number_; }
 
   /// Calls `callback` when all enqueued launches have ended.
-  void when_over(on_over then);
+  void on_complete(completion_callback callback);
 
   /// Waits until all enqueued launches and callbacks have ended. \throws the exception
   /// of a launch
@@ -76,7 +76,7 @@ private:
 
   struct piece {
     std::function<void()> launch = {}; // or
-    on_over then = {};                 // or
+    completion_callback callback = {}; // or
     std::shared_ptr<shared_launch> shared = {};
     std::int64_t issued = 0;
     std::string name = {};
@@ -84,14 +84,14 @@ private:
 
   /// Launches up to `launch` have ended, with `failure`; the callback has not run yet.
   struct reached_end {
-    on_over then;
+    completion_callback callback;
     std::int64_t launch;
     std::exception_ptr failure;
   };
 
   bool is_idle() const { return pieces_.empty() && ends_.empty() && !is_running_; }
-  void run(const piece& what);
-  bool ask(const std::function<bool()>& question);
+  void run(const piece& launched);
+  bool try_call(const std::function<bool()>& question);
 
   int number_;       // from 1 on
   std::string name_; // name of new launches

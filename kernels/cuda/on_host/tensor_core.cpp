@@ -16,9 +16,9 @@ constexpr unsigned lanes = 32;
 /// One value for each lane.
 using of_lanes = std::array<std::uint64_t, lanes>;
 
-of_lanes gather(std::uint64_t own) {
+of_lanes gather(std::uint64_t value) {
   of_lanes result;
-  std::copy_n(all_in_warp(own), lanes, result.begin());
+  std::copy_n(all_in_warp(value), lanes, result.begin());
   return result;
 }
 
@@ -38,20 +38,21 @@ float bf16_at(const of_lanes& from, unsigned lane, unsigned word, unsigned k) {
 
 } // namespace
 
-std::array<const unsigned short*, 4> matrix_rows(const unsigned short* own,
+std::array<const unsigned short*, 4> matrix_rows(const unsigned short* address,
                                                  unsigned row) {
-  const auto all = gather(reinterpret_cast<std::uintptr_t>(own));
+  const auto addresses = gather(reinterpret_cast<std::uintptr_t>(address));
   std::array<const unsigned short*, 4> result;
   for (unsigned m = 0; m < 4; ++m)
-    result[m] = reinterpret_cast<const unsigned short*>(all[8 * m + row]);
+    result[m] = reinterpret_cast<const unsigned short*>(addresses[8 * m + row]);
   return result;
 }
 
-std::array<float, 4> multiply_in_warp(const mma_operands& own) {
+std::array<float, 4> multiply_in_warp(const mma_operands& operands) {
   // Words 0 and 1 of `a` have columns 0 to 7, of rows g and g + 8; words 2 and 3 have
   // columns 8 to 15. Words of b have rows 0 to 7 and 8 to 15, of column g.
-  const of_lanes a[2] = {gather(own.a[0], own.a[1]), gather(own.a[2], own.a[3])},
-                 b = gather(own.b[0], own.b[1]);
+  const of_lanes a[2] = {gather(operands.a[0], operands.a[1]),
+                         gather(operands.a[2], operands.a[3])},
+                 b = gather(operands.b[0], operands.b[1]);
   const auto group = lane() / 4, pair = lane() % 4;
   std::array<float, 4> sums;
   for (unsigned i = 0; i < 4; ++i) {
@@ -61,7 +62,7 @@ std::array<float, 4> multiply_in_warp(const mma_operands& own) {
       sum += bf16_at(a[k / 8], 4 * group + holds, i / 2, k)
              * bf16_at(b, 4 * (2 * pair + i % 2) + holds, k / 8, k);
     }
-    sums[i] = own.c[i] + sum;
+    sums[i] = operands.c[i] + sum;
   }
   return sums;
 }

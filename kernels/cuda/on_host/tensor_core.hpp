@@ -10,7 +10,7 @@ namespace troupe::on_host {
 
 /// Addresses of rows of the four matrices that ldmatrix reads: of matrix m, the row
 /// that lane 8 m + `row` passes.
-std::array<const unsigned short*, 4> matrix_rows(const unsigned short* own,
+std::array<const unsigned short*, 4> matrix_rows(const unsigned short* address,
                                                  unsigned row);
 
 /// The operands of one lane for mma.m16n8k16.
@@ -20,6 +20,6 @@ struct mma_operands {
 };
 
 /// \return this lane's part of c + a b
-std::array<float, 4> multiply_in_warp(const mma_operands& own);
+std::array<float, 4> multiply_in_warp(const mma_operands& operands);
 
 } // namespace troupe::on_host

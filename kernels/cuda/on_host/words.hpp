@@ -95,7 +95,7 @@ using dim3 = on_host::index3;
 /// \param stream of the launch; null: the kernel runs at once \param grid blocks
 /// \param block threads of each block \param dynamic_shared bytes of a block
 template <class... Parameters, class... Arguments>
-void launch(cudaStream_t on, dim3 grid, dim3 block, std::int64_t dynamic_shared,
+void launch(cudaStream_t stream, dim3 grid, dim3 block, std::int64_t dynamic_shared,
             void (*kernel)(Parameters...), Arguments... arguments) {
   // Arguments are copied without hooks: only accesses of the kernel are watched.
   const auto call = [=]() __attribute__((no_sanitize_thread)) {
@@ -104,18 +104,18 @@ void launch(cudaStream_t on, dim3 grid, dim3 block, std::int64_t dynamic_shared,
   const auto run = [=]() __attribute__((no_sanitize_thread)) {
     on_host::run_kernel(
       {grid, block, dynamic_shared},
-      [](const void* what) __attribute__((no_sanitize_thread)) {
-        (*static_cast<const decltype(call)*>(what))();
+      [](const void* call_data) __attribute__((no_sanitize_thread)) {
+        (*static_cast<const decltype(call)*>(call_data))();
       },
       &call);
   };
-  if (auto* const list = deferred_on(on))
-    list->add([=] { on->enqueue(run); }, grid.x, grid.y, grid.z, block.x, block.y,
+  if (auto* const list = deferred_on(stream))
+    list->add([=] { stream->enqueue(run); }, grid.x, grid.y, grid.z, block.x, block.y,
               block.z, dynamic_shared, kernel, static_cast<Parameters>(arguments)...);
-  else if (on == nullptr)
+  else if (stream == nullptr)
     run();
   else
-    on->enqueue(run);
+    stream->enqueue(run);
 }
 
 } // namespace troupe::cuda

@@ -107,14 +107,14 @@ TEST_CASE("a run whose GPUs cannot give each other tensors ends, and says which"
   auto plan = with_32_messages(one_f_one_b(), clock_kind::real);
   plan.processors = {first_gpu, second_gpu};
   plan.stall_timeout = std::chrono::seconds{20}; // does not end the run here
-  const auto edges = static_cast<int>(groups_on_gpus(plan, gpus_here(plan)).size());
+  const auto edges = static_cast<int>(groups_on_gpus(plan, local_gpus(plan)).size());
   REQUIRE(edges == 4);
   if (!marks)
     setenv("TROUPE_MARKS", "off", 1);
   on_host::break_exchange(number + 2 * edges); // the first exchanges are the trial's
   const auto result = perform(plan);
   unsetenv("TROUPE_MARKS");
-  CHECK(result.how == ending::failed);
+  CHECK(result.outcome == ending::failed);
   INFO(result.failure);
   CHECK(result.failure.find(" has lost its GPU") != std::string::npos);
 }
@@ -130,13 +130,13 @@ TEST_CASE("the record has no action before what it reads, nor two of a rank at o
     INFO(name << ", seed " << seed);
     on_host::seed_streams(seed);
     const auto result = perform(plan);
-    REQUIRE(result.how == ending::finished);
+    REQUIRE(result.outcome == ending::finished);
     std::map<std::tuple<bool, int, int, int>, measured_action> makers;
     for (const auto& row : result.actions)
       for (const auto& s : row)
-        if (s.what.what == op::forward || goes_back(s.what.what))
-          makers[{s.what.what == op::forward, s.what.direction, s.what.stage,
-                  s.what.microbatch}] = s;
+        if (s.action.op == op::forward || goes_back(s.action.op))
+          makers[{s.action.op == op::forward, s.action.direction, s.action.stage,
+                  s.action.microbatch}] = s;
     for (const auto& row : result.actions) {
       nanoseconds last = 0;
       for (const auto& s : row) {
@@ -160,14 +160,14 @@ TEST_CASE("there is room for gradients that leave before their makers hear of th
   auto plan = tiny::training_of(gpipe(), {2, 2, 2}, clock_kind::real, {"mlp", 5, 12});
   plan.processors = {processor{0}};
   rank_memory memory;
-  pool samples{"samples", 8, 64, memory.of(memory_use::activations)};
+  pool samples{"samples", 8, 64, memory.account(memory_use::activations)};
   stream on;
   const boundary between{boundary_pool(plan, {0, 0, 0}, memory), true};
   stage_tensors below{plan, {0, 0, 0}, memory, on, {}, between},
     above{plan, {0, 0, 1}, memory, on, between, {}};
   const auto launch = [&](stage_tensors& stage, op what, int microbatch) {
     const int number = &stage == &below ? 0 : 1;
-    stage.pieces({.what = {what, 0, number, microbatch},
+    stage.pieces({.pass_action = {what, 0, number, microbatch},
                   .samples = plan.batches().range_of(microbatch),
                   .version = 0,
                   .begins_sum = true,

@@ -119,7 +119,7 @@ TEST_CASE("of two that are given the first arrives first", "[communicators]") {
   group_of two{2};
   auto* const to = two.array(1);
   two.exchange(0, {give(two.array(0), 1, 8)});
-  cuda::arrays::add(two.array(0) + 8, 8, two.array(0), two.on(0).gpu()->on()); // 2
+  cuda::arrays::add(two.array(0) + 8, 8, two.array(0), two.on(0).gpu()->handle()); // 2
   two.exchange(0, {give(two.array(0), 1, 8)});
   two.exchange(1, {take(to, 0, 8)});
   two.exchange(1, {take(to + 8, 0, 8)});
@@ -225,7 +225,7 @@ TEST_CASE("an exchange of what another stream still writes is told of",
   auto writer = stream_on({0}, 1, precision::fp32);
   const int whose = GENERATE(0, 1);
   INFO("member " << whose);
-  cuda::arrays::clear(n, two.array(whose), writer.gpu()->on());
+  cuda::arrays::clear(n, two.array(whose), writer.gpu()->handle());
   two.exchange(0, {give(two.array(0), 1)});
   two.exchange(1, {take(two.array(1), 0)});
   std::string told;
@@ -259,11 +259,12 @@ TEST_CASE("groups of GPUs make the bits of every collective, and none ever hangs
   const auto order = GENERATE(from_range(orders_in_place()));
   const int members = GENERATE(2, 3, 4, 5, 7);
   const std::int64_t values = GENERATE(1, 37);
-  const bool has_root = order.what < collective_operation::all_reduce;
+  const bool has_root = order.operation < collective_operation::all_reduce;
   const int root = has_root ? members - 1 : 0;
   for (std::uint64_t seed = 1; seed <= gpu::seeds(); ++seed) {
-    INFO(name_of(order.what) << ' ' << order.name << ", " << members << " members, "
-                             << values << " values, seed " << seed);
+    INFO(name_of(order.operation)
+         << ' ' << order.name << ", " << members << " members, " << values
+         << " values, seed " << seed);
     on_host::seed_streams(seed);
     const auto given = post_office::random_arrays(members, values, 7);
     const auto where = chunks::even(values, order.chunks(members));

@@ -128,7 +128,7 @@ TEST_CASE("what follows a product on a GPU is what follows it on the CPU", "[cud
     const gpu::array<float> offsets{"bias", b};
     const gpu::array<std::uint8_t> mask{"mask", R * C};
     epilogue<float> end;
-    end.what = what;
+    end.kind = what;
     if (has_bias)
       end.bias = offsets.data();
     if (has_x)
@@ -148,7 +148,7 @@ TEST_CASE("what follows a product on a GPU is what follows it on the CPU", "[cud
   std::vector<double> y(c.size());
   std::vector<std::uint8_t> mask(c.size());
   epilogue<double> end;
-  end.what = what;
+  end.kind = what;
   end.bias = bd.data();
   end.x = dense(xd.data(), R, C);
   end.y = dense(y.data(), R, C);

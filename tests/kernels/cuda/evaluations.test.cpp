@@ -127,9 +127,9 @@ TEST_CASE("stages on a GPU evaluate what an evaluator does there, to the bit",
       const auto got = evaluate(job);
       INFO(name << " in " << stages << " stages, seed " << seed << ": "
                 << got.run.failure);
-      REQUIRE(got.run.how == ending::finished);
-      CHECK(got.found.loss == want.loss);
-      CHECK(got.found.accuracy == want.accuracy);
+      REQUIRE(got.run.outcome == ending::finished);
+      CHECK(got.final_score.loss == want.loss);
+      CHECK(got.final_score.accuracy == want.accuracy);
       CHECK(got.run.late_allocations == 0);
       const auto said = bytes_needed(job);
       for (std::size_t s = 0; s < said.size(); ++s)
@@ -139,13 +139,13 @@ TEST_CASE("stages on a GPU evaluate what an evaluator does there, to the bit",
 
 TEST_CASE("stages on the CPU and a GPU evaluate one network", "[streams]") {
   auto job = evaluation_of(model_of("gpt").what, 3);
-  const auto on_cpu = evaluate(job).found.loss;
+  const auto on_cpu = evaluate(job).final_score.loss;
   job.plan.processors =
     GENERATE(std::vector{a_gpu, the_cpu}, std::vector{the_cpu, a_gpu});
   const auto mixed = evaluate(job);
-  REQUIRE(mixed.run.how == ending::finished);
-  CHECK(is_near(mixed.found.loss, on_cpu));
-  CHECK(mixed.found.loss != on_cpu);
+  REQUIRE(mixed.run.outcome == ending::finished);
+  CHECK(is_near(mixed.final_score.loss, on_cpu));
+  CHECK(mixed.final_score.loss != on_cpu);
 }
 
 TEST_CASE("an evaluation that fails on a GPU says where", "[streams]") {
@@ -158,7 +158,7 @@ TEST_CASE("an evaluation that fails on a GPU says where", "[streams]") {
     });
   job.plan.processors = {a_gpu};
   const auto got = evaluate(job);
-  CHECK(got.run.how == ending::failed);
+  CHECK(got.run.outcome == ending::failed);
   CHECK(got.run.failure == "stage 1: this layer breaks");
 }
 
@@ -173,7 +173,7 @@ TEST_CASE("evaluations on a GPU change no bit of its training", "[streams]") {
   auto plan = tiny::training_on(mesh, one_f_one_b(), {2, 2, 4}, clock);
   plan.processors = {a_gpu};
   const auto alone = perform(plan);
-  REQUIRE(alone.how == ending::finished);
+  REQUIRE(alone.outcome == ending::finished);
   plan.evaluate_every = 1;
   for (std::uint64_t seed = 1; seed <= gpu::seeds(); ++seed) {
     on_host::seed_streams(seed);
@@ -213,10 +213,10 @@ TEST_CASE("evaluations count among what a run needs of a GPU", "[streams]") {
   auto plan = tiny::training_of(gpipe(), {2, 4, 1}, clock_kind::real);
   plan.processors = {a_gpu};
   const auto beside = [](const run_plan&) {
-    return bytes_beside{.of_gpus = {{0, std::int64_t{8} << 30}}};
+    return caller_bytes{.of_gpus = {{0, std::int64_t{8} << 30}}};
   };
-  CHECK(refusal(plan).empty());
-  const auto wrong = refusal(plan, beside);
+  CHECK(validation_error(plan).empty());
+  const auto wrong = validation_error(plan, beside);
   CHECK(wrong.starts_with("this run needs at least "));
   CHECK(wrong.ends_with(
     " MiB of cuda:0's memory (2 ranks and evaluations); it has 8192 MiB free"));
@@ -245,7 +245,7 @@ TEST_CASE("train evaluates on the GPU that it trains on", "[streams]") {
                      .data = *open_data("synthetic", o.model, o.data.seed),
                      .samples = samples,
                      .microbatch = samples};
-  const auto on_cpu = evaluate(job).found.loss;
+  const auto on_cpu = evaluate(job).final_score.loss;
   CHECK(is_near(found, on_cpu));
   CHECK(found != on_cpu);
 

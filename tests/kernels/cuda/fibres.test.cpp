@@ -53,7 +53,7 @@ TEST_CASE("more shared memory than a kernel may declare is a mistake", "[fibres]
 TEST_CASE("without a barrier another order of threads makes other bits", "[fibres]") {
   // Found although accesses are not watched.
   const gpu::array<float> from{"from", ascending(64)}, to{"to", 64};
-  on_host::look_on(nullptr);
+  on_host::set_memory_watch(nullptr);
   misuse::sum_without_barrier(from.data(), to.data());
   const auto forward = to.values();
   on_host::run_threads(on_host::thread_order::backward);
@@ -66,7 +66,7 @@ TEST_CASE("a copy is made when its thread waits for it, and not before", "[fibre
   const gpu::array<float> from{"from", ascending(64)}, to{"to", 64};
   misuse::copies_right(from.data(), to.data());
   CHECK(to.values() == std::vector<float>(64, 63 * 32 + 31 * 16));
-  on_host::look_on(nullptr);
+  on_host::set_memory_watch(nullptr);
   misuse::copies_without_wait(from.data(), to.data());
   for (const float sum : to.values())
     CHECK(sum < 0); // by the values that a block finds in shared memory

@@ -20,7 +20,7 @@ memory::memory(std::string name, const void* initial, std::int64_t bytes,
   : data_(::operator new (static_cast<std::size_t>(bytes), std::align_val_t{256})),
     bytes_(bytes) {
 #ifndef TROUPE_SANITIZED // only where kernels report accesses
-  troupe::on_host::look_on(&watch);
+  troupe::on_host::set_memory_watch(&watch);
 #endif
   if (initial != nullptr)
     std::memcpy(data_, initial, static_cast<std::size_t>(bytes));

@@ -23,8 +23,8 @@ TEST_CASE("NCCL moves values of unified memory from a GPU to itself", "[group]")
     SKIP(why);
   constexpr std::int64_t n = 100'000;
   auto& space = cuda::unified_memory(0);
-  auto* const from = static_cast<float*>(space.take(n * 4));
-  auto* const to = static_cast<float*>(space.take(n * 4));
+  auto* const from = static_cast<float*>(space.allocate(n * 4));
+  auto* const to = static_cast<float*>(space.allocate(n * 4));
   std::iota(from, from + n, 1.F);
   {
     cuda::stream on{0};
@@ -42,8 +42,8 @@ TEST_CASE("NCCL moves values of unified memory from a GPU to itself", "[group]")
     group->abort();
     CHECK_THROWS_WITH(group->check(), "the group of GPUs has been ended");
   }
-  space.give_back(to, n * 4);
-  space.give_back(from, n * 4);
+  space.deallocate(to, n * 4);
+  space.deallocate(from, n * 4);
 }
 
 } // namespace troupe::gpu_group_test

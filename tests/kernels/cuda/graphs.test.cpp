@@ -69,11 +69,11 @@ struct added {
   /// A work of several launches: to += from, `times` times.
   void work(const gpu::array<float>& from, const gpu::array<float>& to, int times,
             std::int64_t values = n) {
-    on.defer_launches();
+    on.capture_launches();
     for (int i = 0; i < times; ++i)
-      cuda::arrays::add(from.data(), values, to.data(), on.on());
-    on.launch_deferred();
-    on.stop_deferring();
+      cuda::arrays::add(from.data(), values, to.data(), on.handle());
+    on.launch_captured();
+    on.stop_capture();
   }
 
   static constexpr std::int64_t n = 40;
@@ -183,14 +183,14 @@ TEST_CASE("whoever waits within a work waits for what was launched before",
   GPU_OR_SKIP();
   added s;
   for (int i = 1; i <= 4; ++i) {
-    s.on.defer_launches();
-    cuda::arrays::add(s.a.data(), added::n, s.sum.data(), s.on.on());
-    cuda::arrays::add(s.a.data(), added::n, s.sum.data(), s.on.on());
+    s.on.capture_launches();
+    cuda::arrays::add(s.a.data(), added::n, s.sum.data(), s.on.handle());
+    cuda::arrays::add(s.a.data(), added::n, s.sum.data(), s.on.handle());
     s.on.wait();
     CHECK(s.sum.values().front() == static_cast<float>(3 * i - 1));
-    cuda::arrays::add(s.a.data(), added::n, s.sum.data(), s.on.on());
-    s.on.launch_deferred();
-    s.on.stop_deferring();
+    cuda::arrays::add(s.a.data(), added::n, s.sum.data(), s.on.handle());
+    s.on.launch_captured();
+    s.on.stop_capture();
     s.on.wait();
     CHECK(s.sum.values().front() == static_cast<float>(3 * i));
   }
@@ -202,11 +202,11 @@ TEST_CASE("products are deferred as kernels are", "[graphs]") {
   gpu::array<float> c{"c", 4};
   const auto one = dense(static_cast<const float*>(s.a.data()), 2, 2);
   for (int i = 0; i < 4; ++i) {
-    s.on.defer_launches();
-    cuda::arrays::add(s.b.data(), 4, s.a.data(), s.on.on()); // 11, 21, ..
+    s.on.capture_launches();
+    cuda::arrays::add(s.b.data(), 4, s.a.data(), s.on.handle()); // 11, 21, ..
     s.on.product(one, one, 0, dense(c.data(), 2, 2), false);
-    s.on.launch_deferred();
-    s.on.stop_deferring();
+    s.on.launch_captured();
+    s.on.stop_capture();
     s.on.wait();
     const auto value = static_cast<float>(11 + 10 * i);
     CHECK(c.values().front() == 2 * value * value);

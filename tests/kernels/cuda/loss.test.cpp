@@ -167,8 +167,8 @@ TEST_CASE("tensor shards of a GPU say of their classes what one says of all",
       logits.emplace_back("logits", columns_of(batch, first(s), count(s)),
                           stored_array::size{R, count(s), gap}, precision::fp32,
                           gpu::use::updated);
-      cuda::cross_entropy::tell(logits.back().out().plain(), first(s), labels.data(),
-                                facts.data() + 3 * R * s, nullptr);
+      cuda::cross_entropy::prepare(logits.back().out().plain(), first(s), labels.data(),
+                                   facts.data() + 3 * R * s, nullptr);
     }
     gpu::results all;
     for (int s = 0; s < shards; ++s) {

@@ -102,7 +102,7 @@ TEST_CASE("ranks on GPUs of nodes are proved right, whenever their streams run",
     on_host::seed_streams(seed);
     const auto result = on_two_nodes(o, plan);
     INFO(result.failure);
-    REQUIRE(result.how == ending::finished);
+    REQUIRE(result.outcome == ending::finished);
     CHECK(result.gpu_groups == std::ssize(groups_on_gpus(plan, gpus_of(what, plan))));
     for (const auto& one : prove(plan, result)) {
       INFO(one.name << ": " << one.detail);
@@ -120,7 +120,7 @@ TEST_CASE("a node's GPU hands on to another node's CPU", "[streams]") {
   plan.processors = mixed.run.processors;
   const auto both = on_two_nodes(mixed, plan);
   INFO(both.failure);
-  REQUIRE(both.how == ending::finished);
+  REQUIRE(both.outcome == ending::finished);
   REQUIRE(both.loss.size() == cpus.loss.size());
   for (std::size_t i = 0; i < cpus.loss.size(); ++i)
     CHECK(std::abs(cpus.loss[i] - both.loss[i]) < 1e-5 * cpus.loss[i]);

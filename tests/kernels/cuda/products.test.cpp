@@ -65,7 +65,7 @@ TEST_CASE("a GPU's product and what follows it are the CPU's", "[cuda]") {
     const gpu::array<float> bias{"bias", offsets};
     auto on = gpu_stream(by);
     epilogue<float> end;
-    end.what = what;
+    end.kind = what;
     if (what == epilogue_kind::bias || what == epilogue_kind::bias_gelu)
       end.bias = bias.data();
     if (what == epilogue_kind::bias_gelu)
@@ -85,7 +85,7 @@ TEST_CASE("a GPU's product and what follows it are the CPU's", "[cuda]") {
   auto c = gpu::exact(before);
   std::vector<double> y(c.size());
   epilogue<double> end;
-  end.what = what;
+  end.kind = what;
   end.bias = offsetsd.data();
   end.x = dense(xd.data(), M, N);
   end.y = dense(y.data(), M, N);
@@ -134,7 +134,7 @@ TEST_CASE("a GPU rounds the weights of a version once", "[cuda]") {
   const stored_array ga{"a", a, {M, K}, precision::bf16},
     old_b{"old b", first, {K, N}, precision::fp32},
     new_b{"new b", second, {K, N}, precision::fp32};
-  const gpu::array<float> room{"room", kept_room(K, N)};
+  const gpu::array<float> room{"room", kept_size(K, N)};
   int holds = -1;
   auto on = gpu_stream(precision::bf16);
   const auto product_with = [&](const stored_array& b, int version) {

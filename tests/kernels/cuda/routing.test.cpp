@@ -69,7 +69,7 @@ struct cpu_gate {
   }
   std::vector<Scalar> weights() const { return copy(table.weights, choices()); }
   std::vector<std::int32_t> chosen() const { return copy(table.chosen, choices()); }
-  std::vector<std::int32_t> places() const { return copy(table.places, choices()); }
+  std::vector<std::int32_t> places() const { return copy(table.positions, choices()); }
   std::vector<std::int32_t> counts() const {
     return copy(table.counts, table.rule.experts);
   }
@@ -112,7 +112,7 @@ struct gpu_gate {
     result.probabilities = probabilities.data();
     result.weights = weights.data();
     result.chosen = chosen.data();
-    result.places = places.data();
+    result.positions = places.data();
     result.counts = counts.data();
     result.first = first.data();
     return result;
@@ -143,7 +143,7 @@ void check_integers(const gpu::results& made, const cpu_gate<float>& expected) {
 }
 
 bool is_sent(const cpu_gate<float>& by, std::int64_t row) {
-  const auto* const places = by.table.places + row * by.table.rule.chosen;
+  const auto* const places = by.table.positions + row * by.table.rule.chosen;
   return std::any_of(places, places + by.table.rule.chosen,
                      [](std::int32_t place) { return place >= 0; });
 }

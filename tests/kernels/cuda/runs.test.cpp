@@ -31,7 +31,7 @@ void check(run_plan plan, std::string_view of, int gpus = 1) {
   plan.processors.clear();
   for (int gpu = 0; gpu < gpus; ++gpu)
     plan.processors.push_back({gpu});
-  const auto groups = groups_on_gpus(plan, gpus_here(plan)).size();
+  const auto groups = groups_on_gpus(plan, local_gpus(plan)).size();
   for (std::uint64_t seed = 1; seed <= gpu::seeds(); ++seed) {
     INFO(of << ", seed " << seed);
     on_host::seed_streams(seed);
@@ -108,13 +108,13 @@ TEST_CASE("where GPUs cannot exchange this machine sums, and says why", "[stream
   plan.processors = {{0}, {1}, {2}, {3}};
   const auto themselves = tiny::run_of(plan);
   CHECK(themselves.result.gpu_groups == 2 + 4); // and channels, two for each replica
-  CHECK(themselves.result.ungrouped.empty());
+  CHECK(themselves.result.ungrouped_reason.empty());
   setenv("TROUPE_NCCL", "off", 1);
   const auto by_messages = tiny::run_of(plan);
   unsetenv("TROUPE_NCCL");
   CHECK(by_messages.refusals() == "");
   CHECK(by_messages.result.gpu_groups == 0);
-  CHECK(by_messages.result.ungrouped == "TROUPE_NCCL says off");
+  CHECK(by_messages.result.ungrouped_reason == "TROUPE_NCCL says off");
   CHECK(by_messages.result.parameters == themselves.result.parameters);
   CHECK(by_messages.result.bytes_moved == themselves.result.bytes_moved);
 }
@@ -122,10 +122,10 @@ TEST_CASE("where GPUs cannot exchange this machine sums, and says why", "[stream
 TEST_CASE("GPUs of two kinds in one machine are refused", "[streams]") {
   auto plan = tiny::training_of(one_f_one_b(), {2, 4, 3}, clock_kind::real);
   plan.processors = {{3}, {4}};
-  CHECK(refusal(plan)
+  CHECK(validation_error(plan)
         == "--device: the GPUs of a run must be of one kind, as kinds differ in their "
            "bits, and cuda:3 is stand-in, cuda:4 other stand-in");
-  CHECK(refusal(plan, {}, std::vector<int>{0}).empty());
+  CHECK(validation_error(plan, {}, std::vector<int>{0}).empty());
 }
 
 TEST_CASE("actions that come again are launched as graphs", "[streams]") {
@@ -149,11 +149,11 @@ TEST_CASE("a run whose GPUs cannot exchange ends, and says which", "[streams]") 
                                 one_f_one_b(), {2, 2, 2}, clock_kind::real);
   plan.processors = {{0}, {1}, {2}, {3}};
   plan.stall_timeout = std::chrono::seconds{20}; // does not end the run here
-  const auto groups = groups_on_gpus(plan, gpus_here(plan)).size();
+  const auto groups = groups_on_gpus(plan, local_gpus(plan)).size();
   // the first exchanges are the trial's
   on_host::break_exchange(number + 2 * static_cast<int>(groups));
   const auto result = perform(plan);
-  CHECK(result.how == ending::failed);
+  CHECK(result.outcome == ending::failed);
   INFO(result.failure);
   CHECK(result.failure.find(" has lost its GPU") != std::string::npos);
   on_host::break_exchange(0);
@@ -216,12 +216,13 @@ TEST_CASE("a run that a GPU has no memory for is refused with both numbers",
   auto plan = tiny::training_of(gpipe(), {2, 4, 1}, clock_kind::real,
                                 {"gpt", 2, 6144, 2, 8, 256});
   plan.processors = {processor{0}};
-  CHECK(refusal(plan).starts_with("this run needs at least "));
-  CHECK(
-    refusal(plan).ends_with(" MiB of cuda:0's memory (2 ranks); it has 8192 MiB free"));
-  CHECK(refusal(plan, {}, std::vector<int>{}).find("cuda:0") == std::string::npos);
+  CHECK(validation_error(plan).starts_with("this run needs at least "));
+  CHECK(validation_error(plan).ends_with(
+    " MiB of cuda:0's memory (2 ranks); it has 8192 MiB free"));
+  CHECK(validation_error(plan, {}, std::vector<int>{}).find("cuda:0")
+        == std::string::npos);
   plan.processors = {processor{0}, processor{}}; // one of the two fits
-  CHECK(refusal(plan).find("cuda:0") == std::string::npos);
+  CHECK(validation_error(plan).find("cuda:0") == std::string::npos);
 }
 
 TEST_CASE("ranks on the CPU and on a GPU train one network", "[streams]") {
@@ -229,7 +230,7 @@ TEST_CASE("ranks on the CPU and on a GPU train one network", "[streams]") {
   const auto on_cpu = tiny::run_of(plan).result;
   plan.processors = {processor{}, processor{0}};
   const auto mixed = perform(plan);
-  REQUIRE(mixed.how == ending::finished);
+  REQUIRE(mixed.outcome == ending::finished);
   for (std::size_t i = 0; i < on_cpu.loss.size(); ++i)
     CHECK(std::abs(on_cpu.loss[i] - mixed.loss[i]) < 1e-5 * on_cpu.loss[i]);
 }

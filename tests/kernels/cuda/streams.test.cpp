@@ -32,11 +32,11 @@ struct pair_of_streams {
 
   static void add(const gpu::array<float>& from, const gpu::array<float>& to,
                   const cuda::stream& on) {
-    cuda::arrays::add(from.data(), n, to.data(), on.on());
+    cuda::arrays::add(from.data(), n, to.data(), on.handle());
   }
 
   static void clear(const gpu::array<float>& what, const cuda::stream& on) {
-    cuda::arrays::clear(n, what.data(), on.on());
+    cuda::arrays::clear(n, what.data(), on.handle());
   }
 
   void wait() {
@@ -47,7 +47,7 @@ struct pair_of_streams {
 
 void wait_by_event(cuda::stream& on) {
   std::promise<void> over;
-  on.when_over([&](const std::exception_ptr&) { over.set_value(); });
+  on.on_complete([&](const std::exception_ptr&) { over.set_value(); });
   over.get_future().wait();
 }
 
@@ -117,7 +117,7 @@ TEST_CASE("whoever waits for another end has not waited", "[streams]") {
 
 TEST_CASE("a mark orders what is before it, and not what follows", "[streams]") {
   pair_of_streams s;
-  const auto mark = s.first.mark();
+  const auto mark = s.first.event();
   s.clear(s.a, s.first);
   s.second.wait_for(mark);
   s.clear(s.a, s.second);
@@ -128,7 +128,7 @@ TEST_CASE("what is launched before a stream waits for a mark is not ordered",
           "[streams]") {
   pair_of_streams s;
   s.clear(s.a, s.first);
-  const auto mark = s.first.mark();
+  const auto mark = s.first.event();
   s.clear(s.a, s.second);
   s.second.wait_for(mark);
   CHECK_RACE(s, "a");
@@ -136,7 +136,7 @@ TEST_CASE("what is launched before a stream waits for a mark is not ordered",
 
 TEST_CASE("who waits for a mark is not waited for", "[streams]") {
   pair_of_streams s;
-  s.second.wait_for(s.first.mark());
+  s.second.wait_for(s.first.event());
   s.clear(s.a, s.second);
   s.clear(s.a, s.first);
   CHECK_RACE(s, "a");
@@ -149,15 +149,15 @@ TEST_CASE("streams that wait for each other's marks are ordered, and nobody here
   pair_of_streams s;
   cuda::stream third{0};
   std::promise<void> release;
-  s.first.when_over([&](const std::exception_ptr&) { release.get_future().wait(); });
+  s.first.on_complete([&](const std::exception_ptr&) { release.get_future().wait(); });
   for (int i = 0; i < 20; ++i) {
     s.add(s.a, s.b, s.first);
-    s.second.wait_for(s.first.mark());
+    s.second.wait_for(s.first.event());
     s.add(s.b, s.c, s.second);
-    third.wait_for(s.second.mark()); // and so for the first stream's launch, too
+    third.wait_for(s.second.event()); // and so for the first stream's launch, too
     s.add(s.b, s.a, third);
     s.add(s.c, s.a, third);
-    s.first.wait_for(third.mark());
+    s.first.wait_for(third.event());
   }
   release.set_value();
   CHECK_NOTHROW(s.wait());
@@ -167,8 +167,8 @@ TEST_CASE("streams that wait for each other's marks are ordered, and nobody here
 
 TEST_CASE("a stream that waits for one that fails has failed", "[streams]") {
   pair_of_streams s;
-  s.first.on()->enqueue([] { throw std::runtime_error{"broken"}; });
-  s.second.wait_for(s.first.mark());
+  s.first.handle()->enqueue([] { throw std::runtime_error{"broken"}; });
+  s.second.wait_for(s.first.event());
   CHECK_THROWS_MATCHES(s.second.wait(), std::runtime_error,
                        MessageMatches(ContainsSubstring("broken"))); // the cause
   CHECK_THROWS_MATCHES(s.first.wait(), std::runtime_error,
@@ -195,7 +195,7 @@ TEST_CASE("ends are told in their order, each once, before anybody has waited",
   std::vector<int> told;
   for (int i = 0; i < 30; ++i) {
     s.add(s.a, s.b, s.first);
-    s.first.when_over([&told, i](const std::exception_ptr& failure) {
+    s.first.on_complete([&told, i](const std::exception_ptr& failure) {
       CHECK_FALSE(failure);
       told.push_back(i);
     });

@@ -7,7 +7,7 @@
 #include "actors/inference/evaluation_run.hpp"
 #include "actors/plan/evaluated_parts.hpp"
 #include "actors/proof/proof.hpp"
-#include "kernels/cuda/on_host/onlooker.hpp"
+#include "kernels/cuda/on_host/launch_registry.hpp"
 #include "kernels/cuda/on_host/stream_queue.hpp"
 #include "tests/actors/inferred.hpp"
 #include "tests/actors/meshes.hpp"
@@ -56,11 +56,11 @@ void watch(const Run& run) {
     INFO("seed " << seed);
     on_host::seed_streams(seed);
     on_host::memory_watch all;
-    on_host::look_on(&all);
+    on_host::set_memory_watch(&all);
     const auto result = run();
-    on_host::look_on(nullptr);
+    on_host::set_memory_watch(nullptr);
     CHECK(result.failure == "");
-    CHECK(result.how == ending::finished);
+    CHECK(result.outcome == ending::finished);
   }
 }
 

@@ -35,7 +35,7 @@ public:
   work adds(int times) {
     return {.run = [this, times] {
       for (int i = 0; i < times; ++i)
-        cuda::arrays::add(ones_.data(), n, sum_.data(), on_.gpu()->on());
+        cuda::arrays::add(ones_.data(), n, sum_.data(), on_.gpu()->handle());
     }};
   }
 
@@ -105,7 +105,7 @@ TEST_CASE("a work is launched before the end of the one before it is told", "[wo
   GPU_OR_SKIP();
   counting_device d;
   std::promise<void> release, launched;
-  d.on().when_over([&](const std::exception_ptr&) { release.get_future().wait(); });
+  d.on().on_complete([&](const std::exception_ptr&) { release.get_future().wait(); });
   d.enqueue(d.adds(1));
   d.enqueue({.run = [&] { launched.set_value(); }});
   CHECK(launched.get_future().wait_for(10s) == std::future_status::ready);
@@ -129,7 +129,7 @@ TEST_CASE("what lies between two works is told apart from what they take", "[wor
   std::this_thread::sleep_for(pause);
   d.enqueue(d.adds(1));
   d.wait_for(2);
-  const auto& all = d.times().all;
+  const auto& all = d.times().launches;
   REQUIRE(all.size() == 2);
   const double least = std::chrono::duration<double>(pause).count();
   CHECK(all[0].host_seconds >= least);
@@ -142,7 +142,7 @@ TEST_CASE("work without arithmetic waits for what a GPU is at", "[works]") {
   GPU_OR_SKIP();
   counting_device d;
   std::promise<void> release, launched;
-  d.on().when_over([&](const std::exception_ptr&) { release.get_future().wait(); });
+  d.on().on_complete([&](const std::exception_ptr&) { release.get_future().wait(); });
   d.enqueue({.run = [&] { launched.set_value(); }});
   launched.get_future().wait();
   std::this_thread::sleep_for(20ms); // until the thread continues
@@ -157,7 +157,7 @@ TEST_CASE("work without arithmetic waits for what a GPU is at", "[works]") {
 TEST_CASE("who cannot be told of a part ends the work with that", "[works]") {
   GPU_OR_SKIP();
   counting_device d;
-  d.enqueue({.parts = {{.share = 1, .run = d.adds(1).run, .over = [] {
+  d.enqueue({.parts = {{.share = 1, .run = d.adds(1).run, .on_done = [] {
                           throw std::runtime_error{"no room"};
                         }}}});
   const auto end = d.wait_for(1).front();
@@ -172,7 +172,7 @@ TEST_CASE("parts of a work are told of in their order, when their kernels are ov
   std::mutex lock;
   std::string told;
   auto part = [&](char name) {
-    return work_part{.share = 0.5, .run = d.adds(2).run, .over = [&, name] {
+    return work_part{.share = 0.5, .run = d.adds(2).run, .on_done = [&, name] {
                        const std::lock_guard guard{lock};
                        told += name;
                      }};
@@ -187,10 +187,10 @@ TEST_CASE("what cannot be launched is told, behind what was", "[works]") {
   counting_device d;
   int overs = 0;
   auto all = d.adds(2);
-  d.enqueue({.parts = {{.share = 0.5, .run = all.run, .over = [&] { ++overs; }},
+  d.enqueue({.parts = {{.share = 0.5, .run = all.run, .on_done = [&] { ++overs; }},
                        {.share = 0.5,
                         .run = [] { throw std::runtime_error{"no room"}; },
-                        .over = [&] { ++overs; }}}});
+                        .on_done = [&] { ++overs; }}}});
   const auto end = d.wait_for(1).front();
   REQUIRE(end.how.failure);
   CHECK_THROWS_AS(std::rethrow_exception(end.how.failure), std::runtime_error);
@@ -216,13 +216,14 @@ TEST_CASE("others can be launched behind a work that a GPU is still at", "[works
   GPU_OR_SKIP();
   counting_device first, second;
   std::promise<void> release;
-  std::promise<std::shared_ptr<launched_end>> launched;
+  std::promise<std::shared_ptr<gpu_completion>> launched;
   auto slow = first.adds(3);
-  slow.launched = [&](std::shared_ptr<launched_end> end) {
+  slow.launched = [&](std::shared_ptr<gpu_completion> end) {
     CHECK(first.wait_for(0).empty());
     launched.set_value(std::move(end));
   };
-  first.on().when_over([&](const std::exception_ptr&) { release.get_future().wait(); });
+  first.on().on_complete(
+    [&](const std::exception_ptr&) { release.get_future().wait(); });
   first.enqueue(first.adds(1)); // whose end the other's thread knows as soon
   first.enqueue(slow);
   const auto input = launched.get_future().get();
@@ -249,10 +250,10 @@ TEST_CASE("a work reads what another stream's has written", "[works]") {
     b{"b", std::vector<float>(n, 0.0F), gpu::use::updated};
   counting_device first, second;
   const auto add = [](const auto& from, const auto& to, const stream& on) {
-    cuda::arrays::add(from.data(), n, to.data(), on.gpu()->on());
+    cuda::arrays::add(from.data(), n, to.data(), on.gpu()->handle());
   };
   for (int i = 0; i < 20; ++i) {
-    std::promise<std::shared_ptr<launched_end>> launched;
+    std::promise<std::shared_ptr<gpu_completion>> launched;
     first.enqueue({.run = [&] { add(one, a, first.on()); },
                    .launched = [&](auto end) { launched.set_value(std::move(end)); }});
     second.enqueue({.run = [&] { add(a, b, second.on()); },
@@ -263,7 +264,7 @@ TEST_CASE("a work reads what another stream's has written", "[works]") {
 }
 
 TEST_CASE("a CPU reads nothing that a GPU may still be at", "[works]") {
-  const work what{.run = [] {}, .inputs = {std::make_shared<launched_end>()}};
+  const work what{.run = [] {}, .inputs = {std::make_shared<gpu_completion>()}};
   CHECK_THROWS_AS(what.compute(), std::logic_error);
 }
 

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "actors/checkpoints/checkpoint_folders.hpp"
+
+#include "models/descriptor.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+namespace troupe {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* unfinished = ".unfinished";
+
+/// True if the folder has a manifest and is no symbolic link: a link's files belong to
+/// another folder.
+bool has_manifest(const fs::path& folder) {
+  std::error_code failed;
+  return !fs::is_symlink(folder, failed)
+         && fs::is_regular_file(folder / manifest_name, failed);
+}
+
+/// Removes the files of a checkpoint, and then the folder if it is empty.
+void remove_files(const fs::path& folder) {
+  std::error_code failed;
+  if (fs::is_symlink(folder, failed))
+    return;
+  std::vector<fs::path> ours;
+  for (const auto& entry : fs::directory_iterator{folder, failed}) {
+    const auto& file = entry.path();
+    const auto name = file.filename().string();
+    if (name == manifest_name || file.extension() == ".safetensors"
+        || name.starts_with(".troupe-"))
+      ours.push_back(file);
+  }
+  for (const auto& file : ours)
+    fs::remove(file, failed);
+  fs::remove(folder, failed); // if the folder is empty
+}
+
+} // namespace
+
+int batches_of(const fs::path& folder) {
+  const auto name = folder.filename().string();
+  const std::string_view begin = "batch-";
+  int result = 0;
+  const auto* const end = name.data() + name.size();
+  if (!name.starts_with(begin))
+    return -1;
+  const auto [rest, fault] = std::from_chars(name.data() + begin.size(), end, result);
+  return rest == end && fault == std::errc{} ? result : -1;
+}
+
+std::vector<fs::path> checkpoints_in(const fs::path& folder) {
+  std::vector<fs::path> result;
+  std::error_code failed;
+  for (const auto& entry : fs::directory_iterator{folder, failed})
+    if (batches_of(entry.path()) >= 0
+        && fs::is_regular_file(entry.path() / manifest_name, failed))
+      result.push_back(entry.path());
+  std::ranges::sort(result, std::greater{}, batches_of);
+  return result;
+}
+
+bool is_checkpoint(const fs::path& folder) {
+  std::error_code failed;
+  return fs::is_regular_file(folder / manifest_name, failed);
+}
+
+std::vector<fs::path> checkpoints_at(const fs::path& path) {
+  if (!is_checkpoint(path))
+    return checkpoints_in(path);
+  return {path.has_filename() ? path : path.parent_path()}; // "c/batch-8/"
+}
+
+std::string no_checkpoint_in(const fs::path& folder) {
+  std::error_code failed;
+  if (fs::is_regular_file(folder, failed))
+    return folder.string()
+           + " is a file, and checkpoints are folders: --init starts from weights";
+  return "there is no checkpoint in " + folder.string();
+}
+
+void sweep_checkpoints(const fs::path& folder) {
+  std::error_code failed;
+  std::vector<fs::path> left;
+  for (const auto& entry : fs::directory_iterator{folder, failed}) {
+    const auto& candidate = entry.path();
+    if (candidate.extension() == unfinished && batches_of(candidate.stem()) >= 0)
+      left.push_back(candidate);
+  }
+  for (const auto& leftover : left)
+    remove_files(leftover);
+}
+
+void remove_checkpoint(const fs::path& folder) {
+  std::error_code failed;
+  if (fs::is_symlink(folder, failed)) {
+    fs::remove(folder);
+    return;
+  }
+  const fs::path leaves{folder.string() + unfinished};
+  remove_files(leaves);
+  fs::rename(folder, leaves);
+  remove_files(leaves);
+}
+
+void reach_disk(const fs::path& folder) {
+  const descriptor open{::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  if (open.is_open())
+    ::fsync(open.number());
+}
+
+unfinished_folder::unfinished_folder(fs::path name)
+  : name_(std::move(name)), path_(name_.string() + unfinished) {
+  remove_files(path_); // of a killed program
+  fs::create_directories(path_);
+}
+
+unfinished_folder::~unfinished_folder() {
+  remove_files(path_);
+}
+
+void unfinished_folder::finish() {
+  std::error_code failed;
+  const bool is_free = !fs::exists(fs::symlink_status(name_, failed))
+                       || (fs::is_directory(fs::symlink_status(name_, failed))
+                           && fs::is_empty(name_, failed));
+  if (is_free)
+    return fs::rename(path_, name_);
+  if (!has_manifest(name_))
+    throw std::runtime_error(name_.string()
+                             + " is not a checkpoint and has the name of a new one: "
+                               "move it away, or give --checkpoint another folder");
+  if (::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, name_.c_str(), RENAME_EXCHANGE)
+      != 0)
+    throw fs::filesystem_error("cannot replace", name_,
+                               std::error_code(errno, std::generic_category()));
+}
+
+} // namespace troupe

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+// Folders of checkpoints on disk. A folder of checkpoints has one folder for each
+// checkpoint, named after the batches that the training has completed: batch-8. During
+// writing and removal that folder is called batch-8.unfinished. Folders with another
+// name, or without a manifest, are not ours and stay unchanged.
+
+inline constexpr const char* manifest_name = "manifest.json";
+
+/// The batches in a folder's name; -1: not the name of a checkpoint.
+int batches_of(const std::filesystem::path& folder);
+
+/// The checkpoints in a folder, the newest first: subfolders with a manifest.
+std::vector<std::filesystem::path> checkpoints_in(const std::filesystem::path& folder);
+
+/// The checkpoints that a user's path names, the newest first. The path is a folder of
+/// checkpoints, or one checkpoint, as FOLDER/batch-8.
+std::vector<std::filesystem::path> checkpoints_at(const std::filesystem::path& path);
+
+/// True if the folder itself is a checkpoint.
+bool is_checkpoint(const std::filesystem::path& folder);
+
+/// The error text for a folder without checkpoints.
+std::string no_checkpoint_in(const std::filesystem::path& folder);
+
+/// Removes unfinished folders that killed programs have left. \pre no process writes
+/// there
+void sweep_checkpoints(const std::filesystem::path& folder);
+
+/// Removes a checkpoint; no checkpoint has that name from the start of the removal. If
+/// the path is a symbolic link, only the link is removed.
+void remove_checkpoint(const std::filesystem::path& folder);
+
+/// Waits until the entries of a folder are on the disk (fsync).
+void reach_disk(const std::filesystem::path& folder);
+
+/// The folder of a checkpoint during writing. The destructor removes the folder, unless
+/// `finish()` was called.
+class unfinished_folder {
+public:
+  /// \param name path of the finished checkpoint
+  explicit unfinished_folder(std::filesystem::path name);
+  ~unfinished_folder();
+  unfinished_folder(const unfinished_folder&) = delete;
+  unfinished_folder& operator=(const unfinished_folder&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+
+  /// Renames the folder to the final name, and replaces a checkpoint of that name.
+  /// \throws std::runtime_error if the name belongs to something that is not a
+  /// checkpoint
+  void finish();
+
+private:
+  std::filesystem::path name_, path_;
+};
+
+} // namespace troupe

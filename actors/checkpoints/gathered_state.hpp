@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include "actors/checkpoints/training_state.hpp"
+#include "actors/plan/saved_piece.hpp"
+#include "messaging/mail/control.hpp"
+
+#include <tl/expected.hpp>
+
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+// Assembles the state of a whole training from the pieces that stages have saved.
+
+namespace troupe {
+
+/// Copies of all stages' states, taken between two batches of a run.
+struct training_copies {
+  int batches = 0;                 ///< Including batches before the run.
+  std::vector<mail::saved> stages; ///< Of each stage that saves anything, in order.
+};
+
+/// Number of updates of each layer, from the copies of the stages.
+std::vector<std::int64_t> updates_in(const run_plan& plan,
+                                     const training_copies& copies);
+
+/// Assembles the arrays of a whole network from pieces, which may come in any order.
+class gathered_state {
+public:
+  /// \param whole outlives this object
+  /// \param older versions, besides the newest
+  gathered_state(const network<float>& whole, int older, int moments);
+
+  /// Returns the parameter with this name, or null if the network has none. A parameter
+  /// that is tied to another has no pieces: null.
+  const parameter* find(const std::string& name) const;
+
+  /// True if all values of a piece have been put. \pre the piece lies within the
+  /// parameter
+  bool has(const saved_array& array, const saved_piece& piece) const;
+
+  /// Stores the values of a piece. Returns an error text, or an empty string. Errors:
+  /// an unknown parameter, a piece outside the parameter, values that were put before.
+  /// \param piece the members `layer` and `bucket` are ignored
+  /// \param values all values of the piece, in order
+  std::string put(const saved_array& array, const saved_piece& piece,
+                  std::span<const float> values);
+
+  /// Returns the assembled state. An older version without any value of a parameter
+  /// gets the newest values of that parameter, as no stage reads the older version. The
+  /// error says which values are missing.
+  tl::expected<training_state, std::string> finish();
+
+private:
+  struct partial_array {
+    whole_buckets values;
+    std::vector<std::vector<bool>> known;
+  };
+  partial_array& entry_of(const saved_array& array);
+  std::string complete(const saved_array& array);
+
+  const network<float>& whole_;
+  int older_, moments_;
+  std::map<std::string, std::pair<std::size_t, const parameter*>> parameters_;
+  std::map<saved_array, partial_array> arrays_;
+};
+
+/// Assembles the state to continue from, directly from copies of stages and without
+/// files. If several stages have the same values, the first copy counts. The error says
+/// which values are missing.
+tl::expected<training_state, std::string>
+whole_of(const run_plan& plan, const training_copies& copies, savers saver);
+
+} // namespace troupe

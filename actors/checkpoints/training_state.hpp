@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include "actors/plan/run_plan.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace troupe {
+
+/// Arrays of the whole network: one bucket per layer.
+using whole_buckets = std::vector<std::vector<float>>;
+
+/// The state that a run needs to continue after a batch, on any mesh. All stages of the
+/// saved run were after the same update. Microbatches that were in flight at that point
+/// are forwarded again.
+struct training_state {
+  int batches = 0; ///< Including batches before that run.
+  whole_buckets parameters;
+  std::vector<whole_buckets> older; ///< Versions that are still read, from the last but
+                                    ///< one backwards.
+  std::vector<whole_buckets> moments; ///< Of the optimizer, by index.
+  std::vector<std::int64_t> updates;  ///< Of each layer, including updates before that
+                                      ///< run.
+};
+
+/// Upper bound on the versions, besides the newest, that any schedule may still read.
+inline int most_older(const run_plan& plan) {
+  return 2 * plan.dims.stages + 2;
+}
+
+/// Makes a plan continue from a saved state. The plan shares ownership of the arrays;
+/// nothing is copied.
+void resume_from(std::shared_ptr<const training_state> saved, run_plan& plan);
+
+} // namespace troupe

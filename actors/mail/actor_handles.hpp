@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include "actors/mail/handles.hpp"
+#include "actors/mail/relay_ledger.hpp"
+#include "actors/plan/stage_indexing.hpp"
+
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+// Finds the handle of every actor of a run, by position or performer.
+
+namespace troupe {
+
+/// All actors of a run, in one list that all actors share. The list is complete before
+/// the first actor receives the list, and never changes after that. Thread-safe.
+class actor_handles : public stage_indexing {
+public:
+  explicit actor_handles(std::shared_ptr<const run_plan> plan)
+    : stage_indexing(*plan), plan_(std::move(plan)) {
+    // nop
+  }
+
+  std::vector<data_source_actor> data;     ///< By pipeline().
+  std::vector<scheduler_actor> schedulers; ///< By rank.
+  std::vector<stage_actor> stages;         ///< By index().
+  std::vector<performer_actor> optimizers; ///< By shard_index().
+  std::vector<performer_actor> servers;    ///< By shard_index(); empty: none.
+  /// Of server devices, by shard_index().
+  std::vector<scheduler_actor> server_schedulers;
+  std::map<std::pair<std::size_t, int>, performer_actor>
+    experts; ///< By the host's index() and the number in the network's list.
+  /// The user's actors between stages: by index() of the lower stage. Empty: none.
+  std::vector<neighbour_actor> relays;
+  std::vector<std::unique_ptr<relay_ledger>> ledgers; ///< One for each relay.
+  recorder_actor recorder;
+  coordinator_actor coordinator;
+
+  const data_source_actor& data_source(position of_pipeline) const {
+    return data[pipeline(of_pipeline)];
+  }
+
+  const stage_actor& stage(position where) const { return stages[index(where)]; }
+
+  /// Calls each(handle) with the receiver of a stage's tensors for a neighbour: the
+  /// neighbour, or the relay between both.
+  template <class Each>
+  void to_neighbour(position from, position to, const Each& each) const {
+    if (relays.empty())
+      return each(stage(to));
+    each(relays[index(from.stage < to.stage ? from : to)]);
+  }
+
+  /// The ledger of the relay between two neighbours; null: there is no relay. Owned by
+  /// the directory.
+  relay_ledger* ledger_between(position a, position b) const {
+    const auto lower = a.stage < b.stage ? a : b;
+    return ledgers.empty() || lower.stage < 0 ? nullptr : ledgers[index(lower)].get();
+  }
+
+  const performer_actor& optimizer(position where) const {
+    return optimizers[shard_index(where)];
+  }
+
+  /// Calls each(handle) with the handle of a performer.
+  template <class Each>
+  void to(const performer& target, const Each& each) const {
+    switch (target.kind) {
+    case role::stage:
+      return each(stage(target.where));
+    case role::optimizer_shard:
+      return each(optimizer(target.where));
+    case role::expert:
+      return each(experts.at({index(target.where), target.expert}));
+    default:
+      return each(servers[shard_index(target.where)]);
+    }
+  }
+
+  /// The scheduler that grants a performer the device.
+  const scheduler_actor& scheduler_of(const performer& target) const {
+    return target.kind == role::parameter_server
+             ? server_schedulers[shard_index(target.where)]
+             : schedulers[static_cast<std::size_t>(plan_->rank_of(target.where))];
+  }
+
+  /// Calls each(handle) for all actors that can report the missing input.
+  template <class Each>
+  void for_each_asked(const Each& each) const {
+    for_each_of(data, each);
+    for_each_of(schedulers, each);
+    for_each_of(stages, each);
+    for_each_of(optimizers, each);
+    for (const auto& [key, expert] : experts)
+      each(expert);
+    for_each_of(servers, each);
+  }
+
+  /// Calls each(handle) for all actors except the coordinator.
+  template <class Each>
+  void for_each(const Each& each) const {
+    for_each_asked(each);
+    for_each_of(server_schedulers, each);
+    for (const auto& relay_actor : relays)
+      if (relay_actor)
+        each(relay_actor);
+    if (recorder)
+      each(recorder);
+  }
+
+private:
+  template <class Handle, class Each>
+  static void for_each_of(const std::vector<Handle>& handles, const Each& each) {
+    for (const auto& handle : handles)
+      each(handle);
+  }
+
+  std::shared_ptr<const run_plan> plan_;
+};
+
+} // namespace troupe

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <variant>
+
+// The text of a message for traces.
+
+namespace troupe {
+
+/// The name of a message's type, without namespaces: "arrived".
+template <class Message>
+constexpr std::string_view name_of_message() {
+  std::string_view text =
+    __PRETTY_FUNCTION__; // "... [with Message = troupe::mail::x; ..."
+  text.remove_prefix(text.find("Message = ") + std::string_view{"Message = "}.size());
+  text = text.substr(0, text.find_first_of(";]"));
+  const auto scope = text.rfind(':');
+  return scope == text.npos ? text : text.substr(scope + 1);
+}
+
+/// A message as text, for golden traces: the type, and the action, microbatch, bucket
+/// or member, if the message names any. Of a meeting message: the text of the content.
+template <class Message>
+std::string envelope_text(const Message& m) {
+  if constexpr (requires { m.body.valueless_by_exception(); }) {
+    return std::visit([](const auto& content) { return envelope_text(content); },
+                      m.body);
+  } else {
+    std::string result{name_of_message<Message>()};
+    const auto add = [&result](const std::string& word) { result += " " + word; };
+    const auto add_number = [&](const char* name, auto value) {
+      add(name + std::to_string(value));
+    };
+    if constexpr (requires { m.header.microbatch; })
+      add_number("microbatch ", m.header.microbatch);
+    if constexpr (requires { m.measured.action.microbatch; })
+      add(to_string(m.measured.action, true) + (m.measured.part ? " in part" : ""));
+    else if constexpr (requires { m.action.microbatch; })
+      add(to_string(m.action, true));
+    if constexpr (requires { m.instance; })
+      add(std::to_string(m.instance) + " round " + std::to_string(m.round) + " from "
+          + std::to_string(m.from) + " to " + std::to_string(m.to));
+    if constexpr (requires { m.bucket; })
+      add_number("bucket ", m.bucket);
+    if constexpr (requires {
+                    m.rows;
+                    m.source;
+                  })
+      add_number("from source ", m.source);
+    if constexpr (requires { m.server; })
+      add_number("from server ", m.server);
+    return result;
+  }
+}
+
+} // namespace troupe

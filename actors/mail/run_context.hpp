@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include "actors/mail/send.hpp"
+#include "actors/plan/run_plan.hpp"
+#include "kernels/device.hpp"
+#include "kernels/virtual_clock.hpp"
+#include "messaging/interconnect.hpp"
+
+#include <memory>
+
+namespace troupe {
+
+/// The context that the actors of a run share besides messages. The referenced objects
+/// outlive all actors.
+struct run_context {
+  std::shared_ptr<const run_plan> plan;
+  message_meter* meter;
+  virtual_clock* clock; ///< Null in real time,
+  interconnect* links;  ///< as are the links between ranks.
+};
+
+} // namespace troupe

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include "actors/meetings/meeting.hpp"
+#include "actors/plan/run_plan.hpp"
+#include "kernels/pool.hpp"
+
+#include <deque>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+// The meeting of data replicas that exchange gradients by the user's own code.
+
+namespace troupe {
+
+/// The name of a replica's meeting, for errors and reports.
+std::string name_of_user_meeting(int stage, int replica);
+
+/// The description of a replica for the user's function that makes the exchange object.
+/// \pre plan.work, or nothing is computed
+exchange_member user_exchange_member(const run_plan& plan, int stage, int replica);
+
+/// Data replicas of a stage exchange gradients by an object of the user's. The object
+/// receives the messages of one update at a time; early messages wait here. Each update
+/// has one step.
+class user_meeting : public meeting {
+public:
+  static constexpr int exchanged = 0;
+
+  /// \param plan outlives the meeting \pre plan.user_exchange
+  user_meeting(const run_plan& plan, position where);
+
+  /// The gradients of the stage's buckets, of this replica. The buffers must outlive
+  /// the update.
+  void expect(const std::vector<buffer>& gradients);
+
+  meeting_messages begin(int index) override;
+  meeting_messages receive(mail::meeting_message received) override;
+  bool is_done(int) const override {
+    return started_ && early_.empty() && exchange_->is_done();
+  }
+  std::optional<missing_peer> waits_for() const override;
+
+  /// The next begin() belongs to the next update. \pre is_done()
+  void next_update();
+
+private:
+  meeting_messages sent(std::vector<exchange_message> messages) const;
+  meeting_messages take_early();
+
+  const run_plan* plan_;
+  position where_;
+  std::unique_ptr<user_exchange> exchange_;
+  std::vector<std::int64_t> values_; // of each bucket
+  std::vector<std::span<float>> gradients_;
+  std::deque<mail::user_message> early_; // of this update, before begin()
+  std::deque<mail::user_message> later_; // of later updates
+  int update_ = 0;
+  bool started_ = false;
+};
+
+} // namespace troupe

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include "actors/nodes/control_lines.hpp"
+#include "actors/nodes/layer_values.hpp"
+#include "actors/nodes/message_validation.hpp"
+#include "actors/nodes/proxies.hpp"
+#include "actors/nodes/receive_buffers.hpp"
+#include "actors/run/local_run.hpp"
+#include "messaging/links/tensor_links.hpp"
+#include "messaging/wire/codec.hpp"
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <vector>
+
+// Connects the actors of this process with the actors of other processes of a run.
+
+namespace troupe {
+
+/// Routes messages between this process and other processes of a run: encodes and sends
+/// the messages that proxies receive; decodes, validates and delivers incoming
+/// messages. Messages with tensors are sent on tensor links, all others on control
+/// lines.
+class message_router : public frame_receiver {
+public:
+  /// Called when a node cannot be reached any more, on any thread.
+  using loss = std::function<void(int node, const std::string& why)>;
+
+  /// \param plan,on_loss outlive this object
+  /// \param nodes the node of each rank
+  /// \param local_node number of this node
+  /// \throws std::system_error if no thread can be started
+  message_router(std::shared_ptr<const run_plan> plan, std::vector<int> nodes,
+                 int local_node, session_id session, loss on_loss);
+
+  /// Calls `close()`.
+  ~message_router() override;
+
+  // Connections to another node: a control line, and a tensor link.
+  void add(int node, std::shared_ptr<control_line> line);
+  void add(int node, std::unique_ptr<byte_stream> tensors);
+
+  /// Returns a function that makes proxies of all actors in other processes.
+  local_run::distant_maker maker();
+
+  /// From now on messages for local actors are delivered.
+  /// \pre `local` has gathered the actors
+  /// \param local outlives this object, or the call of close()
+  void open(local_run& local);
+
+  /// Sets the groups whose GPUs exchange arrays directly. Called once, before open().
+  void set_groups(const known_groups& groups) { rules_.set_groups(groups); }
+
+  /// Handles a frame of a control line.
+  void handle(int node, const control_frame& frame);
+
+  /// Sends the values of a layer, before a run.
+  void send_layer(int node, std::vector<unsigned char> text,
+                  std::shared_ptr<const std::vector<float>> values);
+
+  /// Sets the destination of layer values that arrive.
+  /// \param to outlives the call of close()
+  void receive_layers(layer_values& to) { layers_ = &to; }
+
+  /// Bytes of tensors received and sent.
+  std::int64_t moved() const { return tensors_.moved(); }
+
+  /// Stops all sending and delivery.
+  void close();
+
+  /// Ends the actors of `local`, then closes. Messages that these actors have sent are
+  /// still sent, including the last losses; messages for these actors are dropped.
+  void close_after_actors(local_run& local);
+
+  /// Frames of older generations, which were dropped.
+  std::int64_t stale() const { return stale_ + tensors_.stale(); }
+
+private:
+  tl::expected<areas, std::string> place(int peer, frame_kind kind,
+                                         std::span<const unsigned char> text,
+                                         std::uint64_t payload_bytes) override;
+  std::string deliver(int peer) override;
+  void lost(int peer, const std::string& why) override { on_loss_(peer, why); }
+
+  void send_message(const wire::address& to, wire::actor_message message);
+  tl::expected<areas, std::string>
+  place_message(int peer, wire::addressed_message message, std::uint64_t payload_bytes);
+  memory_account& account_of(const wire::addressed_message& message);
+  std::string deliver_locally(wire::addressed_message addressed);
+  int node_of(const wire::address& receiver) const;
+
+  /// A frame whose payload has not arrived yet.
+  struct pending {
+    frame_kind kind = frame_kind::message;
+    wire::addressed_message message;
+  };
+
+  std::shared_ptr<const run_plan> plan_;
+  message_validation rules_;
+  std::vector<int> nodes_; // of ranks
+  int local_node_;
+  session_id session_;
+  loss on_loss_;
+  std::mutex lock_;
+  std::map<int, std::shared_ptr<control_line>> lines_;
+  std::shared_mutex open_lock_; // guards the next two; shared while messages are
+                                // delivered
+  std::atomic<local_run*> local_run_ = nullptr;
+  std::shared_ptr<actor_handles> handles_; // set by open()
+  memory_account leader_memory_;           // of messages for the leader
+  receive_buffers receive_buffers_;        // for the links' thread
+  std::atomic<layer_values*> layers_ = nullptr;
+  std::map<int, pending> pending_; // by peer
+  std::atomic<std::int64_t> stale_ = 0;
+  tensor_links tensors_; // last: the member's thread uses the members above
+};
+
+} // namespace troupe

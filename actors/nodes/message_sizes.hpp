@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include "actors/plan/run_plan.hpp"
+#include "messaging/wire/codec.hpp"
+
+#include <cstdint>
+#include <vector>
+
+// Tensor sizes of messages and ranks of receivers, derived from the plan.
+
+namespace troupe {
+
+/// The bytes of each tensor that follows a message: first of wire::buffers_of, then of
+/// wire::arrays_of. Sizes follow from the message and from the plan, so sender and
+/// receiver compute equal sizes.
+std::vector<std::int64_t> tensor_bytes(const run_plan& plan,
+                                       const wire::addressed_message& message);
+
+/// True if such an actor takes part in the run.
+bool exists(const run_plan& plan, const wire::address& receiver);
+
+/// The rank that hosts an actor; -1: the process of the leader.
+int rank_of(const run_plan& plan, const wire::address& receiver);
+
+} // namespace troupe

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include "actors/run/gpu_groups.hpp"
+#include "messaging/wire/codec.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+// Checks messages of other processes against the plan, before any actor handles a
+// message.
+
+namespace troupe {
+
+/// The messages that processes of a run may send to each other, by the run's plan.
+/// Sizes are computed once, in the constructor. Thread-safe.
+class message_validation {
+public:
+  explicit message_validation(std::shared_ptr<const run_plan> plan);
+
+  /// Returns why no actor of this run can have sent such a message to such an actor;
+  /// empty if one can. A valid message has ranks, positions, versions and counts of the
+  /// plan, and tensors of the plan's sizes. So receivers do not check again.
+  std::string validation_error(const wire::addressed_message& message) const;
+
+  /// Capacity, in values, of a buffer for a tensor of `bytes` bytes in such a message.
+  /// The capacity is the same for all messages of a kind to a stage, even if sizes
+  /// differ between microbatches. So a stage may reuse the buffer, and the number of
+  /// different buffers stays small.
+  /// \pre validation_error(message) is empty
+  std::int64_t capacity_of(const wire::addressed_message& message,
+                           std::int64_t bytes) const;
+
+  /// Sets the groups that collective calls may come from. Called once, from any thread.
+  void set_groups(const known_groups& groups);
+
+private:
+  struct validator;
+
+  bool is_call(const mail::meeting_message& m, const collective_message& call) const;
+  bool has_channel(position from, position to) const;
+
+  /// Sizes in values, for one shard of a stage; the same in all data replicas.
+  struct shard_sizes {
+    std::int64_t capacity_below =
+      0; ///< Of a buffer for tensors from the stage below; 0: there are none.
+    std::int64_t capacity_above = 0; ///< Likewise for gradients from above.
+    std::int64_t most_rows = 0;      ///< To or from an expert, in one message.
+    std::int64_t most_array = 0;     ///< Of all other messages.
+  };
+
+  const shard_sizes& sizes_at(position where) const {
+    return stages_[static_cast<std::size_t>(
+      (where.direction * plan_->dims.stages + where.stage) * plan_->tensor
+      + where.tensor)];
+  }
+
+  std::shared_ptr<const run_plan> plan_;
+  std::vector<shard_sizes> stages_; // in the order that `sizes_at` uses
+  std::vector<exchanging_group> groups_;
+  std::atomic<bool> knows_groups_ = false; // the list is complete, and never changes
+                                           // again
+};
+
+} // namespace troupe

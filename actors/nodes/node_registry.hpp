@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include "actors/nodes/control_lines.hpp"
+#include "actors/nodes/node_order.hpp"
+#include "actors/run/awake_time.hpp"
+#include "actors/run/run_status.hpp"
+#include "actors/run/stall.hpp"
+#include "messaging/mail/nodes.hpp"
+#include "messaging/wire/codec.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+// The leader's view of the nodes of a run: progress, failures, clocks and reports.
+
+namespace troupe {
+
+/// A node was lost, or cannot take part.
+struct node_failure : std::runtime_error {
+  explicit node_failure(const std::string& why, bool loses = false)
+    : std::runtime_error(why), is_loss(loses) {
+    // nop
+  }
+
+  /// True if the node had answered before, so no address or option is wrong.
+  bool is_loss;
+};
+
+/// A refusal that a new attempt cannot change: options, files or versions must change
+/// first.
+struct lasting_refusal : node_failure {
+  using node_failure::node_failure;
+};
+
+/// Nodes whose bits would differ within one run.
+struct nodes_differ : lasting_refusal {
+  using lasting_refusal::lasting_refusal;
+};
+
+/// The user has ended the wait for nodes.
+struct ended_while_waiting : std::runtime_error {
+  ended_while_waiting() : std::runtime_error("ended while nodes were waited for") {
+    // nop
+  }
+};
+
+/// The leader's knowledge of the nodes of a run: each node's progress, silence and
+/// clock. Nodes are numbered from 1. A thread of this object sends beats to nodes and
+/// detects silent ones. Thread-safe.
+class node_registry {
+public:
+  /// A node's progress.
+  enum class step : std::uint8_t { none, known, prepared, connected, ready };
+
+  /// \param names of the nodes, with their ranks: "node a:4242 (rank 0)"
+  /// \param on_wait called with a sentence if a node runs another run; may be empty
+  /// \throws no_thread
+  node_registry(std::vector<std::string> names,
+                std::chrono::milliseconds failure_timeout,
+                std::function<void(const std::string&)> on_wait);
+  ~node_registry();
+  node_registry(const node_registry&) = delete;
+  node_registry& operator=(const node_registry&) = delete;
+
+  /// Adds the control line of a node; messages can be sent to that node from now on.
+  void add(int node, std::shared_ptr<control_line> line);
+
+  /// Handles a message of a node.
+  void receive(int node, wire::node_message message);
+
+  /// Notes that a node is alive, because of a message for an actor.
+  void note(int node);
+
+  /// Notes that a node's control line, or the tensor link to that node, has ended.
+  /// \param is_link true for the link; nodes close links first when a run has ended
+  void lose(int node, const std::string& why, bool is_link = false);
+
+  void send(int node, const wire::node_message& message);
+  void send_all(const wire::node_message& message);
+
+  /// Waits until all nodes, or only node `number`, have reached this step. If several
+  /// nodes failed, a failure that is no loss is thrown first.
+  /// \throws node_failure, lasting_refusal, or ended_while_waiting if `interrupted` is
+  /// set during the wait
+  void await(step progress, const std::atomic<bool>* interrupted,
+             std::optional<int> number = {});
+
+  /// The identities of all nodes, by node number. \pre known
+  std::vector<node_identity> identities() const;
+
+  /// The facts that a node has reported. \pre prepared
+  mail::prepared facts(int number) const {
+    const std::lock_guard guard{lock_};
+    return member_at(number).facts;
+  }
+
+  /// Ids of the groups that a node has made. \pre connected
+  std::vector<group_id> ids(int number) const {
+    const std::lock_guard guard{lock_};
+    return member_at(number).ids;
+  }
+
+  /// Measures the clock offsets of nodes on other machines.
+  void probe_clocks();
+
+  /// Converts a time of this machine's steady clock to a node's steady clock.
+  nanoseconds time_on(int node, nanoseconds local_time) const;
+
+  /// Upper bound on the error between any two clocks.
+  nanoseconds clock_doubt() const;
+
+  /// Starts the run: from now on a lost node is a failure of the run.
+  void begin(run_status& status);
+
+  /// The least severe verdict of all nodes: a run has stalled if all of its devices
+  /// have stalled.
+  stall_rule::verdict look() const;
+  std::string at_work() const;
+
+  /// Ends the run: waits for the reports of the remaining nodes, at most as long as a
+  /// failure takes to notice, and closes all lines.
+  std::vector<mail::node_report> end();
+
+  /// True if a node is lost.
+  bool is_gone(int node) const;
+
+  /// True if a node was lost during the run.
+  bool has_lost() const;
+
+private:
+  struct node {
+    std::string name;
+    std::shared_ptr<control_line> line;
+    nanoseconds last_message = 0; // steady time of the last message
+    step progress = step::none;
+    std::string fault; // empty: none
+    bool gone = false;
+    bool answered = false; // has sent a message
+    bool is_loss = false;  // the failure is the loss of a node that had answered
+    bool lasts = false;    // the failure is one that a new attempt cannot change
+    silence silent;
+    stall_rule::verdict verdict = stall_rule::verdict::fine;
+    std::string at_work;
+    node_identity identity{};
+    mail::prepared facts;
+    std::vector<group_id> ids;
+    nanoseconds offset = 0;
+    nanoseconds best_round_trip = -1;
+    std::set<nanoseconds> probes; // clock probes without an answer, by the time of
+                                  // sending
+    std::optional<mail::node_report> report;
+  };
+
+  /// A report that one node has lost another.
+  struct suspicion {
+    int reporter;
+    int suspect_node; // 0: the leader
+    std::string why;
+    nanoseconds remaining_time; // of the watch thread
+  };
+
+  struct reading;
+
+  void fail(node& member, const std::string& why, bool is_lost);
+  static std::string loss_of(const node& member, const std::string& why);
+  void suspect(int reporter, const mail::lost_node& report);
+  void confirm_suspicion();
+  void throw_fault() const;
+  void keep_watch();
+  bool is_node(int number) const { return number >= 1 && number <= std::ssize(nodes_); }
+  node& member_at(int number) { return nodes_[static_cast<std::size_t>(number) - 1]; }
+  const node& member_at(int number) const {
+    return nodes_[static_cast<std::size_t>(number) - 1];
+  }
+
+  std::chrono::milliseconds timeout_;
+  std::function<void(const std::string&)> on_wait_;
+  mutable std::mutex lock_;
+  std::condition_variable news_;
+  std::vector<node> nodes_;
+  std::optional<suspicion> suspected_;
+  run_status* status_ = nullptr; // while the run is running
+  bool has_lost_ = false;
+  bool ending_ = false; // the end of the run was sent to nodes
+  bool stopping_ = false;
+  std::thread watch_;
+};
+
+} // namespace troupe

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include "actors/nodes/connector.hpp"
+#include "actors/nodes/message_router.hpp"
+#include "actors/nodes/receive_queue.hpp"
+#include "actors/run/gpu_groups.hpp"
+
+#include <tl/expected.hpp>
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <variant>
+#include <vector>
+
+// A node's part of one run, from the leader's `prepare` to the report at the end.
+
+namespace troupe {
+
+/// Services of a node for the runs of leaders.
+struct worker_services {
+  /// Makes the plan that a leader describes, within the limits of the node. The error
+  /// says why the node refuses the plan.
+  std::function<tl::expected<run_plan, std::string>(const mail::prepare&)> plan;
+
+  connector* connections = nullptr;
+};
+
+/// Runs a node's part of one run: the ranks in this process.
+class worker {
+public:
+  /// \param leader the control line that `request` came on
+  /// \param services outlives this object
+  worker(const worker_services& services, mail::prepare request,
+         std::shared_ptr<control_line> leader);
+  ~worker();
+  worker(const worker&) = delete;
+  worker& operator=(const worker&) = delete;
+
+  /// Runs until the run ends, the leader is lost, or `stop` is set. Reports errors to
+  /// the leader.
+  void run(const std::atomic<bool>* stop = nullptr);
+
+  // Called on other threads: messages of the leader, and connections of other nodes of
+  // the run.
+  void handle(control_frame frame);
+  void lose_leader();
+  bool expects(const greeting& hello) const;
+  void join(const greeting& hello, std::unique_ptr<byte_stream> stream);
+
+  /// The state of this node, in words.
+  std::string description() const;
+
+private:
+  struct leader_lost {};
+  using event = std::variant<wire::node_message, leader_lost>;
+  class visible_run;
+
+  std::optional<wire::node_message> next(std::chrono::milliseconds timeout);
+  template <class Message>
+  Message await();
+  void join_others();
+  std::shared_ptr<control_line> line_to(int node, std::unique_ptr<byte_stream> stream);
+  std::unique_ptr<local_run, end_or_leave>
+  make_ensemble(const std::shared_ptr<const run_plan>& plan, known_groups groups);
+  void perform(const std::shared_ptr<const run_plan>& plan, known_groups groups);
+  void work(local_run& local);
+  static bool answer(local_run& local, const wire::node_message& message);
+  void shut_down(local_run& local);
+  void beat();
+  void lose(int node, const std::string& why);
+
+  /// Routers of runs whose actors could not be ended.
+  static std::vector<std::shared_ptr<message_router>> abandoned_;
+
+  const worker_services& services_;
+  mail::prepare facts_;
+  session_id session_;
+  std::shared_ptr<control_line> leader_;
+  receive_queue<event> receive_queue_;
+  std::atomic<nanoseconds> last_leader_message_;
+  std::atomic<bool> leader_lost_ = false;
+  std::atomic<int> probes_ = 0; // of the clock, by the leader
+
+  std::mutex lock_;
+  std::condition_variable news_;
+  std::optional<layer_values> layers_; // declared before `router_`, which fills the
+                                       // values
+  std::shared_ptr<message_router> router_;
+  std::map<int, std::shared_ptr<control_line>> lines_; // to other nodes
+  const std::atomic<bool>* stop_ = nullptr;            // of run()
+  std::set<std::pair<int, greeting::purpose>> joined_; // connections of other nodes
+  local_run* local_run_ = nullptr;                     // for beats
+  bool is_done_ = false;
+  std::thread beats_;
+};
+
+} // namespace troupe

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include "kernels/pool.hpp"
+#include "messaging/group_calls.hpp"
+#include "messaging/mail/tensors.hpp"
+
+#include <concepts>
+#include <exception>
+#include <functional>
+#include <memory>
+
+namespace troupe {
+
+/// One end of a peer channel between two stages on different GPUs. The channel's
+/// first stage sends tensors to the second. Each way between two neighbours has a
+/// channel.
+struct peer_channel_end {
+  gpu_group* group = nullptr; ///< Null: messages carry the payload.
+  int calls = 0;              ///< Number of calls sent, or received.
+};
+
+/// The peer channels between a stage and one neighbour.
+struct peer_channels {
+  peer_channel_end outgoing = {}, incoming = {};
+  std::shared_ptr<pool> buffers = {}; ///< Pool of buffers for received tensors.
+  /// The stage receives a message when its GPU receive is launched, not when the
+  /// receive ends.
+  bool at_launch = false;
+};
+
+/// The peer channels of a stage, to the stage below and to the one above.
+struct channels_of_stage {
+  peer_channels below, above;
+};
+
+/// Moves activations and gradients between the GPUs of a stage and of neighbours, over
+/// peer channels.
+///
+/// A message is sent like any other, but as a call without payload:
+///
+///   sender                                 receiver
+///     │ F's kernels, then an event           │
+///     │ channel: wait for the event, send    │
+///     │ buffer: free after the send          │
+///     │──────────── call 3 ────────────────▶ │ is call 3 the next one?
+///     │                                      │ channel: receive into a buffer
+///     │                                      │ message, after the receive ──▶ stage
+///
+/// Within a process neither actor waits for a GPU. Between nodes the sender sends a
+/// finished tensor, and the receiving stage gets the message after the receive. Calls
+/// are received in the order of sending. The sender's buffer returns to its pool before
+/// the call leaves; the next write to this buffer waits for the send. So pools need no
+/// more buffers than a pool that two stages share. One stage owns the object, and calls
+/// every function from one thread at a time.
+class stage_channels {
+public:
+  /// Called from a device's callback, on the device's thread; may only send a message.
+  using failure_handler = std::function<void(std::exception_ptr)>;
+  template <class Message>
+  using message_handler = std::function<void(Message)>;
+
+  /// \param failed is called with the error when a GPU's send or receive fails
+  stage_channels(channels_of_stage channels, failure_handler failed)
+    : channels_(std::move(channels)), failed_(std::move(failed)) {
+    // nop
+  }
+
+  /// Whether a peer channel leads to the neighbour that receives such messages.
+  template <class Message>
+  bool can_send() const {
+    return receiver_channels<Message>().outgoing.group != nullptr;
+  }
+
+  /// Enqueues the GPU's send of the payload.
+  /// \param on_call gets the call to send to the neighbour, on the device's thread,
+  /// once the send is launched
+  /// \pre can_send()
+  template <class Message>
+  void send(Message message, message_handler<Message> on_call);
+
+  /// \throws std::runtime_error if a receive failed whose message the stage already has
+  void check() const;
+
+  /// Enqueues the GPU's receive of the payload that a call announces.
+  /// \param on_received gets the message with payload for the stage, on the device's
+  /// thread
+  /// \throws std::logic_error if the call is not the next one, or no channel exists
+  template <class Message>
+  void receive(const Message& call, message_handler<Message> on_received);
+
+private:
+  /// Activations go up, and gradients down.
+  template <class Message>
+  static constexpr bool goes_up = std::same_as<Message, activation>;
+
+  template <class Message>
+  const peer_channels& receiver_channels() const {
+    return goes_up<Message> ? channels_.above : channels_.below;
+  }
+  template <class Message>
+  peer_channels& receiver_channels() {
+    return goes_up<Message> ? channels_.above : channels_.below;
+  }
+  template <class Message>
+  peer_channels& sender_channels() {
+    return goes_up<Message> ? channels_.below : channels_.above;
+  }
+
+  channels_of_stage channels_;
+  failure_handler failed_;
+};
+
+} // namespace troupe

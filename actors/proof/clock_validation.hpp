@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include "actors/plan/run_plan.hpp"
+#include "actors/proof/published.hpp"
+#include "actors/run/perform.hpp"
+
+#include <string>
+
+namespace troupe {
+
+// Checks of a run's times against published rules and formulas. Each check returns the
+// first deviation as a sentence, or an empty string if there is none.
+
+/// Whether the arrival times of messages follow from the record, so that choices can be
+/// checked. This holds in virtual time, if no message waits for another at a port.
+bool choices_can_be_judged(const run_plan& plan);
+
+/// Checks a record against AMPNet's rule. If choices_can_be_judged(plan), the check
+/// covers each choice and, where an action's time is the stage's alone, each duration.
+/// Otherwise the check covers the bounds.
+/// \param doubt largest difference between the clocks of two ranks, in nanoseconds
+std::string first_wrong_choice(const run_plan& plan, const published::rule& paper_rule,
+                               const record& ran, nanoseconds doubt = 0);
+
+/// Checks the makespan and every rank's idle time, wherever a paper gives both. Papers
+/// give both for runs whose forwards all take the same time, and likewise backwards,
+/// while nothing else takes time. In real time nothing is checked.
+std::string first_wrong_time(const run_plan& plan, const published::rule& paper_rule,
+                             const measures& ran);
+
+} // namespace troupe

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include "actors/plan/run_plan.hpp"
+#include "actors/proof/published.hpp"
+#include "messaging/record.hpp"
+
+#include <optional>
+#include <string>
+
+namespace troupe {
+
+/// Returns the published rule of a schedule, derived from the schedule itself and not
+/// from a user's options. Absent where none is published.
+std::optional<published::rule> rule_of(const schedule& sch);
+
+/// Checks a run's record against the published formulas. Returns the first deviation as
+/// a sentence, or an empty string if there is none. On every rank, each microbatch
+/// must have a forward and a backward, in order. The check covers the version that
+/// each pass reads, and each update's version, gradients and staleness. The number of
+/// versions and activations held is checked too.
+std::string first_wrong_entry(const run_plan& plan, const published::rule& paper_rule,
+                              const record& ran);
+
+} // namespace troupe

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include "actors/plan/run_plan.hpp"
+#include "actors/proof/difference.hpp"
+#include "actors/run/perform.hpp"
+#include "models/plain_loop.hpp"
+
+#include <string>
+
+namespace troupe {
+
+/// Whether a run sums in another order than any plain loop. Tensor shards do, and so do
+/// experts that serve several data replicas.
+bool sums_elsewhere(const run_plan& plan);
+
+/// Checks such a run update by update, against a loop over the same microbatches.
+/// Rounding errors differ and grow with every update, so the loop takes over the run's
+/// values at each update. The loop's gradients must be near the run's gradients. The
+/// loop's update of the run's gradients must give the run's next version.
+///
+/// Near means: a tensor's difference is at most the tolerance times its norm, or times
+/// a hundredth of the stage's norm. Some gradients are nothing but rounding: softmax
+/// ignores a key's bias. An error that drops or doubles part of a sum is far larger.
+/// The optimizer gives the same bits from the same gradients. One exception: tensor
+/// shards sum the norm for clipping in another order.
+class step_validator : public update_witness {
+public:
+  static constexpr double tolerance = 2e-5;
+
+  /// The tolerance where values are stored as bf16. Two values that differ by a
+  /// rounding of fp32 may round to two neighbours in bf16, 2^-8 apart, and all later
+  /// layers round the results again. Of 1500 runs of small networks the largest
+  /// difference was 2.5e-3; large networks may differ more. Errors are far larger:
+  /// where shards dropped a sum, no run of 120 was between 1e-3 and this bound.
+  static constexpr double tolerance_of_bf16 = 0x1p-7;
+
+  /// The tolerance where a GPU's products round fp32 to tf32. The same happens to
+  /// operands alone, and neighbours are 2^-11 apart.
+  static constexpr double tolerance_of_tf32 = 2.5e-4;
+
+  /// \param plan,result outlive the object \pre the plan keeps versions
+  step_validator(const run_plan& plan, const run_result& result)
+    : plan_(plan), result_(result), allowed_(tolerance_for(plan)) {
+    // nop
+  }
+
+  static double tolerance_for(const run_plan& plan) {
+    if (plan.work->whole.options.stored == precision::bf16)
+      return tolerance_of_bf16;
+    return plan.processor_of(0).tf32 ? tolerance_of_tf32 : tolerance;
+  }
+
+  void summed(int stage, int version, const std::vector<float*>& gradients) override;
+  void updated(int stage, int version, const std::vector<float*>& parameters) override;
+
+  /// Returns the proof, after a loop that called this witness at each update.
+  /// \param name of the proof
+  /// \param loop the loop's results
+  proof judged(const std::string& name, const trained& loop);
+
+private:
+  const kept_version* run_of(int version);
+  std::vector<float> parameters_of(int version, std::size_t layer) const;
+  void note(const std::string& error);
+  void judge_gradients(int version, std::size_t layer, const parameter& p,
+                       const float* run, const float* loop, double stage_norm);
+  void judge_parameters(int version, std::size_t layer, const parameter& p,
+                        const float* run, const float* loop, const float* previous);
+  std::size_t first_layer(int stage) const;
+
+  const run_plan& plan_;
+  const run_result& result_;
+  double allowed_;      // largest difference, as a fraction of a norm
+  std::string error_;   // the first one found
+  double furthest_ = 0; // largest ratio of a gradient's difference to the allowed one
+};
+
+} // namespace troupe

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include "actors/rank/performer_port.hpp"
+#include "actors/rank/piece_cursor.hpp"
+#include "messaging/mail/control.hpp"
+#include "messaging/mail/turns.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace troupe {
+
+/// One action of a performer, and the protocol with the scheduler. Runs the action's
+/// pieces, asks the scheduler for a new grant after each meeting, and gives work to the
+/// device.
+class action_run {
+public:
+  /// Returns the measured action under way as far as the action has run, without times.
+  using measure = std::function<measured_action()>;
+
+  /// \param port outlives this object
+  action_run(performer_port& port, meeting_list meetings, measure so_far)
+    : port_(&port), cursor_(meetings), so_far_(std::move(so_far)) {
+    // nop
+  }
+
+  /// Begins an action that the scheduler has granted.
+  void begin(const action& a, const charge& cost, woven_action woven,
+             action_callbacks callbacks = {}) {
+    port_->send_all(cursor_.begin(a, cost, std::move(woven), std::move(callbacks)));
+  }
+
+  /// Whether the action has work on the device, or pieces that are still to run.
+  bool under_way() const { return cursor_.under_way(); }
+
+  /// The action under way, or the last action if none is.
+  const action& current_action() const { return cursor_.current_action(); }
+
+  /// The scheduler has granted the action, for the first time or again: computes the
+  /// next pieces, or pauses if a meeting is still open.
+  /// \param turn of the work on the device, if the work is the whole action; else
+  /// `no_turn`
+  void resume(std::int64_t turn = no_turn);
+
+  /// The action's work has ended on the device; times are of the run's clock. Returns
+  /// whether the whole action has ended: then the performer sends `done`. Otherwise the
+  /// action pauses, and sends `arrived` again at once if no meeting is open.
+  bool ended(nanoseconds start, nanoseconds end);
+
+  /// A meeting may have ended: sends `arrived` if the paused action waits for nothing
+  /// any more.
+  void poll();
+
+  /// Describes the work or meeting that the action waits for; absent if no action is
+  /// under way. \param name the name of the performer in the answer
+  std::optional<mail::waiting_for> explain(const std::string& name) const;
+
+private:
+  void pause(nanoseconds start, nanoseconds end);
+
+  performer_port* port_;
+  piece_cursor cursor_;
+  measure so_far_;
+};
+
+} // namespace troupe

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include "actors/meetings/meeting.hpp"
+#include "actors/rank/weave.hpp"
+#include "kernels/device.hpp"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace troupe {
+
+/// The cost of an action: virtual devices compute time from the cost, and the stall
+/// watchdog reads the operations.
+struct charge {
+  double operations = 0; ///< Floating-point operations of all pieces.
+  double size = 1;       ///< Share of the cost that such an action usually has.
+  /// Further costs that the action pays: the first of a pair pays for the second, which
+  /// then costs nothing. A backward pays for recomputed segments.
+  std::vector<work_key> also = {};
+};
+
+/// Callbacks of an action, called by the device; each may be empty.
+struct action_callbacks {
+  std::function<void(int bucket)> bucket = {}; ///< Called for each complete bucket.
+  on_launched launched = {}; ///< Called when the last work is on the GPU.
+};
+
+/// Runs one action: returns the next work for the device, or names the meeting that the
+/// action waits for.
+///
+///   begin ── can_resume? ──yes── next_work ── (a device) ── end_work ──▶ ended?
+///               no ◀─────────────────────────────────────────── no
+class piece_cursor {
+public:
+  explicit piece_cursor(meeting_list meetings) : meetings_(meetings) {
+    // nop
+  }
+
+  /// Begins an action. Returns the messages of the meetings that begin with the action.
+  /// \pre !under_way()
+  meeting_messages begin(const action& a, const charge& cost, woven_action woven,
+                         action_callbacks callbacks = {});
+
+  /// True until the action's last work has ended.
+  bool under_way() const { return at_work_ || has_more(); }
+  bool at_work() const { return at_work_; } ///< Between next_work() and end_work().
+
+  /// The action under way, or the last action if none is.
+  const action& current_action() const { return action_; }
+
+  /// Whether all meetings that the next piece needs are over. \pre under_way(), and not
+  /// at_work()
+  bool can_resume() const;
+
+  /// Work with the next pieces, up to one that ends in a meeting, or that a piece with
+  /// needed meetings follows. \param out receives the messages of the meetings that
+  /// begin with that work
+  /// \pre can_resume()
+  work next_work(meeting_messages& out);
+
+  /// The work has ended. Returns the messages of the meetings that begin with this end.
+  meeting_messages end_work();
+
+  /// The meetings that the last piece ended in (flags of `part_end`), once, for the
+  /// record.
+  std::uint8_t take_end() { return std::exchange(end_, std::uint8_t{nothing}); }
+
+  /// pause() marks the action as paused. resumes() returns true once, when the action
+  /// can run again, and clears the mark.
+  void pause() { waits_ = true; }
+  bool waits() const { return waits_; }
+  bool resumes();
+
+  /// The missing peer of the first open meeting that the next piece needs; absent if
+  /// all are over.
+  std::optional<missing_peer> waits_for() const;
+
+private:
+  bool has_more() const { return next_ < pieces_.size(); }
+  meeting_messages begin(const meeting_steps& steps);
+  bool is_over(const meeting_step& a) const {
+    return meetings_.meeting_of(a.kind).is_done(a.index);
+  }
+  bool whole_action(const piece& p) const { return p.share == 1 && !callbacks_.bucket; }
+  bool stops_before(std::size_t piece) const;
+  void add(work& to, piece& p) const;
+
+  action action_{};
+  bool at_work_ = false;
+  bool waits_ = false;
+  std::uint8_t end_ = nothing;
+  // of the work on the device: becomes end_ when that work ends
+  std::uint8_t ending_ = nothing;
+  meeting_steps ends_in_;     // likewise: meetings that begin when that work ends
+  std::vector<piece> pieces_; // empty once the last piece is on the device
+  std::size_t next_ = 0;
+  charge cost_;
+  double done_ = 0; // share of the action's work that is done
+  std::vector<std::shared_ptr<gpu_completion>> inputs_; // of the action's first work
+  action_callbacks callbacks_;
+  meeting_list meetings_;
+};
+
+} // namespace troupe

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include "actors/mail/actor_handles.hpp"
+#include "actors/mail/run_context.hpp"
+#include "actors/rank/performer_actor.hpp"
+#include "actors/run/actor_runtime.hpp"
+#include "actors/run/distant_actors.hpp"
+#include "actors/run/recorder.hpp"
+#include "actors/run/run_resources.hpp"
+#include "actors/run/run_status.hpp"
+
+#include <caf/actor_system.hpp>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace troupe {
+
+/// Makes the actors of a run, sends each actor the handles of all others, and ends all
+/// actors.
+class actor_registry : private stage_indexing {
+public:
+  /// \param resources outlives all actors
+  /// \param log null: the recorder and the coordinator of the run are elsewhere
+  /// \param remote_actors outlives this object; null: no actor is elsewhere
+  /// \param relays null: there are none
+  actor_registry(run_context shared, run_resources& resources,
+                 std::shared_ptr<run_log> log, std::shared_ptr<run_status> status,
+                 distant_actors* remote_actors = nullptr,
+                 std::shared_ptr<const user_relays> relays = {})
+    : stage_indexing(*shared.plan),
+      plan_(shared.plan),
+      shared_(std::move(shared)),
+      resources_(resources),
+      log_(std::move(log)),
+      status_(std::move(status)),
+      remote_actors_(remote_actors),
+      relays_(std::move(relays)),
+      handles_(std::make_shared<actor_handles>(plan_)) {
+    // nop
+  }
+
+  /// Makes all actors. \throws exceptions of CAF, and `not_made` if the maker of relays
+  /// throws; then some of the actors exist
+  void spawn(caf::actor_system& system);
+
+  /// Sends the handles of all actors to each actor; to data sources only if no actor is
+  /// elsewhere. The data sources' wiring starts the run.
+  void wire();
+
+  /// Starts a run with actors elsewhere, after all actors have been wired.
+  void begin();
+
+  const std::shared_ptr<actor_handles>& handles() const { return handles_; }
+
+  /// Sends an exit message to each actor that is here; may be repeated.
+  void send_exits();
+
+  /// Counts each actor that is here in a host's system. \param runtime where the actors
+  /// were spawned
+  void count(actor_runtime& runtime) const;
+
+  /// Drops all handles.
+  void clear() {
+    handles_.reset();
+    local_coordinator_ = coordinator_actor{};
+  }
+
+  /// The coordinator that posts to the `run_status`, also where another process leads
+  /// the run. In that case this coordinator only reports actors that fail. The handle
+  /// is empty before spawn().
+  const coordinator_actor& coordinator() const { return local_coordinator_; }
+
+private:
+  template <class Each>
+  void for_each(const Each& each) const;
+  performer_actor spawn(caf::actor_system& system, performer identity,
+                        const std::string& name, const performer_devices& devices,
+                        const core_maker& make);
+  bool is_here(position where) const { return is_here(plan_->rank_of(where)); }
+  bool is_here(int rank) const {
+    return resources_.ranks()[static_cast<std::size_t>(rank)] != nullptr;
+  }
+  void spawn_stages(caf::actor_system& system);
+  void spawn_relays(caf::actor_system& system);
+  void spawn_experts(caf::actor_system& system);
+  void spawn_shard(caf::actor_system& system, position where);
+
+  std::shared_ptr<const run_plan> plan_;
+  run_context shared_;
+  run_resources& resources_;
+  std::shared_ptr<run_log> log_;
+  std::shared_ptr<run_status> status_;
+  distant_actors* remote_actors_;
+  std::shared_ptr<const user_relays> relays_;
+  coordinator_actor local_coordinator_;
+  std::shared_ptr<actor_handles> handles_;
+};
+
+} // namespace troupe

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include "actors/plan/run_plan.hpp"
+#include "kernels/cpu_device.hpp"
+
+#include <caf/abstract_actor.hpp>
+#include <caf/actor_cast.hpp>
+#include <caf/actor_system.hpp>
+#include <caf/actor_system_config.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <limits>
+#include <memory>
+
+namespace troupe {
+
+/// The CAF actor system of a run. In real time the system has threads of the run's own,
+/// or a host's; in virtual time it is CAF's testing coordinator. All actors must end
+/// before this object does.
+class actor_runtime {
+public:
+  /// \param broken called on a thread of the system if memory ran out inside CAF, so
+  /// that an actor may never end; may be empty
+  /// \param host in real time, an existing system whose threads run the actors; the
+  /// host outlives this object. Null: the run makes a system
+  explicit actor_runtime(clock_kind clock, std::function<void()> broken = {},
+                         caf::actor_system* host = nullptr);
+
+  caf::actor_system& system() { return *system_; }
+
+  /// Counts an actor that was spawned here. Needed in a host's system only; elsewhere
+  /// CAF's registry counts.
+  template <class Handle>
+  void count(const Handle& actor) {
+    if (!local_system_)
+      count(*caf::actor_cast<caf::abstract_actor*>(actor));
+  }
+
+  /// Ends the run's own system and threads. \pre actors() == 0
+  void close() { local_system_.reset(); }
+
+  /// In real time without a host: starts `count` threads, or `count` more. \throws
+  /// no_thread
+  void start_threads(int count);
+
+  /// In real time: as `actor_threads::visit`. In a host's system only calls the first
+  /// function.
+  void visit(const std::function<void()>& report,
+             const compute_threads::thread_control& works);
+
+  /// Runs handlers where no threads have been started, as in virtual time: until no
+  /// message is left, or in virtual time at most `most` handlers. Returns the number of
+  /// handlers that ran in virtual time, else 0.
+  std::size_t settle(std::size_t most = std::numeric_limits<std::size_t>::max());
+
+  /// Number of actors that have not ended.
+  std::size_t actors() const {
+    return local_system_ ? local_system_->registry().running() : host_actors_->load();
+  }
+
+private:
+  void count(caf::abstract_actor& actor);
+
+  std::unique_ptr<caf::actor_system_config> config_;
+  std::unique_ptr<caf::actor_system> local_system_; ///< Null in a host's system.
+  caf::actor_system* system_;
+  /// Actors that have not ended in a host's system.
+  std::shared_ptr<std::atomic<std::size_t>> host_actors_;
+  bool real_;
+  std::function<void()> broken_;
+};
+
+} // namespace troupe

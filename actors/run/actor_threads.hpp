@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include "kernels/cpu_device.hpp"
+
+#include <caf/actor_clock.hpp>
+#include <caf/scheduler/abstract_coordinator.hpp>
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace troupe {
+
+/// The threads of real time, and how actors are shared among threads. All threads have
+/// one queue, but a thread keeps the actor that the thread woke last. So a message on
+/// the same rank needs neither a lock nor another thread, and only work of another rank
+/// wakes a thread. Of two actors woken, the first goes to the queue.
+///
+/// CAF's own pools start threads while an actor system is made. If a thread cannot be
+/// started, the program ends there without an error message. The threads of this pool
+/// start later, and no thread exists for a printer or a clock.
+class actor_threads : public caf::scheduler::abstract_coordinator {
+public:
+  explicit actor_threads(caf::actor_system& system);
+  ~actor_threads() override;
+
+  /// For CAF's configuration.
+  static caf::actor_system::module* make(caf::actor_system& system,
+                                         caf::detail::type_list<>);
+
+  /// The pool of an actor system that was configured with a pool.
+  static actor_threads& threads_of(caf::actor_system& system);
+
+  /// Starts `count` more threads. \param broken called on one of the new threads if CAF
+  /// runs out of memory between two messages: the current actor may then never end
+  /// \throws no_thread if a thread cannot be started; threads started earlier keep
+  /// running
+  void start_threads(int count, const std::function<void()>& broken);
+
+  /// Runs ready actors on the caller's thread until none is ready, if the pool has no
+  /// threads.
+  void settle();
+
+  /// For a thread outside the pool, such as a device's. Calls `report`, then runs the
+  /// actors that messages from there have woken, as a pool thread does. Returns when
+  /// the thread is wanted at its work; remaining actors go to the queue.
+  void visit(const std::function<void()>& report,
+             const compute_threads::thread_control& works);
+
+  /// Puts the actor that this thread has kept into the queue: for a thread that is
+  /// about to compute or to read for long.
+  static void hand_over();
+
+  void enqueue(caf::resumable* job) override;
+  caf::actor_clock& clock() noexcept override { return *clock_; }
+
+protected:
+  void start() override;
+  void stop() override;
+
+private:
+  class worker;
+
+  void add(caf::resumable* job);
+
+  static thread_local worker* current_worker;
+
+  std::unique_ptr<caf::actor_clock> clock_;
+  std::mutex lock_;
+  std::condition_variable news_;
+  std::deque<caf::resumable*> queue_;
+  int sleepers_ = 0;
+  bool stopping_ = false;
+  std::atomic<bool> has_threads_ = false;
+  std::vector<std::unique_ptr<worker>> workers_;
+};
+
+} // namespace troupe

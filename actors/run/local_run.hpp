@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include "actors/run/actor_registry.hpp"
+#include "actors/run/actor_runtime.hpp"
+#include "actors/run/distant_actors.hpp"
+#include "actors/run/recorder.hpp"
+#include "actors/run/run_monitor.hpp"
+#include "actors/run/run_resources.hpp"
+#include "actors/run/run_status.hpp"
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace troupe {
+
+/// The part of a run in this process: the ranks here with devices and memory, the
+/// actors here, and the actor system. Usually that part is the whole run.
+class local_run {
+public:
+  /// Makes handles of the actors that are in other processes.
+  using distant_maker = std::function<std::unique_ptr<distant_actors>(
+    caf::actor_system& system, const run_context& shared)>;
+
+  /// The part to run here.
+  struct part {
+    std::vector<int> ranks;
+    bool leads = true;                     ///< Has the coordinator and the recorder.
+    distant_maker make_remote_actors = {}; ///< Empty: all actors are here.
+    known_groups groups = {};              ///< Of the plan's GPUs, here and elsewhere.
+    std::function<bool()> ended = {};      ///< As `gpu_groups` takes.
+  };
+
+  /// \param callbacks give the disorder, the listener, the relays and the system;
+  /// other callbacks are not used here
+  /// \throws std::bad_alloc, no_thread
+  local_run(std::shared_ptr<const run_plan> plan, part which,
+            const run_callbacks& callbacks = {});
+
+  /// Spawns all actors that are here, and sends every actor the handles of all others:
+  /// each may send messages from then on.
+  void gather();
+
+  /// Starts a run of which a part is elsewhere; else wiring has done so.
+  void begin() { registry_.begin(); }
+
+  /// Ends all actors, and the actor system if all actors have ended.
+  void shut_down();
+
+  /// Whether an actor or a device is still at work and could not be ended: then no
+  /// member of this object may be destroyed.
+  bool at_work() const { return at_work_; }
+
+  bool real() const { return plan_->clock == clock_kind::real; }
+  const run_plan& plan() const { return *plan_; }
+  message_meter& meter() { return meter_; }
+  wall_clock& clock() { return wall_clock_; }
+  virtual_clock& clock_of_virtual_time() { return virtual_clock_; }
+  run_monitor& watch() { return watch_; }
+  run_resources& resources() { return resources_; }
+  run_status& status() { return *status_; }
+  run_log& log() { return *log_; }
+  actor_runtime& runtime() { return runtime_; }
+  const actor_registry& actors() const { return registry_; }
+
+  local_run* previous_left = nullptr; ///< Left at work by an earlier run.
+
+private:
+  run_context shared() {
+    return {plan_, &meter_, real() ? nullptr : &virtual_clock_,
+            real() ? nullptr : &interconnect_};
+  }
+  bool is_lost(int looks);
+
+  std::shared_ptr<const run_plan> plan_;
+  message_meter meter_;
+  wall_clock wall_clock_;
+  virtual_clock virtual_clock_;
+  interconnect interconnect_;
+  run_monitor watch_{*plan_, wall_clock_};
+  run_resources resources_;
+  bool at_work_ = false;
+
+  // Members below may hold buffers, so these are destroyed before the pools are.
+  std::shared_ptr<run_log> log_;
+  std::shared_ptr<run_status> status_ = std::make_shared<run_status>();
+  actor_runtime runtime_;
+  std::unique_ptr<distant_actors> remote_actors_;
+  actor_registry registry_;
+};
+
+/// Destroys an object, or leaves it for good where an actor or a device is still at
+/// work.
+struct end_or_leave {
+  void operator()(local_run* ended) const;
+};
+
+/// Whether a run of this process has left work that never ends. Then the process must
+/// end without destroying global objects: by std::_Exit.
+bool is_at_work();
+
+} // namespace troupe

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include "actors/plan/run_plan.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+/// Bytes that the caller of a training allocates in addition, while the training runs.
+struct caller_bytes {
+  std::int64_t of_machine = 0;
+  std::map<int, std::int64_t> of_gpus = {}; ///< By the GPU's number.
+};
+
+using caller_bytes_counter = std::function<caller_bytes(const run_plan&)>;
+
+// Each function returns one sentence if a run does not fit free memory; empty if it
+// does.
+
+/// Bytes of the program itself: measured, rounded up.
+inline constexpr std::int64_t bytes_of_program = 24 << 20;
+
+/// Checks that this process can hold `bytes[r]` for each rank r. \param other_bytes
+/// that the process needs besides
+std::string check_memory(const std::vector<std::int64_t>& bytes,
+                         std::int64_t other_bytes);
+
+/// The same for memory of this machine and of GPUs.
+/// \param of_each the processor of each rank \param other_bytes that the process needs
+/// besides
+std::string check_processor_memory(const std::vector<processor>& of_each,
+                                   const std::vector<std::int64_t>& bytes,
+                                   const caller_bytes& other_bytes);
+
+/// The same for the ranks of a run that are on this machine. \param bytes for each of
+/// those ranks \param other_bytes that the process needs besides
+std::string check_memory_of_ranks(const run_plan& plan, const std::vector<int>& ranks,
+                                  const std::vector<std::int64_t>& bytes,
+                                  const caller_bytes& other_bytes = {});
+
+/// Checks the memory that actors take, and a check of the actors' programs.
+std::string check_memory_of_actors(const run_plan& plan);
+
+/// Checks sizes whose exact number of bytes might overflow: by the least that
+/// parameters and one microbatch take. \pre work
+std::string check_size(const run_plan& plan);
+
+/// Checks all memory that a training takes. \param count_caller_bytes,local_ranks as
+/// validation_error() takes \pre work, and programs that are right
+std::string
+check_memory_of_training(const run_plan& plan,
+                         const caller_bytes_counter& count_caller_bytes,
+                         const std::optional<std::vector<int>>& local_ranks);
+
+} // namespace troupe

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include "actors/plan/run_plan.hpp"
+#include "actors/run/memory_check.hpp"
+#include "actors/run/run_callbacks.hpp"
+#include "actors/run/run_result.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+/// One sentence if a plan cannot be run: the reason, and the values that are allowed.
+/// Empty if the plan can be run.
+/// \param count_caller_bytes returns the bytes that the caller of a training allocates
+/// in addition during the run; may be empty
+/// \param local_ranks the ranks that use this machine's memory; absent: all ranks
+std::string validation_error(const run_plan& plan,
+                             const caller_bytes_counter& count_caller_bytes = {},
+                             const std::optional<std::vector<int>>& local_ranks = {});
+
+class distant_run;
+
+/// Runs a plan: makes and wires the actors, waits for the run, and ends all actors. If
+/// some work never ends, the run fails, and the resources of that work are never freed.
+/// \param remote_part hosts all ranks, in other processes; null: all ranks are here
+/// \pre validation_error(plan).empty()
+/// \throws std::bad_alloc if memory is short after all, no_thread if threads are, and
+/// exceptions of the callbacks
+run_result perform(run_plan plan, run_callbacks callbacks = {},
+                   distant_run* remote_part = nullptr);
+
+} // namespace troupe

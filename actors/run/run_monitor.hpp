@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include "actors/plan/run_plan.hpp"
+#include "actors/run/awake_time.hpp"
+#include "actors/run/stall.hpp"
+
+#include <atomic>
+#include <functional>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+/// Observes the devices of a run in other processes. Any thread may call.
+class distant_watch {
+public:
+  virtual ~distant_watch() = default;
+
+  /// As in `stall_rule`, over all of those devices.
+  virtual stall_rule::verdict look() = 0;
+  virtual std::string at_work() = 0;
+};
+
+/// Watches a run in real time for stalls: observes the tasks of devices and readers,
+/// and counts the time that the run was waited for.
+class run_monitor {
+public:
+  /// \param plan,clock outlive this object
+  run_monitor(const run_plan& plan, const wall_clock& clock);
+
+  // Each returns the place where a device or reader reports tasks; owned by this
+  // object.
+  occupation& device_of(int rank);
+  occupation& device_of_server(position where);
+  occupation& reader_of(position first);
+  occupation& group_of(position member, const std::string& activity);
+
+  /// Starts the watchdog. \param request_explanations,help as the watchdog's controls
+  /// \param remote_watch a watch whose devices count too; may be null \throws no_thread
+  void begin(run_status& status, std::function<void()> request_explanations,
+             std::function<void()> help, distant_watch* remote_watch = nullptr);
+  void end() { watchdog_.reset(); }
+
+  /// Reports that memory ran out for a message, so an actor may never end. Any thread
+  /// may call.
+  void break_down() { broken_ = true; }
+  bool broken() const { return broken_; }
+
+  /// While an object of this class lives, time counts as waited. At other times the run
+  /// may be waiting for the caller.
+  class waiting {
+  public:
+    explicit waiting(run_monitor& whose) : whose_(whose) { whose_.waited_.resume(); }
+    ~waiting() { whose_.waited_.pause(); }
+    waiting(const waiting&) = delete;
+    waiting& operator=(const waiting&) = delete;
+
+  private:
+    run_monitor& whose_;
+  };
+
+  // The tasks of devices in this process, for a watchdog in another process. One thread
+  // may call look().
+  void watch_here() { rule_.emplace(watched_tasks_, plan_.stall_timeout); }
+  stall_rule::verdict look() { return rule_->look(clock_.now(), waited_awake()); }
+  std::string at_work() const { return rule_->at_work(clock_.now()); }
+
+  /// Whether a task is under way that should have ended long ago. \pre end()
+  bool is_stuck();
+
+private:
+  occupation& add(std::string name, std::function<std::string(const task&)> doing,
+                  int allowed_timeouts = 1);
+  stall_rule::verdict look_at(distant_watch& remote_watch);
+  nanoseconds waited_awake() { return waited_awake_ += awake_.look(waited_.now()); }
+  std::string text_of(const task& current_task, position where) const;
+
+  const run_plan& plan_;
+  const wall_clock& clock_;
+  wall_clock waited_;
+  awake_time awake_{500'000'000};
+  nanoseconds waited_awake_ = 0;  // of waited time, the part that looks count
+  nanoseconds stalled_since_ = 0; // likewise; for look_at
+  std::atomic<bool> broken_ = false;
+  std::list<occupation> occupations_;
+  std::vector<watched> watched_tasks_;
+  std::optional<stall_rule> rule_;
+  std::unique_ptr<stall_watchdog> watchdog_;
+};
+
+} // namespace troupe

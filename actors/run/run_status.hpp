@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include "actors/mail/handles.hpp"
+#include "actors/run/run_callbacks.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+/// The events that the actors of a run post for the thread that waits for the run.
+/// Thread-safe: any thread may call any function.
+class run_status {
+public:
+  /// Parameters of the whole network after a batch, in any order of stages.
+  using snapshot = std::vector<mail::snapshot>;
+
+  void post_finished();
+  void post_failure(std::string why); ///< Only the first one counts.
+  void post_held();
+  void post_checkpoint(int batches); ///< All ranks wait at one.
+  void post_snapshot(snapshot s);
+  void post_collected(std::vector<mail::collected> answers);
+  void post_copied(); ///< All stages have copied for a save.
+  void post_saved(std::vector<mail::saved> copies);
+  void post_kept_state(mail::kept_state copies);
+  void post_explanation(mail::waiting_for explanation);
+  void post_waiting(std::string for_whom); ///< Part of the progress.
+  void post_progress(const progress& p);
+  void post_actions(const std::vector<ranked_action>& ran);
+
+  /// Waits until something is posted, at most this long.
+  void wait(std::chrono::milliseconds at_most);
+
+  /// Whether something was posted since the last call or the last wait.
+  bool take_news() { return changed_.exchange(false); }
+
+  bool finished() const;
+  std::optional<std::string> failure() const;
+
+  // Each function removes the posted value; take_progress() removes only the losses.
+  progress take_progress();
+  recent_actions take_actions();
+  bool take_held();
+  std::optional<int> take_checkpoint();
+  std::optional<snapshot> take_snapshot();
+  std::optional<std::vector<mail::collected>> take_collected();
+  bool take_copied();
+  std::optional<std::vector<mail::saved>> take_saved();
+  std::vector<mail::kept_state> take_kept_state();
+
+  /// The explanations posted so far.
+  std::vector<mail::waiting_for> explanations() const;
+
+private:
+  template <class Change>
+  void change(const Change& c);
+
+  mutable std::mutex lock_;
+  std::condition_variable news_;
+  std::atomic<bool> changed_ = false;
+  bool finished_ = false;
+  bool held_ = false;
+  std::optional<int> checkpoint_;
+  std::optional<std::string> failure_;
+  std::deque<snapshot> snapshots_;
+  std::optional<std::vector<mail::collected>> collected_;
+  bool copied_ = false;
+  std::optional<std::vector<mail::saved>> saved_;
+  std::vector<mail::kept_state> kept_state_;
+  std::vector<mail::waiting_for> explanations_;
+  progress progress_;
+  recent_actions actions_;
+};
+
+} // namespace troupe

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "experiments/options/comparison_options.hpp"
+
+#include "experiments/options/option_list.hpp"
+#include "experiments/options/parsing.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+
+namespace {
+
+std::string names_of(bool on_gpu) {
+  std::string result;
+  for (const auto& row : pytorch_rows(on_gpu))
+    result += (result.empty() ? "" : ", ") + row;
+  return result;
+}
+
+} // namespace
+
+const std::vector<std::string>& pytorch_rows(bool on_gpu) {
+  static const std::vector<std::string> cpu{"plain", "ddp", "1f1b", "interleaved",
+                                            "zb-v"},
+    gpu{"plain", "compiled", "graphs"};
+  return on_gpu ? gpu : cpu;
+}
+
+void add_comparison(option_list& to, std::string& typed) {
+  to.begin_group("Other systems");
+  to.add_option("--beside", typed,
+                "System that trains the same network in turns with this one, in place "
+                "of all else: pytorch. Rows of it, as pytorch:plain,1f1b, are "
+                  + names_of(false) + "; on a GPU " + names_of(true)
+                  + ". PYTHON names the python.");
+}
+
+tl::expected<comparison_options, std::string> parse_comparison(const std::string& text,
+                                                               bool on_gpu) {
+  comparison_options result;
+  if (text.empty())
+    return result;
+  const auto colon = text.find(':');
+  const auto& known = pytorch_rows(on_gpu);
+  if (text.substr(0, colon) != "pytorch")
+    return problem{"--beside " + text
+                   + ": there is pytorch, or rows of it, as "
+                     "pytorch:plain,1f1b"};
+  if (colon == std::string::npos)
+    return comparison_options{known};
+  for (const auto& row : split(text.substr(colon + 1), ',')) {
+    if (std::ranges::find(known, row) == known.end())
+      return problem{"--beside " + text + ": there is no row '" + row + "' "
+                     + (on_gpu ? "on a GPU" : "on the CPU") + "; there are "
+                     + names_of(on_gpu)};
+    result.rows.push_back(row);
+  }
+  return result;
+}
+
+} // namespace troupe

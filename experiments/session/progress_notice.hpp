@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <string>
+
+namespace troupe {
+
+/// Writes a line to standard error every few seconds while the object exists, as a
+/// program sets up something large. A signal's handler writes the line, so that no
+/// thread is needed. Only one object may live at a time.
+class progress_notice {
+public:
+  /// \param line without its line break; empty: nothing is written
+  explicit progress_notice(const std::string& line);
+  ~progress_notice();
+
+  progress_notice(const progress_notice&) = delete;
+  progress_notice& operator=(const progress_notice&) = delete;
+};
+
+} // namespace troupe

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "experiments/session/restart_point.hpp"
+
+#include "actors/checkpoints/checkpoint_folder.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace troupe {
+
+std::string last_checkpoint(const checkpoint_options& o) {
+  for (const auto& folder : {o.folder, o.resume})
+    if (!folder.empty())
+      if (const auto checkpoints = checkpoints_at(folder); !checkpoints.empty())
+        return "; the last checkpoint is " + checkpoints.front().string();
+  return o.folder.empty() ? "" : "; there is no checkpoint yet";
+}
+
+restart_point find_restart_point(const run_result& lost, const run_plan& first,
+                                 std::shared_ptr<const training_state> kept,
+                                 const std::string& folder) {
+  restart_point result{std::move(kept), "", {}};
+  const int steps = first.dims.batches_before + first.dims.steps;
+  if (first.dims.batches_before > 0)
+    result.description = "step " + std::to_string(first.dims.batches_before)
+                         + ", from which it was resumed,";
+  if (result.from)
+    result.description = "step " + std::to_string(result.from->batches) + ", "
+                         + (lost.recovered ? "as other data replicas have kept it,"
+                                           : "with which it began before,");
+  const int batches = result.from ? result.from->batches : first.dims.batches_before;
+  if (std::ranges::none_of(checkpoints_in(folder), [&](const auto& checkpoint) {
+        return batches_of(checkpoint) > batches && batches_of(checkpoint) < steps;
+      }))
+    return result;
+  auto newest = newest_checkpoint(folder, first.work->whole, steps - 1);
+  if (!newest) {
+    result.passed_over.push_back(newest.error());
+    return result;
+  }
+  if (newest->saved->batches > batches)
+    result = {std::move(newest->saved), newest->folder.string(), {}};
+  result.passed_over = std::move(newest->passed_over);
+  return result;
+}
+
+} // namespace troupe

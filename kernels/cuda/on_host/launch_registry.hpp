@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Numbers and names of launches and streams on this machine, for the memory watch that
+// checks accesses.
+#pragma once
+
+#include "kernels/cuda/on_host/memory_watch.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <stdexcept>
+#include <string>
+
+namespace troupe::on_host {
+
+/// An error of a kernel: a race, an access outside of arrays, a barrier without some
+/// threads, or more shared memory than a GPU has.
+class kernel_error : public std::runtime_error {
+public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Sets the watch that checks accesses, if kernels are compiled so that accesses can be
+/// seen (accesses.cpp). Null: no checks. Streams are idle at that time.
+void set_memory_watch(memory_watch* watch);
+memory_watch* current_memory_watch();
+
+/// The next instant. Instants number the events that this machine observes.
+std::int64_t next_instant();
+
+/// Runs a launch that was enqueued on a stream at an instant. \param stream number,
+/// from 1 on
+void run_on_stream(int stream, std::int64_t issued, const std::string& name,
+                   const std::function<void()>& launch);
+
+/// Number of the last launch that has begun, on any stream.
+std::int64_t last_launch();
+
+/// A thread of this machine knows now that launches up to `launch` have ended, as far
+/// as the launches are on `stream`.
+void report_end(int stream, std::int64_t launch);
+
+/// The launches that come before the current position of a stream; empty without a
+/// watch.
+progress progress_of(int stream);
+
+/// From the current position on, a stream also comes after the launches of `order`.
+void pass(int stream, const progress& order);
+
+/// Begins a launch on this thread. Returns the position of all accesses of the launch,
+/// without block and thread.
+launch_position begin_launch();
+
+/// Checks the accesses of a library, as a separate launch. \throws kernel_error
+void watch_library(const void* address, std::int64_t bytes, access_kind kind);
+
+} // namespace troupe::on_host

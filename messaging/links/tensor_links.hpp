@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include "messaging/links/tensor_link.hpp"
+#include "messaging/links/waker.hpp"
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace troupe {
+
+/// The tensor links of a process to the other processes of a run, and the one thread
+/// that reads and writes all links. Because one thread does both, a written buffer is
+/// free again before any answer to the buffer's message is delivered. Pools therefore
+/// need no more buffers than within one process.
+class tensor_links {
+public:
+  /// \param receiver outlives this object
+  /// \throws std::system_error if no thread can be started
+  tensor_links(session_id session, std::uint64_t most_payload_bytes,
+               frame_receiver& receiver);
+
+  /// Calls close().
+  ~tensor_links();
+  tensor_links(const tensor_links&) = delete;
+  tensor_links& operator=(const tensor_links&) = delete;
+
+  /// Adds a link to another process. Thread: any. \param stream with a complete
+  /// handshake
+  void add(int peer, std::unique_ptr<byte_stream> stream);
+
+  /// Sends a frame, or drops the frame if the link has ended. Thread: any.
+  void send(int peer, outgoing_frame frame);
+
+  /// Waits until the buffers of a completely received frame are free here. For a caller
+  /// that has the news of the receipt from another source than a link.
+  void settle() { const std::lock_guard guard{at_work_}; }
+
+  /// Ends all links and the thread. Unsent frames are dropped. The receiver gets no
+  /// more calls.
+  void close();
+
+  /// Bytes that all links have read and written.
+  std::int64_t moved() const { return moved_; }
+
+  /// Received frames of older generations, which were dropped, on links that have
+  /// ended.
+  std::int64_t stale() const { return stale_; }
+
+private:
+  void work();
+  void take_orders();
+  std::string move(tensor_link& link, bool readable);
+  void lose(int peer, const std::string& why);
+
+  session_id session_;
+  std::uint64_t most_payload_bytes_;
+  frame_receiver& receiver_;
+  waker wakes_;
+  std::mutex lock_;
+  std::vector<std::pair<int, std::unique_ptr<byte_stream>>> added_;
+  std::vector<std::pair<int, outgoing_frame>> orders_;
+  bool stopping_ = false;
+  bool awake_ = false; // the thread has been woken
+  std::mutex at_work_; // while links read and write
+  std::atomic<std::int64_t> stale_ = 0;
+  std::atomic<std::int64_t> moved_ = 0;
+  std::map<int, tensor_link> links_; // used by the thread only
+  std::thread thread_;
+};
+
+} // namespace troupe

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// The interface for layers and networks that users bring.
+
+#include "models/beginning.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+template <class Scalar>
+class layer;
+
+/// A layer of a network that a user puts together: a user's own layer (`user_layer`),
+/// or a builtin layer.
+class network_layer {
+public:
+  virtual ~network_layer() = default;
+
+  /// The layer in the framework's form. \param self this layer; the result shares
+  /// ownership
+  virtual std::shared_ptr<const layer<float>>
+  as_layer(const std::shared_ptr<const network_layer>& self) const = 0;
+};
+
+/// A tensor of parameters. The initial values depend on the run's seed, the name and
+/// the dims alone.
+struct layer_tensor {
+  std::string name; ///< Unique in the network; also the name in weight files.
+  std::vector<std::int64_t> dims;
+  beginning begins = beginning::zeros;
+  double scale = 0; ///< Standard deviation, or half the width of the range.
+};
+
+/// One microbatch on the way through a user's layer. All values are fp32, and arrays
+/// have a sample a row. The run owns all arrays. A pass may use arrays until it
+/// returns, and writes only to arrays that are not const.
+struct user_pass {
+  std::int64_t samples; ///< Samples: rows of the arrays.
+  int threads;          ///< Threads of the layer's rank; the pass runs on one.
+
+  const float* x; ///< (samples, inputs); null in a first layer that reads tokens.
+  const std::int32_t* tokens; ///< (samples, inputs); if a first layer reads tokens.
+  float* y;                   ///< (samples, outputs); in a forward.
+  const float* dy;            ///< (samples, outputs): d loss / d y; in both gradients.
+  float* dx; ///< (samples, inputs); in an input gradient; null in the first layer.
+
+  float* saved;   ///< Kept from the forward to the end of the backward.
+  float* kept;    ///< Kept from the input gradient to the weight gradient.
+  float* scratch; ///< Only during this pass.
+
+  std::vector<const float*> parameters; ///< One array a tensor, in the layer's order.
+  std::vector<float*> gradients; ///< In the same order; only in a weight gradient.
+  bool adds; ///< Whether a weight gradient adds to `gradients`, or overwrites.
+};
+
+/// A user's layer: inputs, outputs, parameters, and three passes.
+///
+/// One object serves all stages, data replicas and threads of a run at once, so passes
+/// must not change the object. A pass runs on a thread of a device. A microbatch has
+/// its forward, input gradient and weight gradient in this order, in every schedule.
+/// Passes of other microbatches may run in between; schedules that split backwards run
+/// the weight gradient much later. An exception of a pass fails the run; the error has
+/// the exception's text and the stage. An exception of another function is train()'s
+/// error. The same input must give the same bits, or runs are not reproducible.
+class user_layer : public network_layer {
+public:
+  /// Values (fp32) that the layer needs for a microbatch, besides input and output.
+  struct buffer_sizes {
+    std::int64_t saved = 0, kept = 0, scratch = 0;
+  };
+
+  /// \param parameters in the order of `user_pass::parameters`, which holds the values
+  /// \param inputs,outputs values a sample, at least 1
+  /// \throws std::invalid_argument for sizes below 1, or two tensors of one name
+  user_layer(std::vector<layer_tensor> parameters, std::int64_t inputs,
+             std::int64_t outputs);
+
+  // The arguments of the constructor.
+  const std::vector<layer_tensor>& parameters() const { return parameters_; }
+  std::int64_t inputs() const { return inputs_; }
+  std::int64_t outputs() const { return outputs_; }
+
+  /// Buffer sizes for `samples` samples, at least 0 each. Fewer samples must not need
+  /// larger buffers.
+  virtual buffer_sizes buffers_for(std::int64_t /*samples*/) const { return {}; }
+
+  /// Floating-point operations of a forward, a sample; each gradient takes about as
+  /// many. The cut into stages and virtual time use this number.
+  virtual double operations() const = 0;
+
+  /// Writes y.
+  virtual void forward(const user_pass& pass) const = 0;
+
+  /// Writes dx, unless null, and stores in `kept` the data that the weight gradient
+  /// needs besides dy. Both gradients receive dy.
+  virtual void input_gradient(const user_pass& pass) const = 0;
+
+  /// Writes gradients, summed over the samples. Called also for layers without
+  /// parameters.
+  virtual void weight_gradient(const user_pass& pass) const = 0;
+
+  std::shared_ptr<const layer<float>>
+  as_layer(const std::shared_ptr<const network_layer>& self) const final;
+
+private:
+  std::vector<layer_tensor> parameters_;
+  std::int64_t inputs_, outputs_;
+};
+
+/// PyTorch's nn.Linear, followed by a ReLU if `rectified`: y = x w^T + b. Parameters
+/// `name`.weight (out, in) and `name`.bias (out) begin uniform within 1/sqrt(in).
+/// \throws std::invalid_argument for sizes below 1
+std::shared_ptr<const network_layer> linear(const std::string& name, std::int64_t in,
+                                            std::int64_t out, bool rectified = false);
+
+/// A network of such layers, in a line, with a softmax cross-entropy behind the last
+/// layer.
+struct user_network {
+  std::vector<std::shared_ptr<const network_layer>> layers;
+  /// Of a sample; each has outputs / predictions classes.
+  std::int64_t predictions = 1;
+  bool reads_tokens = false; ///< Samples are tokens, not pixels.
+};
+
+} // namespace troupe

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include "schedules/schedule.hpp"
+#include "schedules/version_ledger.hpp"
+
+#include <cstdint>
+#include <vector>
+
+// The ledger of one stage: microbatches in flight, weight versions, and facts about
+// updates.
+
+namespace troupe {
+
+/// The versions and gradients of one update of a stage.
+struct update_facts {
+  int from = 0; ///< The newest version; the update makes the next one.
+  /// Whether the update overwrites `from`, which is no longer needed.
+  bool in_place = false;
+  int gradients = 0; ///< Microbatches that the update covers.
+  /// Staleness of a gradient is `from` minus the version that the gradient's forward
+  /// read: the largest, and the sum.
+  int stalest = 0;
+  std::int64_t staleness = 0;
+};
+
+/// Tracks which microbatches one stage holds, which weight version each microbatch
+/// reads, and which versions are alive. Independent of tensors and time. A microbatch
+/// takes 8 bytes.
+class stage_version_ledger {
+public:
+  /// \param sch outlives the ledger
+  stage_version_ledger(const schedule& sch, const shape& dims, hosted_stage where);
+
+  /// Whether the version that this forward reads has been made.
+  bool can_forward(int microbatch) const;
+
+  /// Starts a forward. Returns the version that the forward reads. \pre
+  /// can_forward(microbatch)
+  int begin_forward(int microbatch);
+
+  /// The version that a backward, input gradient or weight gradient reads.
+  int version_for_backward(int microbatch) const;
+
+  /// Ends a backward or weight gradient: the gradient is summed, and the stash is free.
+  void end_backward(int microbatch);
+
+  /// Starts an update with the gradients summed since the last update. The version that
+  /// the update makes exists after end_update().
+  update_facts begin_update();
+  void end_update() { ++newest_made_; }
+
+  int newest() const { return versions_.newest(); }
+  bool knows(int version) const { return versions_.contains(version); }
+  int versions_alive() const { return versions_.alive(); }
+  int versions_peak() const { return versions_.peak(); }
+  int held() const { return held_; }
+  int peak_held() const { return peak_held_; }
+  int summed() const { return summed_; }
+
+  /// The lowest microbatch in flight, or -1.
+  int oldest_held() const;
+
+private:
+  /// A microbatch in flight, at its index modulo the size of the table; -1: a free
+  /// entry.
+  struct entry {
+    int microbatch = -1;
+    int version = 0; // that the forward read
+  };
+
+  entry& entry_of(int microbatch);
+  const entry& entry_of(int microbatch) const;
+  void grow();
+
+  const schedule* schedule_;
+  shape dims_;
+  hosted_stage where_;
+  version_ledger versions_;
+  std::vector<entry> in_flight_; // size: a power of two
+  int forwarded_ = 0;
+  int newest_made_ = 0; // the newest version that exists
+  int held_ = 0;
+  int peak_held_ = 0;
+  int summed_ = 0;
+  int oldest_read_ = 0; // by the forwards of summed gradients
+  std::int64_t sum_of_reads_ = 0;
+};
+
+} // namespace troupe
