@@ -14,7 +14,7 @@ struct attention_shape {
   std::int64_t length;    ///< T
   std::int64_t heads;     ///< H
   std::int64_t width;     ///< C
-  /// Whether rows are (T, B, ...), with the tokens of one position of all sequences
+  /// True if rows are (T, B, ...), with the tokens of one position of all sequences
   /// side by side. Otherwise rows are (B, T, ...).
   bool by_position = false;
 };

@@ -29,8 +29,8 @@ namespace troupe {
 /// the variable.
 tl::expected<bf16_path, std::string> chosen_bf16_path();
 
-/// The same path where no measurement is needed; absent if the machine has to be
-/// measured first. Measures and writes nothing. The error is that of
+/// The path of chosen_bf16_path(), if no measurement is needed; absent if the machine
+/// has to be measured first. Measures and writes nothing. The error is that of
 /// chosen_bf16_path().
 tl::expected<std::optional<bf16_path>, std::string> known_bf16_path();
 
@@ -39,7 +39,8 @@ std::string notice_of_bf16_path();
 
 struct bf16_choice {
   bf16_path path = bf16_path::widen;
-  std::string notice; ///< Empty if the choice is stored, or needs no measurement.
+  /// A sentence for the user; empty if the choice is stored, or needs no measurement.
+  std::string notice;
 };
 
 /// The inputs of a choice: one machine.

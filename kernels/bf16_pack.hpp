@@ -13,8 +13,9 @@ namespace troupe {
 template <class Value>
 struct tile_source {
   const Value* from;
-  std::int64_t stride; ///< From one line to the next; if not by depth, from one index
-                       ///< of the depth to the next.
+  /// Values from one line to the next if `by_depth`; else from one index of the depth
+  /// to the next.
+  std::int64_t stride;
   int lines;
   int depth;
   bool by_depth; ///< The values of one line are adjacent in memory; otherwise the lines

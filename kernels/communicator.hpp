@@ -16,7 +16,7 @@ using group_id = std::array<char, 128>;
 /// One member of a group.
 struct group_member {
   group_id group;
-  int member; ///< 0 to members - 1.
+  int member; ///< Index of the member: 0 to members - 1.
   int members;
   int blocks =
     16; ///< Most blocks of the GPU that an exchange occupies, waits included.
@@ -29,7 +29,7 @@ struct transfer {
   way direction;
   int peer; ///< The member that receives, or sends.
   float* values;
-  std::int64_t count; ///< At least one.
+  std::int64_t count; ///< Number of values, at least one.
 };
 
 /// One member's end of a group of GPUs that exchange arrays without help from this
@@ -39,8 +39,8 @@ class communicator {
 public:
   virtual ~communicator() = default;
 
-  /// Launches transfers, none of which waits for another one. Transfers end, and later
-  /// work of the stream starts, when the other members have launched the matching
+  /// Launches transfers, none of which waits for another transfer. Transfers end, and
+  /// later work of the stream starts, when the other members have launched the matching
   /// transfers. Values from one member to another arrive in the order of sending. For
   /// one thread at a time.
   /// \throws std::runtime_error if the group has failed

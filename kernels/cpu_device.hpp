@@ -37,7 +37,7 @@ public:
 
   /// The requests to a compute thread, and its reports, between two works.
   struct thread_control {
-    std::function<bool()> wanted;   ///< Whether the thread should come back to work.
+    std::function<bool()> wanted;   ///< True if the thread should return to its work.
     std::function<void()> on_leave; ///< Reports that the thread will stay away for
                                     ///< long, for example to read a file.
   };
@@ -53,7 +53,7 @@ public:
   /// work will never receive the message. Set before the first work.
   std::function<void()> broken = {};
 
-  /// Whether no thread computes, reports the end of a work, or runs the actors that
+  /// True if no thread computes, reports the end of a work, or runs the actors that
   /// follow.
   bool quiet();
 

@@ -35,23 +35,25 @@ using on_launched = std::function<void(std::shared_ptr<gpu_completion>)>;
 struct work_key {
   int kind;
   int stage;
-  double size = 1; ///< As work::size.
+  double size = 1; ///< Cost relative to the whole action, as work::size.
 };
 
 /// The arithmetic of an action, or a part of it, and the cost of the whole action for
 /// devices that only count time.
 struct work {
-  int kind = 0;          ///< Kind of cost that the device knows; the caller's op.
+  /// The kind by which the device knows the cost: the caller's `op`.
+  int kind = 0;
   int stage = 0;         ///< Costs may differ by stage.
-  int microbatch = -1;   ///< For the watchdog and reports; -1: none.
+  int microbatch = -1;   ///< Index for the watchdog and reports; -1: none.
   int direction = 0;     ///< Direction of the schedule; for the watchdog and reports.
   double operations = 0; ///< Floating-point operations.
   double size =
     1; ///< Cost relative to the whole action of this kind: 1 is the whole action.
   std::vector<work_key> also =
     {}; ///< Further works, whose costs are added to the cost of this work.
-  std::function<void()> run;         ///< Empty: no arithmetic.
-  std::vector<work_part> parts = {}; ///< In place of `run`: run one after another.
+  std::function<void()> run; ///< Empty: no arithmetic.
+  /// Parts that run one after another, in place of `run`.
+  std::vector<work_part> parts = {};
   double start_share = 0; ///< The share of the action that earlier works have computed.
   /// The works of a device that have turns start in the order 0, 1 and so on.
   std::int64_t turn = no_turn;
@@ -61,7 +63,7 @@ struct work {
   on_launched launched = {}; ///< If a GPU computes the work: called before the end of
                              ///< the work; may be empty.
 
-  /// Whether there is arithmetic.
+  /// True if there is arithmetic.
   bool computes() const;
 
   /// Computes the whole work on this thread.
@@ -71,7 +73,7 @@ struct work {
 
   /// Launches the whole work on the GPU of a stream. A thread of the stream calls
   /// `on_done` of the parts.
-  /// \param failure the exception of such a call, set before the work has ended
+  /// \param failure the exception of an `on_done` call, set before the work has ended
   /// \throws the error of a launch; kernels that were launched before may still run
   void launch(const stream& stream, std::exception_ptr& failure) const;
 
@@ -128,10 +130,10 @@ public:
   /// Drops works that have not started, and accepts no more.
   virtual void stop() = 0;
 
-  /// Whether no arithmetic runs or is enqueued.
+  /// True if no arithmetic runs or is enqueued.
   virtual bool idle() const = 0;
 
-  /// Whether arithmetic runs now.
+  /// True if arithmetic runs now.
   virtual bool computes() const { return !idle(); }
 
   /// Number of actions that a scheduler may have granted to the device before the first

@@ -43,8 +43,8 @@ public:
       sender_ = std::move(sender);
   }
 
-  /// Records that the work has started, and so that all predecessors have ended.
-  /// Returns the recorded start time.
+  /// Records that the work has started. All predecessors have therefore ended, and are
+  /// recorded as ended. Returns the recorded start time.
   nanoseconds record_start(const wall_clock& clock) {
     const std::lock_guard guard{lock_};
     const auto now = clock.now();

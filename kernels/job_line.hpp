@@ -24,10 +24,10 @@ class job_line {
 public:
   void add(device_job next);
 
-  /// Whether no work can run now.
+  /// True if no work can run now.
   bool empty() const { return line_.empty(); }
 
-  /// Whether no work is enqueued, in line or with a later turn.
+  /// True if no work is enqueued, in line or with a later turn.
   bool idle() const { return line_.empty() && early_.empty(); }
 
   /// Removes and returns the first work in line.

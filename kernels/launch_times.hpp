@@ -10,7 +10,8 @@ namespace troupe {
 /// the stream, in launch order. A reader must wait until the run has ended.
 struct launch_times {
   struct launch {
-    std::shared_ptr<void> begin, end; ///< Of stream::gpu_timestamp().
+    /// Timestamps before and after the work (stream::gpu_timestamp).
+    std::shared_ptr<void> begin, end;
     double host_seconds; ///< Seconds that a thread took to launch the work.
   };
 

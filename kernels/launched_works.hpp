@@ -17,8 +17,8 @@ namespace troupe {
 /// References that the constructor receives must outlive this object. Each work is
 /// launched while earlier works of the stream still run, so that the GPU always finds
 /// the next kernel. A work starts when the GPU has finished the previous work and all
-/// inputs. A work ends, and the callback is called, when all kernels of the work have
-/// ended.
+/// inputs. A work ends when all kernels of the work have ended. The callback is then
+/// called on a thread of the stream.
 class launched_works {
 public:
   /// \param seen records the work that the GPU runs for this device
@@ -42,12 +42,12 @@ public:
   launched_works(const launched_works&) = delete;
   launched_works& operator=(const launched_works&) = delete;
 
-  /// Launches a work behind all earlier ones; returns before the end of the work.
+  /// Launches a work after all earlier works; returns before the end of the work.
   /// Errors of the launch are reported as the failure of the work.
   /// \pre no other thread launches
   void launch(device_job next);
 
-  /// Whether all works have ended, and all callbacks have returned.
+  /// True if all works have ended, and all callbacks have returned.
   bool idle() const;
 
 private:

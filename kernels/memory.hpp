@@ -9,8 +9,8 @@
 
 namespace troupe {
 
-/// Counts the tensor memory of one rank, or of one use of it, and stores the memory
-/// space. Thread-safe.
+/// Counts the bytes of tensor memory of one rank, or of one use of that memory. Also
+/// stores the memory space. Thread-safe.
 class memory_account {
 public:
   explicit memory_account(memory_space& space = host_memory()) : space_(&space) {
@@ -24,7 +24,8 @@ public:
     // nop
   }
 
-  /// The same for memory in another space.
+  /// A part of another account's memory, in another memory space. `whole` must outlive
+  /// this account.
   memory_account(memory_account* whole, memory_space& space)
     : whole_(whole), space_(&space) {
     // nop
@@ -40,7 +41,7 @@ public:
   std::int64_t allocations() const { return allocations_; }
   std::int64_t reserved() const { return reserved_; }
 
-  /// The most bytes in use at once.
+  /// The largest number of bytes in use at the same time.
   std::int64_t peak() const { return peak_; }
 
 private:

@@ -11,16 +11,17 @@
 
 namespace troupe {
 
-/// Time on a run's clock.
+/// Nanoseconds on a run's clock.
 using nanoseconds = std::int64_t;
 
-/// Wall time since the start of the run, without pauses.
+/// Wall time since the start of the run, in nanoseconds and without pauses. Any thread
+/// may read the time; one thread at a time sets, pauses or resumes the clock.
 class wall_clock {
 public:
   wall_clock();
 
   nanoseconds now() const;
-  void restart();                           ///< From 0.
+  void restart();                           ///< Starts again at time 0.
   void restart_at(nanoseconds steady_time); ///< Time 0 is `steady_time`.
   void pause();
   void resume();

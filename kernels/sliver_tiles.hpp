@@ -51,9 +51,9 @@ struct depth_blocks {
   std::int64_t depth, count;
 };
 
-/// c = alpha a b + beta c of all tiles of a part of c, from packed slivers of a and b.
-/// Each sum begins at 0 and runs along the depth.
-/// \param from_sliver values from one sliver of b to the next
+/// Computes c = alpha a b + beta c, tile by tile, for a block of c. Each sum begins at
+/// 0 and runs along the depth. \param a,b packed slivers
+/// \param from_sliver number of values from one sliver of b to the next
 void make_tiles(std::int64_t depth, const float* a, const float* b,
                 std::int64_t from_sliver, float alpha, float beta, matrix<float> c);
 

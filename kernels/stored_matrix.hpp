@@ -56,7 +56,7 @@ struct stored_matrix {
     // nop
   }
 
-  /// As a matrix of Scalar, or of bf16.
+  /// The matrix as a matrix of Scalar, or of bf16; shares the memory.
   /// \pre the matrix stores that type
   matrix<Scalar> plain() const {
     return {static_cast<Scalar*>(data), rows, columns, stride, transposed};

@@ -93,7 +93,7 @@ public:
   /// Makes later kernels of this stream start only after the event of another stream.
   /// No thread waits.
   /// \pre the stream has a GPU, and is not capturing launches
-  /// \throws std::runtime_error likewise
+  /// \throws std::runtime_error if the GPU does not accept the request
   void wait_for(const std::shared_ptr<void>& event) const;
 
 private:

@@ -6,7 +6,7 @@
 
 namespace troupe {
 
-/// Whether the environment variable is "off", for a feature that is otherwise on.
+/// True if the environment variable is "off", for a feature that is otherwise on.
 inline bool switched_off(const char* variable) {
   const char* const value = std::getenv(variable);
   return value != nullptr && std::string_view{value} == "off";

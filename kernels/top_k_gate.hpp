@@ -12,8 +12,8 @@ namespace troupe {
 
 /// The rule that routes rows to experts.
 struct gate_rule {
-  int experts; ///< n
-  int chosen;  ///< k, experts a row
+  int experts; ///< Number of experts (n).
+  int chosen;  ///< Number of experts of each row (k).
   std::int64_t
     capacity; ///< Most rows that an expert accepts; further rows are dropped.
 };

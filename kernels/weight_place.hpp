@@ -32,7 +32,8 @@ struct weight_bucket {
   const Scalar* data = nullptr;
   precision matrices = precision::fp32;
   int version = 0;
-  packed_weights<Scalar> packed; ///< Without memory, products pack for themselves.
+  /// Packed matrices; without memory, each product packs its matrices.
+  packed_weights<Scalar> packed;
 
   weight_bucket() = default;
   weight_bucket(const Scalar* whole) : data(whole) {
@@ -64,6 +65,7 @@ public:
 
   weight_bucket<Scalar> now() const { return *now_; }
 
+  /// Changes the location for all copies of this object.
   /// \pre no forward or backward that reads the version is running
   void move_to(weight_bucket<Scalar> bucket) const { *now_ = bucket; }
 

@@ -20,7 +20,7 @@
 
 namespace troupe {
 
-/// The product of bf16_gemm().
+/// Computes the product that bf16_gemm() computes.
 void widened_gemm(stored_matrix<const float> a, stored_matrix<const float> b,
                   float alpha, float beta, stored_matrix<float> c,
                   const epilogue<float>& end);
@@ -30,7 +30,8 @@ void widened_gemm(stored_matrix<const float> a, stored_matrix<const float> b,
 void widened_pack_right(stored_matrix<const float> b, std::int64_t first,
                         std::int64_t columns, float* to);
 
-/// The product of bf16_gemm_packed(). Rows of b beyond a's columns are not read.
+/// Computes the product that bf16_gemm_packed() computes. Rows of b beyond a's columns
+/// are not read.
 void widened_gemm_packed(stored_matrix<const float> a, const float* b,
                          std::int64_t depth, std::int64_t first, float alpha,
                          float beta, stored_matrix<float> c,

@@ -18,8 +18,8 @@ public:
     // nop
   }
 
-  /// Adds an entry. The list merges the entry into the last one until that one covers
-  /// every() added entries.
+  /// Adds an entry. The list merges the entry into the last entry until the last entry
+  /// covers every() added entries.
   /// \param merge adds the second of two neighbours to the first: merge(Entry& first,
   /// const Entry& second)
   template <class Merge>

@@ -14,7 +14,7 @@ struct collective_message {
   static constexpr int no_call = -1;
 
   int instance; ///< Number of the collective; all members use the same.
-  /// Of the collective; a rank sends another rank one message a round.
+  /// Round of the collective; a rank sends another rank one message per round.
   int round;
   int from;            ///< Sending rank.
   int to;              ///< Receiving rank.

@@ -37,7 +37,7 @@ inline constexpr int nobody = -1;
 /// One step of one rank: send a message, then wait for the received one. A step without
 /// a sender and a receiver does nothing.
 struct collective_step {
-  int round = 0; ///< Of both messages; round and sender identify a message.
+  int round = 0; ///< Round of both messages; round and sender identify a message.
   int to = nobody;
   chunk_range sent = {};
   int from = nobody; ///< May be the rank itself.
@@ -91,7 +91,7 @@ struct collective_order {
   collective_step (*step)(int rank, int ranks, int index);
 
   collective_cost (*cost)(int ranks, double bytes);
-  /// Of time, of all bytes and of the peak: n bytes, K ranks.
+  /// The growth of the time, of all bytes and of the peak, with n bytes and K ranks.
   std::string_view growth;
 
   /// False: received values go to a second array, which may be cut in another way.

@@ -30,7 +30,7 @@ public:
   /// because later work on the stream waits for this work.
   payload_bound slots() const { return bound_; }
 
-  /// The number of values that this member sends to another one.
+  /// The number of values that this member sends to `peer`.
   std::int64_t sent_to(int peer) const;
 
   /// Launches the script.
@@ -67,8 +67,8 @@ private:
   payload_bound bound_;
 };
 
-/// The buffers for the messages of `under_way` collectives at once. Where GPUs may
-/// exchange in place of messages, the buffers also suffice for the slots of one.
+/// The number and size of the buffers that `under_way` collectives at once need for
+/// messages. If `on_gpus`, the buffers also suffice for the slots of one gpu_script.
 payload_bound copies_of(const collective_part& part, int under_way, bool on_gpus);
 
 } // namespace troupe

@@ -17,23 +17,25 @@ namespace troupe {
 /// A member's end of a group of ranks on different GPUs. The GPUs of the group exchange
 /// arrays themselves. Not owned.
 struct gpu_group {
-  communicator* group_communicator; ///< Exchanges arrays,
-  stream* group_stream;             ///< on this stream, which has no other work.
-  device* launches;                 ///< Runs the works whose kernels are on the stream.
+  communicator* group_communicator; ///< Exchanges arrays.
+  /// The stream of the exchanges, which has no other work.
+  stream* group_stream;
+  device* launches; ///< Runs the works whose kernels are on the stream.
 };
 
-/// One member's collectives in such a group. Before a member launches a collective, the
-/// member announces the instance and the number of earlier ones to all others. The
-/// launch waits for the announcements of all members. Actors, and not GPUs, therefore
-/// wait for a late member, and actors can report the wait. Members that begin
-/// collectives in different orders get an error, and do not wait for each other
-/// forever.
+/// One member's collectives in a group of GPUs. Before a member launches a collective,
+/// the member announces it to all other members: the instance, and the number of
+/// earlier collectives. The launch waits for the announcements of all members. Actors,
+/// and not GPUs, therefore wait for a late member, and actors can report the wait.
+/// Members that begin collectives in different orders get an error, and do not wait for
+/// each other forever.
 class group_calls {
 public:
   explicit group_calls(const gpu_group& group) : group_(group) {}
 
   /// Begins a collective. Returns the calls for the other members, one each.
-  /// \throws std::logic_error if another member has begun it in another order
+  /// \throws std::logic_error if another member has begun the collectives in another
+  /// order
   std::vector<collective_message> begin(const collective_part& part,
                                         const collective_memory& memory);
 

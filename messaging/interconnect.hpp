@@ -14,8 +14,8 @@ namespace troupe {
 
 /// The cost of a message between two ports.
 struct link_cost {
-  nanoseconds latency = 0;     ///< From departure to arrival of the first byte.
-  double bytes_per_second = 0; ///< 0: bytes take no time.
+  nanoseconds latency = 0;     ///< Time from departure to arrival of the first byte.
+  double bytes_per_second = 0; ///< Bandwidth; 0: bytes take no time.
 
   /// The time for which `bytes` occupy a port or a link of this bandwidth.
   nanoseconds occupied(double bytes) const;
@@ -25,9 +25,10 @@ struct link_cost {
 
 /// The machine of each rank, and the links inside and between machines.
 struct machine_model {
-  int ranks_each = 0;     ///< Ranks 0 to n-1 on machine 0, ..; 0: all on one.
-  link_cost inside = {};  ///< Between ranks of one machine.
-  link_cost between = {}; ///< Between machines.
+  /// Ranks of each machine, in order; 0: all ranks are on one machine.
+  int ranks_each = 0;
+  link_cost inside = {};  ///< Link between ranks of one machine.
+  link_cost between = {}; ///< Link between machines.
   /// The link between two machines, in place of `between`; the lower number first.
   std::map<std::pair<int, int>, link_cost> pairs = {};
 
@@ -66,8 +67,9 @@ public:
   /// True if no message takes any time.
   bool is_free() const { return is_free_; }
 
-  /// Sends a message of so many bytes now. The clock calls `arrived` when the last byte
-  /// has arrived. Messages between the same two ranks arrive in the order of sending.
+  /// Sends a message of `bytes` bytes at the current virtual time. The clock calls
+  /// `arrived` when the last byte has arrived. Messages between the same two ranks
+  /// arrive in the order of sending.
   void send(int from, int to, double bytes, virtual_clock::event arrived);
 
   /// Drops all messages that are under way.
@@ -86,7 +88,7 @@ private:
   };
 
   struct machine {
-    link_cost port; ///< Without latency.
+    link_cost port; ///< Cost of the port, without latency.
     lane out, in;
   };
 

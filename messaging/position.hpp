@@ -17,7 +17,7 @@ namespace troupe {
 /// model. The shards of a stage are a rank group that runs one program.
 struct position {
   int data;      ///< Index of the data replica.
-  int direction; ///< Of a schedule with two directions: 0 or 1; otherwise 0.
+  int direction; ///< Direction in a schedule with two directions: 0 or 1; otherwise 0.
   int stage;
   int tensor = 0; ///< Index of the shard of the stage's layers.
 

@@ -33,8 +33,8 @@ struct measured_action {
   int version = 0;        ///< Version that F, B, I or W read, or that U made.
   int versions_alive = 1; ///< Versions of the stage at the end of the action.
   bool part = false;      ///< A part of the action; other parts follow.
-  // Of an update: the number of gradients it covers, and how many versions they lag
-  // behind.
+  // Only in an update: the number of gradients that the update covers, and the largest
+  // staleness of one gradient.
   int gradients = 0;
   int stalest = 0;
   std::int64_t staleness = 0; ///< Sum over the gradients.
@@ -51,7 +51,7 @@ struct ranked_action {
 
 /// The actions that ranks have run since the last request.
 struct recent_actions {
-  std::vector<ranked_action> ran; ///< In the order of reports.
+  std::vector<ranked_action> ran; ///< Actions in the order of reports.
   nanoseconds dropped_to = 0;     ///< Latest end of a dropped action; or 0.
 };
 
@@ -72,8 +72,9 @@ struct expert_loads {
            std::int64_t dropped);
   void halve();
 
-  std::map<std::size_t, std::vector<step>> by_layer; ///< By layer of the network.
-  int every = 1;                                     ///< Steps that an entry sums.
+  /// Entries by index of the layer in the network.
+  std::map<std::size_t, std::vector<step>> by_layer;
+  int every = 1; ///< Steps that an entry sums.
 };
 
 /// The actions of a record, with times.
@@ -81,15 +82,17 @@ timeline timeline_of(const record& ran);
 
 /// The measures of a run. Arrays have one entry a rank or a stage, as in results.json.
 struct measures {
-  nanoseconds makespan = 0;           ///< From the start of the run to the last end.
-  std::vector<nanoseconds> busy;      ///< Per rank.
-  std::vector<nanoseconds> span_idle; ///< Per rank: from first start to last end.
-  std::vector<int>
-    /// Per rank: from the start of F to the end of B or W.
-    peak_activations;
-  /// Per stage: most alive at once, over replicas.
+  /// Time from the start of the run to the last action's end.
+  nanoseconds makespan = 0;
+  std::vector<nanoseconds> busy; ///< Per rank: sum of the durations of actions.
+  /// Per rank: idle time from the first start to the last end.
+  std::vector<nanoseconds> span_idle;
+  /// Per rank: most stage-microbatches held at once. A stage holds a microbatch from
+  /// the start of F to the end of B or W.
+  std::vector<int> peak_activations;
+  /// Per stage: most versions alive at once in any replica.
   std::vector<int> weight_versions;
-  std::vector<int> max_staleness;     ///< Per stage.
+  std::vector<int> max_staleness;     ///< Per stage: largest staleness of a gradient.
   std::vector<double> mean_staleness; ///< Per stage: mean over gradients.
 
   std::vector<nanoseconds> idle() const; ///< Per rank: makespan - busy.

@@ -34,12 +34,13 @@ enum class exchange_step : std::uint8_t { sum, gather };
 enum class update_by : std::uint8_t {
   all_replicas, ///< Gradients of all data replicas, summed: versions stay equal.
   servers,      ///< Gradients of one replica: parameter servers apply each on arrival.
-  itself,       ///< Of one replica, which updates memory that all write without locks.
+  /// Gradients of one replica: the replica updates memory that all write without locks.
+  itself,
 };
 
 /// The way in which data replicas keep one model: collectives that sum gradients, or
-/// actors that apply gradients one by one. It also says which arrays each replica
-/// holds.
+/// actors that apply gradients one by one. An exchange also says which arrays each
+/// replica holds.
 struct replica_exchange {
   std::string name;
   std::string_view idea;

@@ -20,8 +20,9 @@ namespace troupe {
 
 /// The quality of a network on samples that training has not seen.
 struct score {
-  double loss = 0;                ///< Mean over predictions, in nats.
-  std::optional<double> accuracy; ///< For classifiers: the fraction that is right.
+  double loss = 0; ///< Mean over predictions, in nats.
+  /// Fraction of predictions that are right; only for classifiers.
+  std::optional<double> accuracy;
 };
 
 /// Samples that an evaluation during a training takes at once: from 1 to 64.
@@ -52,6 +53,7 @@ public:
   bool is_last() const { return last_; }
   const layer_list<float>& layers() const { return layers_; }
 
+  /// Computes the layers' forward on the stream of `in`.
   /// \param in samples, tokens or x, and the stream; also y, except for the last layers
   /// \param labels for the last layers
   /// \param parameters a bucket a layer

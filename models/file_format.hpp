@@ -11,7 +11,7 @@
 
 namespace troupe {
 
-/// Kinds of file formats, by the use that data and weights make of such a file.
+/// Kinds of file formats, by their use as data or weights.
 enum class format_kind : std::uint8_t {
   packed,      ///< A compressed file or an archive.
   pointer,     ///< A stand-in for another file, which is not here.
@@ -35,12 +35,12 @@ std::optional<file_format> format_of(const input_file& file);
 /// Advice of a few words on a file of this format; empty if there is no advice.
 std::string advice_on(const file_format& format);
 
-/// Whether the first bytes of a file are printable UTF-8. Tokens of texts with short
+/// True if the first bytes of a file are printable UTF-8. Tokens of texts with short
 /// alphabets are not printable: such tokens have zeros in between.
 /// \param fewest bytes of such a file, at least
 bool begins_as_text(const input_file& file, std::int64_t fewest);
 
-/// Whether a file's name ends like the name of a packed file: `.gz`, `.zip` and others.
+/// True if a file's name ends like the name of a packed file: `.gz`, `.zip` and others.
 bool is_named_packed(const std::filesystem::path& path);
 
 } // namespace troupe

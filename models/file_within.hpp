@@ -7,7 +7,7 @@
 
 namespace troupe {
 
-/// Whether a path leads to a location in a folder, after all links of both are
+/// True if a path leads to a location in a folder, after all links of both are
 /// resolved. A relative path begins at the folder.
 bool leads_into(const std::filesystem::path& folder, const std::filesystem::path& path);
 

@@ -31,7 +31,7 @@ std::string advice_on_sizes(const named_tensors& tensors, const model_options& m
                             const std::optional<gpt2_config>& config);
 
 /// The tensor, without the last rows of a table that is longer than the model needs.
-/// The rows left out are positions behind --seq, or words that another tool added.
+/// The rows left out are positions beyond --seq, or words that another tool added.
 /// Added words make the vocabulary a multiple of up to 128, or are not counted by the
 /// config. On error one sentence.
 /// \param advice of advice_on_sizes(), the end of a sentence about a shape

@@ -13,7 +13,7 @@ namespace troupe {
 /// Bits of a value; 0: the format has no type of this name.
 int bits_of_type(const std::string& type);
 
-/// Whether widen_values reads the type: F64, F32, F16, BF16, F8_E5M2 or F8_E4M3. The
+/// True if widen_values reads the type: F64, F32, F16, BF16, F8_E5M2 or F8_E4M3. The
 /// format's other types hold no weights by themselves. F8_E8M0, F6_E2M3, F6_E3M2 and F4
 /// need scales of other tensors, and the FNUZ types are of some GPUs.
 bool is_readable_type(const std::string& type);

@@ -23,7 +23,7 @@ public:
   forward_buffers(const layer_list<float>& layers, std::int64_t samples, int threads,
                   memory_account& account);
 
-  /// Bytes that such buffers take.
+  /// Bytes that forward_buffers with these arguments take.
   static std::int64_t bytes(const layer_list<float>& layers, std::int64_t samples,
                             int threads);
 

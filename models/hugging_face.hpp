@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// The `config.json` beside a GPT-2's weights, as Hugging Face's transformers read and
-// write it.
+// The `config.json` in the folder of a GPT-2's weights, as Hugging Face's transformers
+// read and write it.
 
 #include "models/network.hpp"
 #include "models/safetensors.hpp"
@@ -28,8 +28,8 @@ struct gpt2_config {
 /// The config in the folder of a GPT-2's weights; absent if no config counts. A config
 /// counts for a `model.safetensors` or its index, and for any other file without
 /// options of troupe. The error is one sentence: a key asks for a function that troupe
-/// does not compute, or a size is no whole number. The config of another model beside a
-/// `model.safetensors` is an error too.
+/// does not compute, or a size is no whole number. The config of another model next to
+/// a `model.safetensors` is an error too.
 /// \param metadata of the file of weights
 tl::expected<std::optional<gpt2_config>, std::string>
 read_config(const std::filesystem::path& weights, const file_metadata& metadata);
@@ -39,7 +39,7 @@ read_config(const std::filesystem::path& weights, const file_metadata& metadata)
 /// sequences than the gpt's is no difference.
 std::string mismatch(const gpt2_config& config, const model_options& model);
 
-/// The path of the config that write_config writes beside the weights; empty if
+/// The path of the config that write_config writes next to the weights; empty if
 /// write_config writes none.
 std::filesystem::path config_beside(const std::filesystem::path& weights,
                                     const model_options& model);

@@ -35,7 +35,7 @@ struct frame {
   std::int64_t first = -1; ///< Index of the first sample in the run; -1: of no run.
   const std::int32_t* tokens =
     nullptr;               ///< Input of the first layer of a language model.
-  const void* x = nullptr; ///< Input of any other layer.
+  const void* x = nullptr; ///< Input of a layer that reads no tokens.
   void* y = nullptr;       ///< Output of the forward.
   Scalar* saved = nullptr;
   const void* dy = nullptr;
@@ -164,7 +164,7 @@ public:
     return {};
   }
 
-  /// Whether the layer's experts are actors of their own. From the rows of a backward
+  /// True if the layer's experts are actors of their own. From the rows of a backward
   /// the experts compute both gradients. From the rows of an input gradient the experts
   /// compute that gradient alone; a later weight gradient requests the other.
   virtual bool has_remote_experts() const { return false; }

@@ -12,8 +12,9 @@ namespace troupe {
 
 /// Options of layers with experts: the number of experts, and the gate's choice.
 struct expert_options {
-  int count = 8;          ///< n
-  int chosen = 1;         ///< k, experts a token; 1 is Switch's, 2 GShard's.
+  int count = 8; ///< Number of experts of a layer (n).
+  /// Experts of each token (k): 1 as in Switch, 2 as in GShard.
+  int chosen = 1;
   double capacity = 1.25; ///< Rows of an expert, relative to an even share.
   double balance = 0.01;  ///< Weight of the load-balancing loss.
   double noise = 0; ///< Standard deviation of noise that is added to the gate's logits.
@@ -34,7 +35,7 @@ struct model_options {
   std::int64_t width = 128; ///< gpt: d_model; mlp: hidden units.
   std::int64_t heads = 4;
   std::int64_t length = 64;    ///< Tokens a sample.
-  std::int64_t words = 256;    ///< Vocabulary.
+  std::int64_t words = 256;    ///< Size of the vocabulary.
   expert_options experts = {}; ///< Options of moe.
   bool tied = false; ///< gpt, moe: the head's matrix is the embedding's, as GPT-2's.
   precision stored = precision::fp32; ///< Precision of activations and kept values.

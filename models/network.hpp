@@ -27,7 +27,8 @@ struct tied_matrix {
 
   location embedding;
   location head;
-  std::int64_t values; ///< Of each copy; in a tensor shard, of the shard's words.
+  /// Values of each copy; in a tensor shard, values of the shard's words.
+  std::int64_t values;
 };
 
 /// An expert of a network.
@@ -38,7 +39,7 @@ struct network_expert {
   std::shared_ptr<const layer<Scalar>> expert;
 };
 
-/// Layers in a line, and a softmax cross-entropy behind the last layer.
+/// Layers in a line, and a softmax cross-entropy after the last layer.
 template <class Scalar>
 struct network {
   model_options options; ///< Options that the network was made of.
@@ -74,7 +75,7 @@ struct network {
   std::optional<tied_matrix> tied() const;
 };
 
-/// Whether a model is lenet or lenet5, whose layers and widths no option changes.
+/// True if a model is lenet or lenet5, whose layers and widths no option changes.
 bool is_lenet(const std::string& model);
 
 /// The network; on error one sentence: the wrong name or size, and the allowed values.
@@ -87,9 +88,9 @@ tl::expected<network<Scalar>, std::string> make_network(const model_options& opt
 template <class Scalar>
 network<Scalar> make_without_experts(const model_options& options);
 
-/// The tensor shards of a network; on error the reason why the network cannot be cut
-/// into so many shards.
-/// \param by_sequence whether shards also divide the positions of sequences
+/// The tensor shards of a network. On error the reason why the network cannot have
+/// `shards` shards.
+/// \param by_sequence true: shards also divide the positions of sequences
 template <class Scalar>
 tl::expected<std::vector<network<Scalar>>, std::string>
 make_shards(const model_options& options, int shards, bool by_sequence = false);

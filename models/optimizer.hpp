@@ -45,7 +45,7 @@ public:
   void copy_moment(int moment, std::size_t bucket, std::int64_t begin, std::int64_t end,
                    float* to) const;
 
-  /// Number of moments: as state_size().
+  /// Number of moments of the optimizer: state_size().
   int moments() const { return state_size(options_); }
 
   /// One update. In the shares, `to` becomes the updated `from`, by the gradient that
@@ -57,7 +57,7 @@ public:
               const std::vector<const float*>& from, const std::vector<float*>& to,
               stream& compute_stream);
 
-  /// The same for parameters that other threads update meanwhile, without locks.
+  /// One update of parameters that other threads update meanwhile, without locks.
   /// Parameters are read and written by relaxed atomics, a few values at a time.
   /// \param first samples that all updates of the parameters have covered before this
   /// update

@@ -17,7 +17,7 @@ enum class optimizer_kind : std::uint8_t { sgd, adamw };
 /// floor * rate at the end.
 struct rate_schedule {
   bool cosine = false;
-  std::int64_t warmup = 0; ///< samples
+  std::int64_t warmup = 0; ///< Samples in which the rate rises to its full value.
   double floor = 0;
   std::int64_t course = 0; ///< Samples until the cosine ends; 0: the run's.
 
@@ -43,7 +43,7 @@ struct optimizer_options {
   double beta1 = 0.9;      ///< For adamw: decay of the mean of gradients, below 1.
   double beta2 = 0.999;    ///< For adamw: decay of the mean of squares, below 1.
   double epsilon = 1e-8;   ///< For adamw: added to the divisor, above 0.
-  double weight_decay = 0; ///< At least 0.
+  double weight_decay = 0; ///< Weight decay of sgd or adamw; at least 0.
   bool decay_only_matrices = false; ///< False: every parameter decays, as in PyTorch.
   double clip = 0;                  ///< The largest norm of a gradient; 0: no limit.
   clip_scope scope = clip_scope::network; ///< The gradients that the norm covers.

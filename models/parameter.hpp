@@ -21,7 +21,7 @@ namespace troupe {
 struct tensor_shard {
   int index = 0;
   int count = 1;
-  /// Whether the shard also has only a part of the positions of every sequence, where
+  /// True if the shard also has only a part of the positions of every sequence, where
   /// all shards would otherwise compute the same. Rows are then ordered by position,
   /// (T, B).
   bool by_sequence = false;
@@ -60,7 +60,7 @@ struct parameter {
   /// Name of another layer's parameter of which this one is a second copy; empty: no
   /// copy. Both copies always have the same values.
   std::string tied_to = {};
-  /// Whether only products read the parameter.
+  /// True if only products read the parameter.
   bool multiplied = false;
   /// Offset of the first value in a bucket that stores such parameters as bf16.
   std::int64_t rounded_offset = 0;
@@ -75,7 +75,7 @@ struct parameter {
   /// name.
   const std::string& stored_name() const { return tied_to.empty() ? name : tied_to; }
 
-  /// Whether the parameter is a matrix, not a bias or the gain of a norm.
+  /// True if the parameter is a matrix, not a bias or the gain of a norm.
   bool is_matrix() const { return dims.size() > 1; }
 };
 
@@ -115,7 +115,7 @@ void round_bucket(const std::vector<parameter>& parameters, const float* from,
                   float* to, stream& compute_stream);
 
 /// Copies values [begin, end) of a parameter out of the parameter's bucket, as fp32.
-/// Returns the address behind the last value in `to`.
+/// Returns the address after the last value in `to`.
 float* copy_values(const parameter& p, const weight_bucket<float>& bucket,
                    std::int64_t begin, std::int64_t end, float* to);
 

@@ -11,10 +11,11 @@ namespace troupe {
 
 /// The result of a training; buckets have the layout that the layers give.
 struct trained {
-  std::vector<double> loss; ///< One a minibatch: the mean over predictions, in nats.
+  /// One value per minibatch: the mean over predictions, in nats.
+  std::vector<double> loss;
   std::vector<std::vector<float>> parameters; ///< A bucket a layer, newest version.
   std::vector<std::vector<float>>
-    gradients; ///< Of the last minibatch, summed over samples.
+    gradients; ///< Gradients of the last minibatch, summed over samples.
 };
 
 /// Trains without actors, messages or a schedule: one microbatch after another, forward

@@ -32,11 +32,12 @@ public:
 struct plain_plan {
   const network<float>& whole;
   std::vector<int>
-    first_layers; ///< As `cut` returns them: stages have their own versions.
+    /// First layer of each stage, then the number of layers, as `cut` returns.
+    first_layers;
   const data_set& data;
   batching batches;
   int steps;
-  int replicas = 1; ///< Equal contiguous shares of a batch, each summed separately.
+  int replicas = 1; ///< Data replicas: each sums an equal contiguous share of a batch.
   /// Microbatches of each replica that an update covers; 0: as many as the batch has.
   int update_every = 0;
   /// Sums n values of all replicas' arrays into the first array; empty: sums in order.

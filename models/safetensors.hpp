@@ -26,7 +26,7 @@ struct stored_tensor {
   std::int64_t end;
   std::size_t file = 0; ///< Index of the file, among the files of a model.
 
-  /// Whether weights are read from the tensor's type (float_types.hpp).
+  /// True if weights are read from the tensor's type (float_types.hpp).
   bool is_readable() const;
 
   std::int64_t values() const;

@@ -2,7 +2,7 @@
 #pragma once
 
 // A model in several safetensors files, as Hugging Face's tools write large models. An
-// index beside the files names each tensor's file.
+// index in the same folder names each tensor's file.
 //
 //   {"metadata": {..}, "weight_map": {"wte.weight":
 //   "model-00001-of-00002.safetensors"}}
@@ -20,7 +20,7 @@ namespace troupe {
 /// The name of the file of each tensor, by the tensor's name.
 using weight_map = std::map<std::string, std::string>;
 
-/// Whether a file is an index by its name or its content, and not a file of tensors.
+/// True if a file is an index by its name or its content, and not a file of tensors.
 bool is_index(const std::filesystem::path& path, const input_file& file);
 
 /// The files that an index names: all are in the index's folder. The error is the end

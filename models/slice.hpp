@@ -17,10 +17,11 @@ namespace troupe {
 /// of bf16 count as one value.
 struct slice_sizes {
   std::int64_t input = 0; ///< Incoming activations or pixels; tokens: as many integers.
-  std::int64_t output = 0;  ///< Outgoing activations; none from the last slice.
-  std::int64_t labels = 0;  ///< Integers for the last slice.
-  std::int64_t stash = 0;   ///< Kept from the forward to the end of the backward.
-  std::int64_t inputs = 0;  ///< Of all segments but the first; kept like the stash.
+  std::int64_t output = 0; ///< Outgoing activations; none from the last slice.
+  std::int64_t labels = 0; ///< Integers for the last slice.
+  std::int64_t stash = 0;  ///< Kept from the forward to the end of the backward.
+  /// Inputs of all segments but the first; kept like the stash.
+  std::int64_t inputs = 0;
   std::int64_t kept = 0;    ///< Kept from I to W, where a schedule splits backwards.
   std::int64_t scratch = 0; ///< During any one pass.
 };
@@ -41,31 +42,36 @@ struct pass {
   std::int64_t first = -1; ///< Index of the first sample in the run; -1: of no run.
   const std::int32_t* tokens =
     nullptr;                   ///< Input of the first slice of a language model.
-  const void* input = nullptr; ///< Input of any other slice.
-  const std::int32_t* labels = nullptr; ///< For the last slice.
-  void* output = nullptr;               ///< Not for the last slice.
+  const void* input = nullptr; ///< Input of a slice that reads no tokens.
+  const std::int32_t* labels = nullptr; ///< Labels; only for the last slice.
+  /// Outgoing activations; not for the last slice.
+  void* output = nullptr;
   Scalar* stash = nullptr;
-  Scalar* inputs = nullptr;              ///< For a slice in several segments.
-  const void* output_gradient = nullptr; ///< Not for the last slice.
-  void* input_gradient = nullptr;        ///< Not for the first slice.
-  Scalar* kept = nullptr;                ///< For input_gradient and weight_gradient.
+  /// Inputs of segments; only for a slice in several segments.
+  Scalar* inputs = nullptr;
+  /// Gradient of `output`; not for the last slice.
+  const void* output_gradient = nullptr;
+  /// Gradient of `input`; not for the first slice.
+  void* input_gradient = nullptr;
+  /// Values that input_gradient keeps for weight_gradient.
+  Scalar* kept = nullptr;
   std::vector<weight_place<Scalar>> parameters; ///< A bucket a layer.
   std::vector<Scalar*> gradients;               ///< A bucket a layer.
   Scalar beta = 0;        ///< 0 sets the gradients, 1 adds to the values there.
-  bool completes = false; ///< Whether this pass adds the last gradients of a sum.
+  bool completes = false; ///< This pass adds the last gradients of a sum.
   Scalar* scratch = nullptr;
   stream* compute_stream = nullptr;
 };
 
-/// A part of a pass. After a piece others need data: the other tensor shards, or the
-/// receivers of a layer's gradients.
+/// A part of a pass. After a piece, other tensor shards or the receivers of a layer's
+/// gradients need data.
 template <class Scalar>
 struct pass_piece {
   int layer = -1; ///< Layer of the slice, if the piece is of one layer alone; else -1.
   double share = 1; ///< Fraction of the pass's operations.
   std::function<void()> run = {};
   shard_collective<Scalar> collective = {};
-  bool recomputes = false; ///< For a segment's forward that runs again in a backward.
+  bool recomputes = false; ///< The piece runs a segment's forward again, in a backward.
   std::vector<int> completes =
     {}; ///< Layers of the slice whose gradients are complete after the piece.
 };

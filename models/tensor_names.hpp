@@ -22,8 +22,8 @@ class tensor_names {
 public:
   tensor_names(const std::vector<stored_tensor>& tensors, const network<float>& whole);
 
-  /// Whether the tensor is one of the causal masks that older files carry beside
-  /// weights.
+  /// True if the tensor is one of the causal masks that older files carry in addition
+  /// to weights.
   bool is_mask(const std::string& tensor) const;
 
   /// The name of the parameter. A prefix that all names of the file share, as

@@ -9,9 +9,10 @@ namespace troupe {
 /// Microbatches of a batch with different sizes or lengths. A batch's microbatches are
 /// the microbatches of all data replicas, in order.
 struct uneven_microbatches {
-  std::vector<std::int64_t> samples; ///< Of each; empty: sizes differ by at most one.
-  /// Tokens of the samples of each microbatch, by turns; of a longer sample the first
-  /// tokens are used. Empty: all tokens.
+  /// Samples of each microbatch; empty: sizes differ by at most one.
+  std::vector<std::int64_t> samples;
+  /// Tokens of the samples of each microbatch, used cyclically. Of a longer sample the
+  /// first tokens are used. Empty: all tokens.
   std::vector<std::int64_t> lengths;
 };
 

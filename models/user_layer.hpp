@@ -55,8 +55,10 @@ struct user_pass {
   float* scratch; ///< Only during this pass.
 
   std::vector<const float*> parameters; ///< One array a tensor, in the layer's order.
-  std::vector<float*> gradients; ///< In the same order; only in a weight gradient.
-  bool adds; ///< Whether a weight gradient adds to `gradients`, or overwrites.
+  /// Gradients in the order of `parameters`; only in a weight gradient.
+  std::vector<float*> gradients;
+  /// True: a weight gradient adds to `gradients`; false: overwrites `gradients`.
+  bool adds;
 };
 
 /// A user's layer: inputs, outputs, parameters, and three passes.
@@ -91,7 +93,7 @@ public:
   virtual buffer_sizes buffers_for(std::int64_t /*samples*/) const { return {}; }
 
   /// Floating-point operations of a forward, a sample; each gradient takes about as
-  /// many. The cut into stages and virtual time use this number.
+  /// many. The split into stages and virtual time use this number.
   virtual double operations() const = 0;
 
   /// Writes y.
@@ -119,11 +121,11 @@ private:
 std::shared_ptr<const network_layer> linear(const std::string& name, std::int64_t in,
                                             std::int64_t out, bool rectified = false);
 
-/// A network of such layers, in a line, with a softmax cross-entropy behind the last
+/// A user's network: layers in a line, and a softmax cross-entropy after the last
 /// layer.
 struct user_network {
   std::vector<std::shared_ptr<const network_layer>> layers;
-  /// Of a sample; each has outputs / predictions classes.
+  /// Predictions of a sample; each prediction has outputs / predictions classes.
   std::int64_t predictions = 1;
   bool reads_tokens = false; ///< Samples are tokens, not pixels.
 };

@@ -36,8 +36,8 @@ weight_source initial_weights(const network<float>& whole, std::uint64_t seed);
 /// the network. The error is one sentence, and the file is then refused whole. Errors
 /// are a tensor that is missing, unknown, of another shape or type, not finite or not
 /// tied. A key of the config that differs is an error too.
-/// \param notes may be null; else gets a sentence for each tensor that is not used as
-/// the file has the tensor
+/// \param notes may be null; else receives a sentence for each tensor that is not used
+/// as the file has the tensor
 tl::expected<weight_source, std::string>
 weights_from(const std::filesystem::path& path, const network<float>& whole,
              std::vector<std::string>* notes = nullptr);

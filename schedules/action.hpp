@@ -29,17 +29,17 @@ inline constexpr int op_count = 6;
 /// outside of the enumeration
 char letter_of(op operation);
 
-/// Whether the operation runs a stage from input to output.
+/// True if the operation runs a stage from input to output.
 inline bool goes_forward(op operation) {
   return operation == op::forward || operation == op::recompute;
 }
 
-/// Whether the operation starts with the gradient of a stage's output.
+/// True if the operation starts with the gradient of a stage's output.
 inline bool goes_back(op operation) {
   return operation == op::backward || operation == op::input_gradient;
 }
 
-/// Whether the operation adds to the gradients of the next update.
+/// True if the operation adds to the gradients of the next update.
 inline bool adds_gradient(op operation) {
   return operation == op::backward || operation == op::weight_gradient;
 }

@@ -9,7 +9,8 @@
 
 namespace troupe {
 
-/// The most that one hosted stage holds at once. Memory pools are sized by the bounds.
+/// The largest numbers that one hosted stage holds at once. Memory pools are sized by
+/// these bounds.
 struct stage_bounds {
   int stashes;        ///< Microbatches between the start of F and the end of B or W.
   int split_backward; ///< Microbatches between the start of I and the end of W.
@@ -18,10 +19,10 @@ struct stage_bounds {
   bool operator==(const stage_bounds&) const = default;
 };
 
-/// A shorter run that holds as much. The steps are enough for any program to fill,
-/// repeat and drain, with as many microbatches behind the last whole update. Programs
-/// repeat once the pipeline is full, so bounds of the shorter run hold for `dims`.
-/// Local rules, and programs that do not repeat, keep the shape.
+/// A shape with fewer steps, whose run holds as much at once. The steps are enough for
+/// any program to fill, repeat and drain. As many microbatches follow the last whole
+/// update. Programs repeat once the pipeline is full, so bounds of the shorter run hold
+/// for `dims`. Local rules, and programs that do not repeat, keep the shape.
 shape settled(const schedule& sch, const shape& dims);
 
 /// Bounds for the stages of `rank`, in the order of hosted_by(). Bounds hold for any

@@ -41,7 +41,7 @@ public:
   /// Number of stage-microbatches that a rank holds.
   int held(int rank) const { return held_[static_cast<std::size_t>(rank)]; }
 
-  /// Whether the next action of a rank is the second of a pair.
+  /// True if the next action of a rank is the second of a pair.
   bool within_pair(int rank) const {
     return within_pair_[static_cast<std::size_t>(rank)];
   }
@@ -49,7 +49,7 @@ public:
   /// The action that makes the input of `a`; absent if no action makes the input.
   std::optional<action> maker_of(const action& a) const;
 
-  /// Whether the input of `a` exists: maker_of(a) has run, or is absent.
+  /// True if the input of `a` exists: maker_of(a) has run, or is absent.
   bool has_input(const action& a) const;
 
   /// Records that a rank runs `a`.

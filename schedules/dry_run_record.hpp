@@ -12,8 +12,8 @@
 
 namespace troupe {
 
-/// The actions that ranks have run of a program that is wrong. The record has a clock
-/// on which a backward takes two forwards, and messages take no time.
+/// The actions of a wrong program that ranks ran before the error. The record has a
+/// clock on which a backward takes two forwards, and messages take no time.
 class dry_run_record {
 public:
   dry_run_record(std::size_t ranks, bool several_stages)

@@ -15,7 +15,7 @@ namespace troupe {
 /// Costs and limits of a greedy search. The search advances one clock over all ranks.
 /// Each idle rank starts the best action whose input has arrived.
 struct search_rules {
-  bool splits = false; ///< Whether backwards are input gradients and weight gradients.
+  bool splits = false; ///< Backwards are input gradients and weight gradients.
   // Time of an action of a stage, in any unit: one value per stage, or one for all
   // stages.
   std::vector<std::int64_t> forward = {1};

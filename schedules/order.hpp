@@ -19,7 +19,8 @@ enum class may_begin : std::uint8_t {
   passes,  ///< All actions except updates.
 };
 
-/// Chooses the next action of a rank, by a cursor in a program or by a local rule.
+/// Chooses the next action of a rank, by a cursor in a program or by a local rule. For
+/// one thread at a time.
 class order {
 public:
   virtual ~order() = default;
@@ -32,7 +33,7 @@ public:
   /// Records that a granted action has ended.
   virtual void ended(const action& a) = 0;
 
-  /// Whether all actions have been granted and have ended.
+  /// True if all actions have been granted and have ended.
   virtual bool finished() = 0;
 
   /// The action that must arrive before any other action can be granted, if there is
@@ -44,16 +45,18 @@ public:
   /// microbatches admitted.
   virtual int freeze() = 0;
 
-  /// Ends the run after so many updates of each stage; under a local rule, after so
-  /// many microbatches. \pre at least the number that freeze() returned
+  /// Ends the run after `count` updates of each stage; under a local rule, after
+  /// `count` microbatches.
+  /// \pre `count` is at least the number that freeze() returned
   virtual void stop_after(int count) = 0;
 
-  /// Pauses once each stage has been updated with so many batches of the run, until a
-  /// call with a larger number. A local rule admits no further microbatch. \pre the
-  /// batches are whole updates
+  /// Pauses once each stage has made the updates of the run's first `batches` batches.
+  /// A call with a larger number ends the pause. A local rule admits no microbatch
+  /// after these batches.
+  /// \pre the last update of these batches covers no later microbatch
   virtual void pause_after(int batches) = 0;
 
-  /// Whether the pause is reached: all actions before the pause have ended, and more
+  /// True if the pause is reached: all actions before the pause have ended, and more
   /// actions follow.
   virtual bool paused() = 0;
 };

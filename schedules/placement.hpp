@@ -66,7 +66,7 @@ struct placement {
   static placement waves(int waves);
 };
 
-/// Number of stages of a pipeline with so many ranks; at most the largest int.
+/// Number of stages of a pipeline with `ranks` ranks; at most the largest int.
 int stages_on(const placement& where, int ranks);
 
 /// Number of ranks of a pipeline.

@@ -25,7 +25,7 @@ public:
   /// The next action; null at the end of the program.
   const action* front() const { return front_ ? &*front_ : nullptr; }
 
-  /// The action behind front(); null if there is none.
+  /// The action after front(); null if there is none.
   const action* second() const { return second_ ? &*second_ : nullptr; }
 
   /// Moves the cursor by one action. \pre front() != nullptr

@@ -81,26 +81,26 @@ struct schedule {
   placement where = placement::linear();
   std::variant<slot_formula, explicit_program, backward_first, user_rule> order;
   weight_rule weights = weights::flush;
-  /// Whether the slot formula splits each backward into an input gradient and a weight
+  /// True if the slot formula splits each backward into an input gradient and a weight
   /// gradient.
   bool splits_backward = false;
   /// Most stage-microbatches that a rank may hold at once; 0: no limit.
   int most_held = 0;
-  /// Whether and when forwards run again, each as an action before the backward that
-  /// needs the activations.
+  /// The forwards that run again, each as an action before the backward that needs the
+  /// activations.
   recomputation recomputes = recomputation::none;
-  /// Whether backwards of a stage may come in any order; the plain loop then sums in
+  /// True if backwards of a stage may come in any order; the plain loop then sums in
   /// the order of the programs. Otherwise backwards must come in increasing order, so
   /// that sums have the same bits under all schedules.
   bool sums_in_any_order = false;
-  /// Whether programs repeat once the pipeline is full, so that a shorter run has the
+  /// True if programs repeat once the pipeline is full, so that a shorter run has the
   /// same bounds.
   bool repeats = true;
-  /// Whether batches follow one another without a flush.
+  /// True if batches follow one another without a flush.
   bool streams = false;
   /// Microbatches that an update of a stage covers; 0: the batch.
   int update_every = 0;
-  /// Whether a direction sends gradients to the other direction bucket by bucket, as
+  /// True if a direction sends gradients to the other direction bucket by bucket, as
   /// soon as the last backward has completed a bucket. Otherwise gradients are sent
   /// when the rank has run all backwards.
   bool eager = true;
@@ -108,10 +108,10 @@ struct schedule {
   /// empty text. An empty function allows all sizes.
   std::function<std::string(const shape& dims)> refuses = {};
 
-  /// Whether updates wait for no flush, so that gradients may be stale.
+  /// True if updates wait for no flush, so that gradients may be stale.
   bool asynchronous() const { return !weights.flushes; }
 
-  /// Whether each rank orders work by the inputs that have arrived, without a program.
+  /// True if each rank orders work by the inputs that have arrived, without a program.
   bool local_rule() const { return active_keys().has_value(); }
 
   /// Most microbatches in flight at stage 0 under a local rule; absent for other

@@ -15,7 +15,7 @@ namespace troupe {
 /// The versions and gradients of one update of a stage.
 struct update_facts {
   int from = 0; ///< The newest version; the update makes the next one.
-  /// Whether the update overwrites `from`, which is no longer needed.
+  /// True if the update overwrites `from`, which is no longer needed.
   bool in_place = false;
   int gradients = 0; ///< Microbatches that the update covers.
   /// Staleness of a gradient is `from` minus the version that the gradient's forward
@@ -32,7 +32,7 @@ public:
   /// \param sch outlives the ledger
   stage_version_ledger(const schedule& sch, const shape& dims, hosted_stage where);
 
-  /// Whether the version that this forward reads has been made.
+  /// True if the version that this forward reads has been made.
   bool can_forward(int microbatch) const;
 
   /// Starts a forward. Returns the version that the forward reads. \pre

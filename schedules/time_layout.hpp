@@ -65,7 +65,8 @@ private:
     bool waits = false; // listed in progress::waiting of an event
   };
 
-  /// How far an event has come.
+  /// Progress of an event: the numbers of parts that have contributed and that have
+  /// waited.
   struct progress {
     int produced = 0;
     int consumed = 0;

@@ -56,7 +56,7 @@ struct weight_rule {
   /// read. Without a formula, forward and backward each read the newest version, and no
   /// version is kept.
   version_formula reads;
-  /// Whether microbatches read the result of all earlier batches, so that no gradient
+  /// True if microbatches read the result of all earlier batches, so that no gradient
   /// is stale.
   bool flushes = false;
 };

@@ -25,20 +25,20 @@ struct training_facts {
 
 /// The contents of a checkpoint's manifest.
 struct checkpoint_facts {
-  int batches = 0;                   ///< Batches that the training has completed,
-  std::int64_t samples = 0;          ///< and the samples in that many batches.
+  int batches = 0;                   ///< Batches that the training has completed.
+  std::int64_t samples = 0;          ///< Samples of these batches.
   int older = 0;                     ///< Versions besides the newest.
   int moments = 0;                   ///< Moments of the optimizer.
-  std::vector<std::int64_t> updates; ///< Of each layer.
+  std::vector<std::int64_t> updates; ///< Number of updates of each layer.
   /// Absent from manifests that older versions of troupe wrote.
   std::optional<training_facts> training = {};
 
   /// A tensor of a file: values of one array of the network.
   struct tensor {
-    std::string name; ///< In the file.
+    std::string name; ///< The tensor's name in the file.
     saved_array array;
-    std::vector<std::int64_t> dims; ///< Of the whole parameter,
-    saved_piece piece; ///< and the piece of that parameter which the tensor stores.
+    std::vector<std::int64_t> dims; ///< Dims of the whole parameter.
+    saved_piece piece; ///< The piece of the parameter that the tensor stores.
   };
 
   /// The file that one stage saved, in the safetensors format.

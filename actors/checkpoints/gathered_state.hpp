@@ -19,8 +19,10 @@ namespace troupe {
 
 /// Copies of all stages' states, taken between two batches of a run.
 struct training_copies {
-  int batches = 0;                 ///< Including batches before the run.
-  std::vector<mail::saved> stages; ///< Of each stage that saves anything, in order.
+  /// Batches completed, including batches before the run.
+  int batches = 0;
+  /// Copies from each stage that saves anything, in order.
+  std::vector<mail::saved> stages;
 };
 
 /// Number of updates of each layer, from the copies of the stages.

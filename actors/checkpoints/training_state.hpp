@@ -16,13 +16,13 @@ using whole_buckets = std::vector<std::vector<float>>;
 /// saved run were after the same update. Microbatches that were in flight at that point
 /// are forwarded again.
 struct training_state {
-  int batches = 0; ///< Including batches before that run.
+  int batches = 0; ///< Batches completed, including batches before the saved run.
   whole_buckets parameters;
   std::vector<whole_buckets> older; ///< Versions that are still read, from the last but
                                     ///< one backwards.
-  std::vector<whole_buckets> moments; ///< Of the optimizer, by index.
-  std::vector<std::int64_t> updates;  ///< Of each layer, including updates before that
-                                      ///< run.
+  std::vector<whole_buckets> moments; ///< Moments of the optimizer, by index.
+  /// Number of updates of each layer, including updates before the saved run.
+  std::vector<std::int64_t> updates;
 };
 
 /// Upper bound on the versions, besides the newest, that any schedule may still read.

@@ -20,7 +20,7 @@ namespace mail {
 /// Member to listener: the member's part is done.
 struct member_done {
   int rank;
-  nanoseconds when; ///< On the virtual clock; 0 in real time.
+  nanoseconds when; ///< The end, in nanoseconds on the virtual clock; 0 in real time.
   collective_traffic sent;
 };
 
@@ -38,8 +38,8 @@ using collective_listener_actor =
 
 /// Starts a member, or lets a listener monitor members for failures.
 struct collective_peers {
-  /// By rank. All members share one list: a thousand lists would hold a million
-  /// handles.
+  /// Handles of members by rank. All members share one list: a thousand lists would
+  /// hold a million handles.
   std::shared_ptr<const std::vector<collective_member_actor>> members;
   collective_listener_actor listener;
 };

@@ -25,7 +25,7 @@ struct collective_trial {
 
 /// The measurements, counted from messages.
 struct collective_result {
-  collective_traffic sent; ///< By all ranks.
+  collective_traffic sent; ///< Traffic that all ranks sent.
   nanoseconds makespan = 0;
   /// Each rank's array at the end; after an all_to_all the second array.
   std::vector<std::vector<float>> arrays;

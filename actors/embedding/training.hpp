@@ -56,12 +56,12 @@ struct training_job {
   /// Blocks or layers that a stage recomputes at once, where the schedule recomputes;
   /// 0: all.
   int recomputed_units = 0;
-  int microbatches = 8;            ///< Of a batch, over all data replicas.
-  int steps = 100;                 ///< Batches.
-  std::int64_t batch = 16;         ///< Samples.
+  int microbatches = 8;            ///< Microbatches of a batch, over all data replicas.
+  int steps = 100;                 ///< Number of batches.
+  std::int64_t batch = 16;         ///< Samples of a batch.
   uneven_microbatches uneven = {}; ///< Sizes and lengths of microbatches, if uneven.
   optimizer_options optimizer = {};
-  std::uint64_t seed = 1;           ///< Of the initial parameters.
+  std::uint64_t seed = 1;           ///< Seed of the initial parameters.
   std::filesystem::path begin = {}; ///< Safetensors file with initial parameters;
                                     ///< empty: initial parameters by the seed.
 
@@ -69,8 +69,8 @@ struct training_job {
   /// How data replicas keep one model, with the names of the programs' `--exchange`:
   /// "tree", "zero1".. Empty: "ring".
   std::string exchange = {};
-  exchange_maker user_exchange = {}; ///< In place of `exchange`, a meeting that the
-                                     ///< user provides; may be empty.
+  /// A meeting that the user provides, in place of `exchange`; may be empty.
+  exchange_maker user_exchange = {};
   std::shared_ptr<const user_relays> relays =
     {}; ///< User actors between stages; may be null.
 
@@ -81,8 +81,8 @@ struct training_job {
                              ///< 0: none.
   bool draws = false;        ///< Draws the run's actions as text; for short trainings.
 
-  /// In real time: how long no action may end. After that time the training fails, and
-  /// the failure says which actor waits for which. If user code in a pass never
+  /// The longest time, in real time, in which no action ends. Then the training fails,
+  /// and the failure says which actor waits for which. If user code in a pass never
   /// returns, the thread of that pass and the objects in use stay. Such a program can
   /// only end by std::_Exit.
   std::chrono::milliseconds stall_timeout{10'000};
@@ -111,25 +111,31 @@ struct training_result {
   bool stuck = false;  ///< A pass never ends, of this training or of an earlier one in
                        ///< this process: see training_job::stall_timeout.
 
-  std::vector<double> loss; ///< In nats per prediction, one value per minibatch (a
-                            ///< local rule: per microbatch), or the mean of several in
-                            ///< a long run.
-  std::vector<std::int64_t> loss_samples; ///< Samples seen by then.
+  /// Losses in nats per prediction: one value per minibatch (a local rule: per
+  /// microbatch), or the mean of several in a long run.
+  std::vector<double> loss;
+  /// Number of samples seen at the end of each entry of `loss`.
+  std::vector<std::int64_t> loss_samples;
   std::int64_t samples = 0; ///< Number of samples whose losses have all been reported.
-  std::optional<double> held_out_loss; ///< In nats per prediction; present if
-                                       ///< requested.
-  std::optional<double> accuracy; ///< On held-out samples, for classifiers: 0 to 1.
+  /// Loss on held-out samples, in nats per prediction; present if requested.
+  std::optional<double> held_out_loss;
+  /// Fraction of held-out samples that a classifier gets right: 0 to 1.
+  std::optional<double> accuracy;
 
-  double seconds = 0;    ///< Wall time.
-  double makespan = 0;   ///< Seconds of the run's clock, from the start to the last end
-                         ///< of an action,
-  bool modelled = false; ///< computed as if each rank had a device of its own.
-  double bubble = 0;     ///< Mean over ranks of idle / makespan.
-  std::vector<double> idle;             ///< Seconds per rank: makespan - busy.
-  std::vector<int> peak_activations;    ///< Per rank.
-  std::vector<int> weight_versions;     ///< Per stage: largest number alive at once.
-  std::vector<int> staleness;           ///< Per stage: of the stalest update.
-  std::vector<std::int64_t> peak_bytes; ///< Per rank: of tensors.
+  double seconds = 0; ///< Wall time.
+  /// Seconds of the run's clock, from the start to the last end of an action.
+  double makespan = 0;
+  /// Times are computed as if each rank had a device of its own.
+  bool modelled = false;
+  double bubble = 0;        ///< Mean over ranks of idle / makespan.
+  std::vector<double> idle; ///< Seconds per rank: makespan - busy.
+  /// Per rank: most stage-microbatches that held activations at once.
+  std::vector<int> peak_activations;
+  /// Per stage: most weight versions alive at once.
+  std::vector<int> weight_versions;
+  /// Per stage: largest staleness of a gradient, in versions.
+  std::vector<int> staleness;
+  std::vector<std::int64_t> peak_bytes; ///< Per rank: most bytes of tensors at once.
   std::int64_t exchanged_bytes =
     0; ///< Bytes of gradients that data replicas, and directions, sent to each other.
 

@@ -34,7 +34,7 @@ private:
   /// Stored arrays of one microbatch.
   struct held {
     buffer stash;
-    buffer split; ///< From I to W: the output's gradient, and other inputs of W.
+    buffer split; ///< Kept from I to W: the output's gradient, and other inputs of W.
   };
 
   frame<float> frame_on(const held& h, const mail::lent_arrays& loan);

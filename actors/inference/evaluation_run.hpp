@@ -15,8 +15,8 @@ namespace troupe {
 struct evaluation_job {
   inference_plan plan;
   std::shared_ptr<const data_set> data;
-  std::int64_t samples;    ///< Number of samples: the first of the held-out ones.
-  std::int64_t microbatch; ///< Samples per portion.
+  std::int64_t samples;    ///< Number of samples, from the first held-out sample on.
+  std::int64_t microbatch; ///< Samples of a microbatch, which one portion carries.
 };
 
 /// The result of an evaluation.

@@ -16,9 +16,11 @@ namespace troupe {
 
 /// A job that generates texts.
 struct generation_job {
-  inference_plan plan;              ///< On the CPU, like key_value_cache.
-  std::vector<std::int32_t> prompt; ///< Of a prompt beyond the context only the last
-                                    ///< positions are read.
+  /// Stages must be on the CPU, where key_value_cache is.
+  inference_plan plan;
+  /// Tokens to continue. Of a prompt longer than the context, only the last positions
+  /// are read.
+  std::vector<std::int32_t> prompt;
   std::int64_t tokens = 1; ///< Number of tokens that each sequence gets after the
                            ///< prompt.
   int sequences = 1; ///< Sequences generated at the same time, each with random numbers

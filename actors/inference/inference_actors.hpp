@@ -37,8 +37,8 @@ using inference_actor =
 
 /// Wires an actor to both neighbours. The message makes a client start.
 struct inference_neighbours {
-  inference_actor below; ///< Portions come from there,
-  inference_actor above; ///< and are sent there.
+  inference_actor below; ///< The neighbour that sends portions to this actor.
+  inference_actor above; ///< The neighbour that receives portions from this actor.
 };
 
 /// Objects that the actors of an inference share. All objects outlive the actors.

@@ -15,11 +15,12 @@ namespace troupe {
 /// A network with weights, and the stages that run forwards.
 struct inference_plan {
   network<float> whole;
-  std::vector<int> first_layers; ///< As returned by `cut`.
+  /// First layer of each stage, then the number of layers, as `cut` returns.
+  std::vector<int> first_layers;
   weight_source weights;
-  int threads = 1;                        ///< Of the CPU, for all stages together.
-  std::vector<processor> processors = {}; ///< Of stages, used cyclically; empty: the
-                                          ///< CPU.
+  int threads = 1; ///< CPU threads of all stages together.
+  /// Processors of stages, used cyclically; empty: the CPU.
+  std::vector<processor> processors = {};
   std::chrono::milliseconds stall_timeout{10'000};
 
   int stages() const { return static_cast<int>(first_layers.size()) - 1; }

@@ -17,8 +17,9 @@ namespace troupe {
 /// The outcome and measurements of an inference.
 struct inference_result {
   ending outcome = ending::finished;
-  std::string failure;               ///< One sentence, if the inference failed.
-  double seconds = 0;                ///< From the first portion on.
+  std::string failure; ///< One sentence, if the inference failed.
+  /// Wall time in seconds, from the first portion on.
+  double seconds = 0;
   std::vector<std::int64_t> bytes;   ///< Tensor memory of each stage.
   std::int64_t late_allocations = 0; ///< Allocations of tensors during the run.
 };

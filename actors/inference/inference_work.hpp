@@ -24,7 +24,7 @@ public:
   virtual ~inference_work() = default;
 
   /// Returns a buffer for the result of a portion; empty if only a loss is passed on.
-  /// \pre no more than portions_between - 1 such buffers are in use
+  /// \pre at most portions_between - 1 of the returned buffers are in use
   virtual buffer output_buffer() = 0;
 
   /// Computes `out` from `in`, into the buffer `out.values`. Called on the stage's

@@ -18,8 +18,8 @@ struct portion {
   /// Input of the first stage: tokens or pixels; of others: activations. The last
   /// stage's result: logits of the next token, or nothing if there are labels.
   buffer values = {};
-  buffer labels = {}; ///< In an evaluation.
-  loss_sum loss = {}; ///< In an evaluation, from the last stage.
+  buffer labels = {}; ///< Labels; only in an evaluation.
+  loss_sum loss = {}; ///< Loss from the last stage; only in an evaluation.
 };
 
 } // namespace troupe

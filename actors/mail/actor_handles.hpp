@@ -23,16 +23,17 @@ public:
     // nop
   }
 
-  std::vector<data_source_actor> data;     ///< By pipeline().
-  std::vector<scheduler_actor> schedulers; ///< By rank.
-  std::vector<stage_actor> stages;         ///< By index().
-  std::vector<performer_actor> optimizers; ///< By shard_index().
-  std::vector<performer_actor> servers;    ///< By shard_index(); empty: none.
-  /// Of server devices, by shard_index().
+  std::vector<data_source_actor> data;     ///< Data sources, by pipeline().
+  std::vector<scheduler_actor> schedulers; ///< Schedulers, by rank.
+  std::vector<stage_actor> stages;         ///< Stages, by index().
+  std::vector<performer_actor> optimizers; ///< Optimizer shards, by shard_index().
+  /// Parameter servers, by shard_index(); empty: none.
+  std::vector<performer_actor> servers;
+  /// Schedulers of servers' devices, by shard_index().
   std::vector<scheduler_actor> server_schedulers;
   std::map<std::pair<std::size_t, int>, performer_actor>
-    experts; ///< By the host's index() and the number in the network's list.
-  /// The user's actors between stages: by index() of the lower stage. Empty: none.
+    experts; ///< Experts, by the host's index() and the number in the network's list.
+  /// The user's actors between stages, by index() of the lower stage; empty: none.
   std::vector<neighbour_actor> relays;
   std::vector<std::unique_ptr<relay_ledger>> ledgers; ///< One for each relay.
   recorder_actor recorder;

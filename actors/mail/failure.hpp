@@ -34,7 +34,8 @@ void report_failures(Self* self) {
   });
 }
 
-/// The text of such an exit reason; empty if the actor ended on request.
+/// The text of failure_of() in an exit reason; empty if the actor ended on request. Any
+/// other reason gives CAF's text.
 std::string text_of(const caf::error& reason);
 
 } // namespace troupe

@@ -25,8 +25,8 @@ struct relay_place {
   /// The pipeline: data replica times directions, plus direction.
   int replica;
   int stage;             ///< The lower stage: sends activations, receives gradients.
-  neighbour_actor below; ///< The lower stage,
-  neighbour_actor above; ///< and the next one.
+  neighbour_actor below; ///< The lower stage.
+  neighbour_actor above; ///< The next stage: receives activations, sends gradients.
 };
 
 /// The base class of a user's actor, or of a stateful_actor<.., relay>. If a handler

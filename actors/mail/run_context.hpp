@@ -16,8 +16,8 @@ namespace troupe {
 struct run_context {
   std::shared_ptr<const run_plan> plan;
   message_meter* meter;
-  virtual_clock* clock; ///< Null in real time,
-  interconnect* links;  ///< as are the links between ranks.
+  virtual_clock* clock; ///< Null in real time.
+  interconnect* links;  ///< Network between ranks; null in real time.
 };
 
 } // namespace troupe

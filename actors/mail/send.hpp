@@ -197,7 +197,7 @@ struct owned_message_handler {
 } // namespace detail
 
 /// A message handler from a lambda `[self](Message)`, which receives the message's
-/// content by move: no handle of a buffer stays behind in the mailbox.
+/// content by move: no handle of a buffer remains in the mailbox.
 template <class Message, class Self, class F>
 auto on_owned_message(Self* self, message_meter& meter, F handler) {
   detail::happens_before(self);

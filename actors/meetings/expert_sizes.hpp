@@ -13,18 +13,20 @@ struct expert_sizes {
   std::int64_t rows = 0;    ///< Most rows of one data replica for one expert.
   int sources = 0;          ///< Data replicas that send rows.
   std::int64_t width = 0;   ///< Values per row.
-  std::int64_t stash = 0;   ///< For one expert and microbatch.
-  std::int64_t split = 0;   ///< Likewise, from I to W.
-  std::int64_t scratch = 0; ///< For one expert.
-  std::int64_t payload = 0; ///< For one message.
+  std::int64_t stash = 0;   ///< Stash of one expert and microbatch.
+  std::int64_t split = 0;   ///< Kept from I to W by one expert, for one microbatch.
+  std::int64_t scratch = 0; ///< Scratch of one expert.
+  std::int64_t payload = 0; ///< Values of the rows in one message.
 
   /// The total for all experts on the rank of a stage.
+  /// \param hosted experts on the rank
   /// \param a_layer experts in a layer
-  /// \param stashes of the stage \param split_slots of the stage's microbatches from I
-  /// to W
+  /// \param stashes number of microbatches that the stage stashes
+  /// \param split_slots number of microbatches that the stage keeps from I to W
   std::int64_t values(int hosted, int a_layer, int stashes, int split_slots) const;
 };
 
+/// The sizes for one expert.
 /// \param expert index in the network's list \pre plan.work
 expert_sizes sizes_of_expert(const run_plan& plan, int expert);
 

@@ -13,14 +13,16 @@
 namespace troupe {
 
 /// The memory for whole layers of which a stage holds only a share. Two layers are
-/// there at once. Empty functions and null pools where nothing is computed.
+/// whole at the same time. Functions are empty and pools null where nothing is
+/// computed.
 struct layer_memory {
   /// The array in which a layer is gathered. The stage's share of a version is in the
   /// array already.
   std::function<float*(int layer, int version)> to_gather;
   /// The gradients of one microbatch for a layer.
   std::function<float*(int layer)> gradients;
-  /// Adds the stage's share of such gradients to the share's sum, or sets the sum.
+  /// Adds the stage's share of the gradients to the share's sum. If `first`, sets the
+  /// sum instead.
   std::function<void(int layer, bool first)> add_share;
   pool* gathers = nullptr; ///< Copies of parameters in messages.
   pool* sums = nullptr;    ///< Copies of gradients in messages.

@@ -19,7 +19,7 @@ namespace troupe {
 struct missing_peer {
   std::string input;          ///< The input that the meeting waits for.
   std::string peer;           ///< Name of the missing actor; empty if there is none.
-  std::string user_code = {}; ///< As in mail::waiting_for.
+  std::string user_code = {}; ///< The text of mail::waiting_for::user_code.
 };
 
 /// A sum that a member of a meeting has stopped at, as a request to the member's

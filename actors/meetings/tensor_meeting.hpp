@@ -32,7 +32,7 @@ public:
   void yield_sums(const sum_requester& request) override;
   void exchange_by(const group_finder& groups, const sum_requester& request) override;
 
-  /// The buffers that messages of such collectives need.
+  /// The number and size of the buffers that messages of `collective` need.
   static payload_bound copies_of(const run_plan& plan, position where,
                                  const shard_collective<float>& collective);
 

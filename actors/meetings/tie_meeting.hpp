@@ -47,7 +47,7 @@ public:
 
   // Work of an update, on the rank's stream.
 
-  /// Copies the values for the other shards. \pre expect()
+  /// Copies the gradients that other shards receive. \pre expect() has been called
   void copy(stream& stream);
 
   /// Adds the received gradients, at the first call.
@@ -64,7 +64,8 @@ public:
   void next_update();
 
 private:
-  /// This shard's values of one end, and the ranges of values for each other shard.
+  /// This shard's values of one end of the tied matrix, and the ranges to exchange with
+  /// each shard of the other end.
   struct end_here {
     tied_end which;
     std::size_t bucket;

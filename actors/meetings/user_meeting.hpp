@@ -18,8 +18,8 @@ namespace troupe {
 /// The name of a replica's meeting, for errors and reports.
 std::string name_of_user_meeting(int stage, int replica);
 
-/// The description of a replica for the user's function that makes the exchange object.
-/// \pre plan.work, or nothing is computed
+/// The description of a replica, which the user's function receives to make an exchange
+/// object. Without plan.work the description has no parameters.
 exchange_member user_exchange_member(const run_plan& plan, int stage, int replica);
 
 /// Data replicas of a stage exchange gradients by an object of the user's. The object

@@ -29,7 +29,7 @@ struct layer_key {
   enum class kind : std::uint8_t { parameters, older, moment };
 
   kind type = kind::parameters;
-  std::uint32_t number = 0; ///< Of the version, or the moment.
+  std::uint32_t number = 0; ///< Number of the older version, or of the moment.
   std::uint32_t layer = 0;  ///< Index in the network.
 
   auto operator<=>(const layer_key&) const = default;
@@ -52,8 +52,8 @@ class layer_values {
 public:
   explicit layer_values(const mail::prepare& facts);
 
-  /// Makes a plan start with these values and count earlier batches. All values that
-  /// the plan reads must have arrived by then.
+  /// Makes a plan start with these values, after the batches before the run. The plan's
+  /// sources read values later. All values must have arrived before the first read.
   /// \pre this object outlives every reader of the plan's weights
   void apply_to(run_plan& plan);
 

@@ -22,10 +22,10 @@ namespace troupe {
 
 /// The nodes that take part in this process's runs, by address.
 struct cluster {
-  std::vector<node_address> nodes; ///< Node 1 first.
+  std::vector<node_address> nodes; ///< Address of each node, from node 1 on.
   std::vector<int> node_map;       ///< The node of each rank; empty: default_node_map.
   std::chrono::milliseconds failure_timeout{5000};
-  std::string version; ///< Of troupe.
+  std::string version; ///< Version of troupe.
   connector* connections = nullptr;
 
   /// Facts of all attempts of a run, which must be equal. Null: only this attempt's
@@ -41,7 +41,7 @@ struct cluster {
 
 /// The description of a run that nodes receive.
 struct run_description {
-  std::string options; ///< As text.
+  std::string options; ///< The run's options as text.
   session_id session;  ///< A secret of this run's nodes.
 };
 

@@ -17,7 +17,7 @@ namespace troupe {
 std::vector<std::int64_t> tensor_bytes(const run_plan& plan,
                                        const wire::addressed_message& message);
 
-/// True if such an actor takes part in the run.
+/// True if the actor with this address takes part in the run.
 bool exists(const run_plan& plan, const wire::address& receiver);
 
 /// The rank that hosts an actor; -1: the process of the leader.

@@ -21,12 +21,12 @@ class message_validation {
 public:
   explicit message_validation(std::shared_ptr<const run_plan> plan);
 
-  /// Returns why no actor of this run can have sent such a message to such an actor;
-  /// empty if one can. A valid message has ranks, positions, versions and counts of the
-  /// plan, and tensors of the plan's sizes. So receivers do not check again.
+  /// Returns why no actor of this run can have sent the message to its receiver; empty
+  /// if one can. A valid message has ranks, positions, versions and counts of the plan,
+  /// and tensors of the plan's sizes. So receivers do not check again.
   std::string validation_error(const wire::addressed_message& message) const;
 
-  /// Capacity, in values, of a buffer for a tensor of `bytes` bytes in such a message.
+  /// Capacity, in values, of a buffer for a tensor of `bytes` bytes in the message.
   /// The capacity is the same for all messages of a kind to a stage, even if sizes
   /// differ between microbatches. So a stage may reuse the buffer, and the number of
   /// different buffers stays small.
@@ -46,10 +46,12 @@ private:
   /// Sizes in values, for one shard of a stage; the same in all data replicas.
   struct shard_sizes {
     std::int64_t capacity_below =
-      0; ///< Of a buffer for tensors from the stage below; 0: there are none.
-    std::int64_t capacity_above = 0; ///< Likewise for gradients from above.
-    std::int64_t most_rows = 0;      ///< To or from an expert, in one message.
-    std::int64_t most_array = 0;     ///< Of all other messages.
+      0; ///< Capacity of a buffer for tensors from the stage below; 0: there are none.
+    /// Capacity of a buffer for gradients from the stage above; 0: there are none.
+    std::int64_t capacity_above = 0;
+    /// Most values of rows to or from an expert, in one message.
+    std::int64_t most_rows = 0;
+    std::int64_t most_array = 0; ///< Most values of an array in any other message.
   };
 
   const shard_sizes& sizes_at(position where) const {

@@ -23,15 +23,17 @@
 namespace troupe {
 
 /// A node: offers this machine to runs that other processes lead, one run after
-/// another.
+/// another. Runs are executed on the thread that calls serve(); connections are
+/// accepted on a thread of the node.
 class node_server {
 public:
   struct settings {
-    std::string version; ///< Of troupe; leaders must have the same version.
+    std::string version; ///< Version of troupe; leaders must have the same version.
     int queue = 8;       ///< Runs that may wait while one is running.
     acceptor::limits connection_limits = {};
     std::size_t clients = 16; ///< Control lines of clients without a part in a run.
-    std::chrono::nanoseconds client_silence = std::chrono::seconds{30}; ///< At most.
+    /// Longest silence of a client; then the node closes the line.
+    std::chrono::nanoseconds client_silence = std::chrono::seconds{30};
   };
 
   /// \param services outlives this object

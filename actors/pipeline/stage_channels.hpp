@@ -16,7 +16,7 @@ namespace troupe {
 /// first stage sends tensors to the second. Each way between two neighbours has a
 /// channel.
 struct peer_channel_end {
-  gpu_group* group = nullptr; ///< Null: messages carry the payload.
+  gpu_group* group = nullptr; ///< The pair of GPUs; null: messages carry the payload.
   int calls = 0;              ///< Number of calls sent, or received.
 };
 
@@ -48,11 +48,11 @@ struct channels_of_stage {
 ///     │                                      │ message, after the receive ──▶ stage
 ///
 /// Within a process neither actor waits for a GPU. Between nodes the sender sends a
-/// finished tensor, and the receiving stage gets the message after the receive. Calls
-/// are received in the order of sending. The sender's buffer returns to its pool before
-/// the call leaves; the next write to this buffer waits for the send. So pools need no
-/// more buffers than a pool that two stages share. One stage owns the object, and calls
-/// every function from one thread at a time.
+/// finished tensor, and the receiving stage handles the message after the receive.
+/// Calls are received in the order of sending. The sender's buffer returns to its pool
+/// before the call leaves; the next write to this buffer waits for the send. So pools
+/// need no more buffers than a pool that two stages share. One stage owns the object,
+/// and calls every function from one thread at a time.
 class stage_channels {
 public:
   /// Called from a device's callback, on the device's thread; may only send a message.
@@ -60,20 +60,22 @@ public:
   template <class Message>
   using message_handler = std::function<void(Message)>;
 
-  /// \param failed is called with the error when a GPU's send or receive fails
+  /// \param failed called on a thread of the GPUs' device, with the error of a send or
+  /// receive
   stage_channels(channels_of_stage channels, failure_handler failed)
     : channels_(std::move(channels)), failed_(std::move(failed)) {
     // nop
   }
 
-  /// Whether a peer channel leads to the neighbour that receives such messages.
+  /// True if a peer channel leads to the neighbour that receives messages of type
+  /// `Message`.
   template <class Message>
   bool can_send() const {
     return receiver_channels<Message>().outgoing.group != nullptr;
   }
 
   /// Enqueues the GPU's send of the payload.
-  /// \param on_call gets the call to send to the neighbour, on the device's thread,
+  /// \param on_call receives the call to send to the neighbour, on the device's thread,
   /// once the send is launched
   /// \pre can_send()
   template <class Message>
@@ -83,8 +85,8 @@ public:
   void check() const;
 
   /// Enqueues the GPU's receive of the payload that a call announces.
-  /// \param on_received gets the message with payload for the stage, on the device's
-  /// thread
+  /// \param on_received receives the message with payload for the stage, on the
+  /// device's thread
   /// \throws std::logic_error if the call is not the next one, or no channel exists
   template <class Message>
   void receive(const Message& call, message_handler<Message> on_received);

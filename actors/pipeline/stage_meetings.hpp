@@ -29,7 +29,7 @@ public:
   /// plan has any.
   void yield(const sum_requester& request_sum);
 
-  /// Whether a meeting follows each layer of such a pass.
+  /// True if a meeting follows each layer of a pass of this operation.
   bool by_layer(op operation) const { return weaving_of(operation).by_layer(); }
 
   /// To be called when an action begins: puts the action's meetings between its pieces.

@@ -30,13 +30,15 @@ struct stage_pools {
   std::vector<std::int64_t> buckets;
   std::vector<std::int64_t> gradients;
   int versions = 1;
-  std::vector<std::int64_t> rounded_buckets; ///< Buckets of older versions in bf16,
-  int rounded_versions = 0;                  ///< which `versions` does not count.
-  std::vector<std::int64_t> packed;          ///< Packed matrices of each bucket.
+  /// Values of buckets of older versions, in bf16.
+  std::vector<std::int64_t> rounded_buckets;
+  /// Versions in bf16; not counted in `versions`.
+  int rounded_versions = 0;
+  std::vector<std::int64_t> packed; ///< Packed matrices of each bucket.
   int snapshots = 0; ///< Copies of the parameters in transit to an evaluation.
 
   int stashes = 0;
-  std::int64_t recomputed_output = 0; ///< Output of a recomputed forward.
+  std::int64_t recomputed_output = 0; ///< Values of the output of a recomputed forward.
   std::int64_t stash = 0;
   int inputs_slots = 0; ///< Inputs of recomputed segments.
   std::int64_t inputs = 0;
@@ -48,11 +50,13 @@ struct stage_pools {
   std::int64_t input = 0;
   std::int64_t labels = 0;
   std::int64_t scratch = 0;
-  std::int64_t optimizer = 0; ///< Optimizer state; 0 in all directions but one.
-  std::int64_t exchanged = 0; ///< Copies in transit to data replicas.
-  std::int64_t experts = 0;   ///< Memory of the layers' experts on this rank.
-  std::int64_t shared = 0;    ///< Parameters that data replicas update singly.
-  payload_bound to_shards;    ///< Copies in transit to tensor shards.
+  /// Values of the optimizer state; 0 in all directions but one.
+  std::int64_t optimizer = 0;
+  std::int64_t exchanged = 0; ///< Values of copies in transit to data replicas.
+  std::int64_t experts = 0;   ///< Values for the layers' experts on this rank.
+  /// Values of parameters that data replicas update singly.
+  std::int64_t shared = 0;
+  payload_bound to_shards; ///< Copies in transit to tensor shards.
   payload_bound ties;      ///< Gradients in transit to the other end of a tied matrix.
   copies_bound saved;      ///< Copies for one checkpoint.
   copies_bound kept_steps; ///< Kept copies of the last two batches.

@@ -15,11 +15,11 @@ namespace troupe {
 /// sends each request as a message; a test records each.
 class stage_port : public performer_port {
 public:
-  /// Whether the stage's device makes copies while passes run. Otherwise the stage
+  /// True if the stage's device makes copies while passes run. Otherwise the stage
   /// makes copies at once, in zero time, so that no evaluation changes virtual time.
   virtual bool copies_aside() const = 0;
 
-  virtual void demand() = 0; ///< Asks the data source for one microbatch.
+  virtual void demand() = 0; ///< Requests one microbatch from the data source.
   virtual void send_on(activation message) = 0; ///< Sends to the next stage.
   virtual void send_back(gradient message) = 0; ///< Sends to the previous stage.
 

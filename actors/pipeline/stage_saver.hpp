@@ -16,7 +16,7 @@ struct copies_bound;
 
 /// A weight version that a stage still holds.
 struct aged_version {
-  int age; ///< 0 is the newest.
+  int age; ///< Age of the version: 0 is the newest, 1 the last but one.
   std::vector<weight_bucket<float>> buckets;
 };
 
@@ -61,7 +61,7 @@ public:
   /// \param batches finished by the run \pre no work of the stage runs
   void keep(int batches, const std::vector<aged_version>& versions);
 
-  /// Returns the copies kept after so many batches. Returns none if the stage has
+  /// Returns the copies kept after `batches` batches. Returns none if the stage has
   /// dropped the copies, or never kept any.
   mail::saved fetch_kept_state(int batches) const;
 

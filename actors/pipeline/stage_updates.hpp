@@ -73,14 +73,14 @@ public:
 
   bool under_way() const { return under_way_; }
 
-  /// Whether the device has copies under way.
+  /// True while the device copies parameters, for an evaluation or a kept version.
   bool copies() const { return !reports_.empty(); }
 
   /// The action that names a copy's work on the device; mail::ended with this action is
   /// the end of a copy.
   action copying() const { return {op::update, where_.direction, where_.stage, 0}; }
 
-  /// Whether all backwards of the run have ended.
+  /// True if all backwards of the run have ended.
   bool has_all_gradients() const;
 
   /// Copies the parameters for an evaluation if a snapshot of the newest version is due

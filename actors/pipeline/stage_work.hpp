@@ -32,9 +32,11 @@ struct parameter_copy {
   std::function<void()> run;
 };
 
-/// The buffers that an update reads, of the newest version, and writes, of the next.
+/// The buffers of an update: the update reads the newest version and writes the next
+/// version.
 struct update_buffers {
-  std::vector<buffer> from, to; ///< By bucket; may be the same buffers.
+  /// Buffers by bucket; `to` may be the same buffers as `from`.
+  std::vector<buffer> from, to;
   /// Saves the previous version. Must run on the stage's device before the update
   /// writes to the buffers, if not empty.
   std::function<void()> save_previous = {};
@@ -47,8 +49,8 @@ class stage_work {
 public:
   virtual ~stage_work() = default;
 
-  /// Floating-point operations of a forward of such a microbatch; 0 where costs do not
-  /// depend on operations.
+  /// Floating-point operations of the forward of a microbatch of this shape; 0 where
+  /// costs do not depend on operations.
   virtual double operations(const microbatch_shape& batch_shape) const = 0;
 
   // Each function stores an input of a microbatch that the stage has received.
@@ -56,14 +58,14 @@ public:
   virtual void put_labels(int microbatch, buffer labels) = 0;
   virtual void put_gradient(int microbatch, buffer from_above) = 0;
 
-  /// Whether all inputs of a microbatch's forward are stored.
+  /// True if all inputs of a microbatch's forward are stored.
   virtual bool has_inputs(int microbatch) const = 0;
 
   /// Returns the pieces of a pass. Each piece runs once, in order, on the stage's
   /// device.
   virtual pass_pieces<float> pieces(const pass_request& pass) = 0;
 
-  /// Whether a pass's output for a neighbour may be sent when the pass is launched, and
+  /// True if a pass's output for a neighbour may be sent when the pass is launched, and
   /// not only at the pass's end.
   virtual bool leaves_at_launch(op operation) const = 0;
 

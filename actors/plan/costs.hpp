@@ -18,8 +18,8 @@ namespace troupe {
 /// value for all stages. A recomputation without a value takes as long as a forward.
 struct cost_table {
   std::array<std::vector<nanoseconds>, op_count> by_op;
-  std::vector<nanoseconds> pair = {}; ///< Of a forward and a backward that run as one;
-                                      ///< empty: F + B.
+  /// Duration of a forward and a backward that run as one; empty: F + B.
+  std::vector<nanoseconds> pair = {};
 
   nanoseconds duration_of(op operation, int stage) const;
 

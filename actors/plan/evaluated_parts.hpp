@@ -8,7 +8,7 @@
 
 namespace troupe {
 
-/// Returns the parts of the network that an evaluation beside a run computes, each with
+/// Returns the parts of the network that an evaluation during a run computes, each with
 /// its processor. The layers of a stage run on the processor of the stage's rank, in
 /// replica 0 and tensor shard 0. Neighbouring stages on one processor form one part.
 /// \param has_local_ranks true if the ranks are in this process; if false, this CPU

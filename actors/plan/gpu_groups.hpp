@@ -17,7 +17,8 @@ namespace troupe {
 /// shards of a stage, or data replicas. A peer channel between two neighbouring stages
 /// is a group as well: the first of two members sends tensors to the second.
 struct exchanging_group {
-  std::optional<meeting_kind> kind; ///< Absent: a peer channel.
+  /// The meeting that the group serves; absent: a peer channel.
+  std::optional<meeting_kind> kind;
   int stride; ///< Data replicas from member to member; 1 for tensor shards and
               ///< channels.
   std::vector<position> members;

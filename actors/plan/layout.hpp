@@ -21,7 +21,7 @@ struct layer_bucket {
 
 /// The data replicas that sum one bucket together: `count` replicas, `stride` apart.
 struct bucket_group {
-  int index; ///< Of the asking data replica within the group.
+  int index; ///< Index of the asking data replica within the group.
   int count;
   int stride;
 };

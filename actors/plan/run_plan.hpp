@@ -35,8 +35,8 @@ enum class clock_kind : std::uint8_t { real, virtual_time };
 /// actors; threads may share a constant plan.
 struct run_plan {
   schedule sch;
-  shape dims; ///< Of one data replica, with that replica's share of a batch's
-              ///< microbatches.
+  /// Sizes of one data replica, with the replica's share of a batch's microbatches.
+  shape dims;
 
   // The mesh.
   int data = 1;   ///< Replicas of the whole pipeline; each has a share of every batch.
@@ -56,7 +56,7 @@ struct run_plan {
   /// A meeting that the user provides, in place of the exchange's sum; may be empty.
   exchange_maker user_exchange = {};
 
-  std::optional<training> work; ///< Absent from a simulation.
+  std::optional<training> work; ///< The training; absent from a simulation.
 
   /// Microbatches of a batch, over all data replicas, if sizes or lengths differ; else
   /// null. In a simulation, samples and lengths give each microbatch's cost relative to
@@ -64,33 +64,36 @@ struct run_plan {
   std::shared_ptr<const uneven_microbatches> uneven = nullptr;
 
   clock_kind clock = clock_kind::real;
-  cost_model cost;        ///< Of actions, in virtual time.
+  cost_model cost;        ///< Durations of actions in virtual time.
   machine_model machines; ///< Durations of messages in virtual time.
-  simulated_sizes sizes;  ///< Of messages in a simulation without arithmetic.
+  simulated_sizes sizes;  ///< Sizes of messages in a simulation without arithmetic.
   /// Bytes per second that a rank adds in virtual time, in collectives and for tied
   /// matrices. 0: sums take no time.
   double sum_rate = 0;
-  int threads = 1; ///< In real time.
+  int threads = 1; ///< Compute threads of all ranks together, in real time.
   /// True if relays (actors that the user provides) forward messages between stages. A
   /// relay may still hold a message after forwarding that message.
   bool has_relays = false;
-  std::vector<processor> processors; ///< Of ranks, used cyclically; empty: the CPU.
+  /// Processors of ranks, used cyclically; empty: the CPU.
+  std::vector<processor> processors;
 
   /// Factors of `cost`, one per data replica, in virtual time. Empty: all factors are
   /// 1.
   std::vector<double> slowdowns;
 
   // Results that a run keeps for its caller, and how the run is observed.
-  bool keep_record = false;    ///< Every action, for proofs; else only sums.
-  std::int64_t keep_first = 0; ///< Without a record: actions per rank to keep, for a
-                               ///< trace.
+  bool keep_record = false; ///< Keeps every action, for proofs; false: only sums.
+  /// Actions per rank to keep without a record, for a trace.
+  std::int64_t keep_first = 0;
   bool watched = false;        ///< Actions are reported to an observer during the run.
-  bool keep_weights = false;   ///< Parameters at the end.
-  bool keep_gradients = false; ///< Also the last gradients, with keep_weights.
-  bool keep_versions = false; ///< Parameters and gradients of every update, for proofs.
-  bool model_times = false;   ///< Times as if each rank had a device of its own.
-  bool keep_steps = false;    ///< Copies of the last two steps at every stage: see
-                              ///< pause_every.
+  bool keep_weights = false;   ///< Keeps the parameters at the end.
+  bool keep_gradients = false; ///< With keep_weights: also keeps the last gradients.
+  /// Keeps parameters and gradients of every update, for proofs.
+  bool keep_versions = false;
+  /// Computes times as if each rank had a device of its own.
+  bool model_times = false;
+  /// Keeps copies of the last two steps at every stage: see pause_every.
+  bool keep_steps = false;
   /// Receives launch times of rank 0, if that rank is on a GPU; null: launches are not
   /// recorded.
   std::shared_ptr<launch_times> launches = nullptr;
@@ -98,7 +101,8 @@ struct run_plan {
   // run. 0: none.
   int evaluate_every = 0;
   int checkpoint_every = 0;
-  std::chrono::milliseconds stall_timeout{10'000}; ///< In real time.
+  /// Real time without the end of an action; then the run fails.
+  std::chrono::milliseconds stall_timeout{10'000};
 
   /// Batches between two pauses of all ranks. In a pause each stage copies parameters
   /// and optimizer state.
@@ -106,8 +110,8 @@ struct run_plan {
 
   bool recomputes() const { return sch.recomputes != recomputation::none; }
 
-  /// True if sums are work of a rank, beside the work of the device. If false, a sum is
-  /// computed immediately by the actor that needs the sum.
+  /// True if a rank takes time for sums, in addition to the work of the device. If
+  /// false, a sum is computed immediately by the actor that needs the sum.
   bool sums_take_time() const {
     return clock == clock_kind::virtual_time && sum_rate > 0;
   }

@@ -33,9 +33,9 @@ std::string name_of(const saved_array& array);
 /// of the parameter, from `begin` to `end`. The piece is the whole part, or a data
 /// replica's share.
 struct saved_piece {
-  std::size_t layer;  ///< In the network.
-  std::size_t bucket; ///< In the stage.
-  parameter part;     ///< The stage's part, cut as the layer is.
+  std::size_t layer;  ///< Index of the layer in the network.
+  std::size_t bucket; ///< Index of the bucket in the stage.
+  parameter part;     ///< The stage's part of the parameter, sharded as the layer is.
   std::int64_t begin;
   std::int64_t end;
 

@@ -68,12 +68,12 @@ public:
 /// Offset and shape of a parameter's gradient in the arrays of `begin()`. A parameter
 /// is a matrix or a bias.
 struct exchanged_parameter {
-  std::string name;               ///< As in the weight file.
-  std::vector<std::int64_t> dims; ///< As in the weight file; rows and columns of a
-                                  ///< matrix.
-  int array;                      ///< Index of the array, from 0.
-  std::int64_t offset;            ///< Of the first value in that array.
-  std::int64_t values;            ///< The product of the dims.
+  std::string name; ///< Name in the weight file.
+  /// Dims in the weight file: rows and columns of a matrix.
+  std::vector<std::int64_t> dims;
+  int array;           ///< Index of the array, from 0.
+  std::int64_t offset; ///< Offset of the first value in the array.
+  std::int64_t values; ///< The product of the dims.
 };
 
 /// The stage and data replica that an exchange object belongs to, and the parameters of
@@ -82,7 +82,7 @@ struct exchange_member {
   int stage;
   int replica;  ///< Index of the data replica, from 0.
   int replicas; ///< Number of data replicas.
-  /// Of the stage, in the stage's order.
+  /// Parameters of the stage, in the stage's order.
   std::vector<exchanged_parameter> parameters = {};
 };
 

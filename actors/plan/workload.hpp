@@ -22,10 +22,11 @@ namespace troupe {
 struct simulated_sizes {
   double message = 0;  ///< Bytes of an activation, and of the gradient.
   double gradient = 0; ///< Bytes of a stage's gradients, and of the parameters.
-  int buckets = 1;     ///< Of a stage, of equal size.
+  int buckets = 1;     ///< Buckets of a stage, of equal size.
   double sum = 0;      ///< Bytes of one sum between tensor shards.
-  int sums = 2;        ///< Between tensor shards, in a forward and in a backward.
-  double experts = 0;  ///< Bytes of the rows that a stage sends to experts.
+  /// Number of sums between tensor shards in a forward, and in a backward.
+  int sums = 2;
+  double experts = 0; ///< Bytes of the rows that a stage sends to experts.
   /// Storage of tensors that stages send to each other and that tensor shards gather by
   /// sequence. Summed arrays and rows of experts are always fp32.
   precision stored = precision::fp32;
@@ -39,9 +40,10 @@ struct simulated_sizes {
 /// State of a training with batches before this run, besides the first weights. Sources
 /// give values of a whole network, for any earlier division into shards.
 struct earlier_training {
-  std::vector<weight_source> older;   ///< Versions, from the last but one backwards.
-  std::vector<weight_source> moments; ///< Of the optimizer, by index; empty: all 0.
-  std::vector<std::int64_t> updates;  ///< Of each layer; empty: none.
+  std::vector<weight_source> older; ///< Versions, from the last but one backwards.
+  /// Moments of the optimizer, by index; empty: all 0.
+  std::vector<weight_source> moments;
+  std::vector<std::int64_t> updates; ///< Number of updates of each layer; empty: none.
 };
 
 /// The work of a run that computes; a simulation has none.
@@ -50,10 +52,11 @@ struct training {
   /// Networks that stages run instead of `whole`: one per tensor shard, or the network
   /// without experts. Empty: stages run `whole`.
   std::vector<network<float>> shards;
-  expert_options experts;        ///< Of a network with experts.
-  std::vector<int> first_layers; ///< As returned by `cut`.
+  expert_options experts; ///< Options of experts, if the network has experts.
+  /// First layer of each stage, then the number of layers, as `cut` returns.
+  std::vector<int> first_layers;
   std::shared_ptr<const data_set> data;
-  std::int64_t batch; ///< Samples.
+  std::int64_t batch; ///< Samples of a batch.
   optimizer_options optimizer;
   weight_source weights;
   bool from_values = false; ///< Weights come from a file, not from a seed.

@@ -12,7 +12,7 @@ namespace troupe {
 // Checks of a run's times against published rules and formulas. Each check returns the
 // first deviation as a sentence, or an empty string if there is none.
 
-/// Whether the arrival times of messages follow from the record, so that choices can be
+/// True if the arrival times of messages follow from the record, so that choices can be
 /// checked. This holds in virtual time, if no message waits for another at a port.
 bool choices_can_be_judged(const run_plan& plan);
 

@@ -13,7 +13,7 @@ namespace troupe {
 /// Sets a plan's options so that a run keeps everything that the proofs need.
 void keep_for_proofs(run_plan& plan);
 
-/// Whether a run can be repeated from the record. A real-time run cannot if data
+/// True if a run can be repeated from the record. A real-time run cannot if data
 /// replicas write the same memory at once (Hogwild).
 bool can_be_replayed(const run_plan& plan);
 
@@ -24,9 +24,8 @@ bool can_be_replayed(const run_plan& plan);
 /// - replicas: all replicas end with the same parameters. Where each data replica has
 ///   its own updates, only the copies within a data replica must agree;
 /// - formula: the record matches the schedule's paper, written a second time without
-/// the
-///   schedule's code. Where versions do not depend on timing, a loop by the paper's
-///   formula gives the same bits.
+///   the schedule's code. Where versions do not depend on timing, a loop by the
+///   paper's formula gives the same bits.
 ///
 /// Equal means equal to the bit, unless the run sums in another order than one device.
 /// Then loops follow the run update by update (step_validator). Where each data replica
@@ -39,7 +38,8 @@ bool can_be_replayed(const run_plan& plan);
 std::vector<proof> prove(const run_plan& plan, const run_result& result,
                          const std::optional<published::rule>& paper_rule);
 
-/// Like prove() with a rule: takes the published rule of the plan's schedule itself.
+/// Returns the proofs that apply to a run, with the published rule of the plan's
+/// schedule. \pre as prove() with a rule
 std::vector<proof> prove(const run_plan& plan, const run_result& result);
 
 } // namespace troupe

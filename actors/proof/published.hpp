@@ -38,7 +38,7 @@ struct rule {
 std::optional<rule> find(const std::string& name,
                          const std::map<std::string, std::string>& parameters);
 
-/// Whether no microbatch is in flight when an update is made, so that one version
+/// True if no microbatch is in flight when an update is made, so that one version
 /// exists.
 bool flushes(const rule& paper_rule);
 
@@ -51,7 +51,7 @@ int directions(const rule& paper_rule);
 int ranks(const rule& paper_rule, const shape& dims);
 int host(const rule& paper_rule, const shape& dims, int s, int direction);
 
-/// Whether none, some or all backwards are split into input and weight gradients.
+/// The backwards that are split into input and weight gradients: none, some or all.
 enum class split : std::uint8_t { none, partial, full };
 split splits(const rule& paper_rule);
 
@@ -78,7 +78,7 @@ std::optional<std::int64_t> slot(const rule& paper_rule, const shape& dims,
 std::optional<int> version_read(const rule& paper_rule, const shape& dims, int s,
                                 int n);
 
-/// Whether the run is long enough to fill the pipeline, so that stages reach the
+/// True if the run is long enough to fill the pipeline, so that stages reach the
 /// largest number of versions. A shorter run may keep fewer versions.
 bool is_steady(const rule& paper_rule, const shape& dims);
 

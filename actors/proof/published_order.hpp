@@ -15,7 +15,7 @@ namespace troupe::published {
 struct recorded_action {
   op operation;
   int microbatch;
-  std::int64_t start; ///< In nanoseconds, as `end`.
+  std::int64_t start; ///< Nanoseconds, as for `end`.
   std::int64_t end;
   int gradients = 0; ///< Number of gradients that an update covers.
 };

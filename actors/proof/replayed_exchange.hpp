@@ -32,7 +32,7 @@ public:
   /// \pre under_way(data)
   std::optional<buckets> pull(int data);
 
-  /// Whether all accesses of all histories are done.
+  /// True if all accesses of all histories are done.
   bool finished() const;
 
   const buckets& parameters() const { return parameters_; }

@@ -10,14 +10,15 @@
 
 namespace troupe {
 
-/// Whether a run sums in another order than any plain loop. Tensor shards do, and so do
+/// True if a run sums in another order than any plain loop. Tensor shards do, and so do
 /// experts that serve several data replicas.
 bool sums_elsewhere(const run_plan& plan);
 
-/// Checks such a run update by update, against a loop over the same microbatches.
-/// Rounding errors differ and grow with every update, so the loop takes over the run's
-/// values at each update. The loop's gradients must be near the run's gradients. The
-/// loop's update of the run's gradients must give the run's next version.
+/// Checks a run of sums_elsewhere() update by update, against a loop over the same
+/// microbatches. Rounding errors differ and grow with every update, so the loop takes
+/// over the run's values at each update. The loop's gradients must be near the run's
+/// gradients. The loop's update of the run's gradients must give the run's next
+/// version.
 ///
 /// Near means: a tensor's difference is at most the tolerance times its norm, or times
 /// a hundredth of the stage's norm. Some gradients are nothing but rounding: softmax

@@ -32,7 +32,7 @@ public:
     port_->send_all(cursor_.begin(a, cost, std::move(woven), std::move(callbacks)));
   }
 
-  /// Whether the action has work on the device, or pieces that are still to run.
+  /// True if the action has work on the device, or pieces that are still to run.
   bool under_way() const { return cursor_.under_way(); }
 
   /// The action under way, or the last action if none is.

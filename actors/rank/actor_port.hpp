@@ -86,7 +86,7 @@ public:
                    });
   }
 
-  /// Whether the first device of the performer is computing arithmetic at this moment.
+  /// True if the first device of the performer is computing arithmetic at this moment.
   bool at_work() const { return computers_.front()->computes(); }
 
   void send(mail::meeting_message message) override {

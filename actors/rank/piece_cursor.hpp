@@ -52,7 +52,7 @@ public:
   /// The action under way, or the last action if none is.
   const action& current_action() const { return action_; }
 
-  /// Whether all meetings that the next piece needs are over. \pre under_way(), and not
+  /// True if all meetings that the next piece needs are over. \pre under_way(), and not
   /// at_work()
   bool can_resume() const;
 
@@ -93,9 +93,9 @@ private:
   bool at_work_ = false;
   bool waits_ = false;
   std::uint8_t end_ = nothing;
-  // of the work on the device: becomes end_ when that work ends
+  // flags of the work on the device; become end_ when the work ends
   std::uint8_t ending_ = nothing;
-  meeting_steps ends_in_;     // likewise: meetings that begin when that work ends
+  meeting_steps ends_in_;     // meetings that begin when the work on the device ends
   std::vector<piece> pieces_; // empty once the last piece is on the device
   std::size_t next_ = 0;
   charge cost_;

@@ -10,12 +10,13 @@ namespace troupe {
 
 /// The uses of a rank's tensor memory.
 enum class memory_use : std::uint8_t {
-  parameters,  ///< Of all versions.
-  gradients,   ///< Summed for the next update.
-  optimizer,   ///< Optimizer state.
-  activations, ///< Of microbatches in flight, and the gradients of activations.
-  passing,     ///< Messages under way, and buffers of running actions.
-  checkpoint,  ///< Copies that are being written.
+  parameters, ///< Parameters of all versions.
+  gradients,  ///< Gradients summed for the next update.
+  optimizer,  ///< Optimizer state.
+  /// Activations of microbatches in flight, and the gradients of activations.
+  activations,
+  passing,    ///< Messages under way, and buffers of running actions.
+  checkpoint, ///< Copies that are being written.
 };
 
 inline constexpr int memory_uses = 6;

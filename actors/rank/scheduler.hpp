@@ -24,14 +24,14 @@ struct scheduler_state {
   std::shared_ptr<const actor_handles> handles;
   rank_sums sums;
   held_activations held;
-  /// Kept here, and not yet sent to the recorder.
+  /// Measured actions that have not been sent to the recorder.
   std::vector<measured_action> samples;
   std::int64_t noted = 0; ///< Number of actions kept or sent.
   /// `done` messages that came before the action's turn.
   std::vector<mail::done> early;
   bool decision_pending = false;
   bool reported_finished = false;
-  int round = 0;                          ///< Of the last `hold`.
+  int round = 0;                          ///< Round of the last `hold`.
   std::optional<int> reported_checkpoint; ///< Batches, as last reported.
 };
 

@@ -30,7 +30,7 @@ public:
   /// \pre is_in_turn(d)
   void handle(const mail::done& d);
 
-  /// Whether all passes granted before this one have ended here. Two stages may report
+  /// True if all passes granted before this one have ended here. Two stages may report
   /// ends in any order; the record keeps the device's order.
   bool is_in_turn(const mail::done& d) const;
   void handle(const mail::paused& p);
@@ -48,7 +48,7 @@ public:
   /// capacity. Experts go first: a stage waits for each.
   std::optional<granted> grant();
 
-  /// Whether a grant depends on everything that has arrived: under a local rule, and
+  /// True if a grant depends on everything that has arrived: under a local rule, and
   /// while an update is paused, which goes before the program.
   bool has_choice() const {
     return rank_ && (plan_->sch.local_rule() || !paused_updates_.empty());
@@ -68,10 +68,10 @@ public:
   std::optional<int> at_checkpoint();
   void handle(const mail::resume_from_checkpoint&);
 
-  /// Whether the rank is held and nothing runs.
+  /// True if the rank is held and nothing runs.
   bool at_rest() const { return held_ && running_ == 0; }
 
-  /// Whether the rank has run all actions of the order. A device without a program
+  /// True if the rank has run all actions of the order. A device without a program
   /// never has.
   bool finished() { return rank_ && running_ == 0 && order_->finished(); }
 
@@ -93,8 +93,8 @@ private:
   bool held_ = false;
   bool passes_meet_ = false;
   // Each evaluation needs a copy of the parameters; a rank waits when no copy is left.
-  int evaluated_stage_ = -1; ///< The highest here in direction 0; -1: none.
-  /// From one evaluation to the next; 0: none.
+  int evaluated_stage_ = -1; ///< The highest stage here in direction 0; -1: none.
+  /// Backwards from one evaluation to the next; 0: no evaluations.
   std::int64_t backwards_to_evaluation_ = 0;
   std::unique_ptr<order> order_;
   waiting waiting_;
@@ -108,8 +108,9 @@ private:
   std::optional<action> paused_;
   std::vector<position> hosted_;
   std::int64_t turns_ = 0; ///< Number of turns granted.
-  int copies_ = 0;         ///< Of the parameters, for evaluations.
-  /// Of the evaluated stage, since the last batch evaluated before the run.
+  /// Copies of the parameters that evaluations may use at once.
+  int copies_ = 0;
+  /// Backwards of the evaluated stage, since the last batch evaluated before the run.
   int backwards_ = 0;
   int evaluated_ = 0;
   int next_checkpoint_ = 0; ///< Batches of the run; 0: no checkpoint is due.

@@ -26,22 +26,23 @@ using meeting_steps = std::vector<meeting_step>;
 
 /// Work of an action between two meetings.
 struct piece {
-  int layer = -1;            ///< Index in the stage, of a piece of a single layer.
-  double share = 1;          ///< Of the action's cost.
+  /// Index in the stage, if the piece is of one layer; else -1.
+  int layer = -1;
+  double share = 1;          ///< Share of the action's cost.
   std::function<void()> run; ///< Empty: no arithmetic.
   bool costs = true;         ///< False: takes no time in virtual time.
   /// The scheduler may run one other action of this rank before this piece.
   bool yields = false;
-  meeting_steps needs = {};     ///< Must be over before the piece starts.
-  meeting_steps begins = {};    ///< Begin when the piece starts.
-  meeting_steps ends_in = {};   ///< Begin when the piece has ended.
+  meeting_steps needs = {};     ///< Steps that must be over before the piece starts.
+  meeting_steps begins = {};    ///< Steps that begin when the piece starts.
+  meeting_steps ends_in = {};   ///< Steps that begin when the piece has ended.
   std::vector<int> completes{}; ///< Gradient buckets complete after this piece.
   std::uint8_t end = nothing;   ///< Flags for the record (`part_end`).
 };
 
 /// An action as pieces, which run one after another.
 struct woven_action {
-  meeting_steps begins; ///< Begin with the action, before the first piece.
+  meeting_steps begins; ///< Steps that begin with the action, before the first piece.
   std::vector<piece> pieces;
   /// Works that GPUs may still run, as `work::inputs`, for the first work. An action
   /// that meets other ranks between pieces has none.
@@ -50,8 +51,8 @@ struct woven_action {
 
 /// The layer meetings of a pass.
 struct weaving {
-  bool gathers = false; ///< Of the parameters of each layer, among data replicas.
-  bool sums = false;    ///< Of the gradients of each layer, among data replicas.
+  bool gathers = false; ///< Data replicas gather each layer's parameters.
+  bool sums = false;    ///< Data replicas sum each layer's gradients.
 
   bool by_layer() const { return gathers || sums; }
 };

@@ -42,18 +42,18 @@ public:
   /// Ends the run's own system and threads. \pre actors() == 0
   void close() { local_system_.reset(); }
 
-  /// In real time without a host: starts `count` threads, or `count` more. \throws
-  /// no_thread
+  /// Starts `count` threads, or `count` more, in real time without a host.
+  /// \throws no_thread
   void start_threads(int count);
 
-  /// In real time: as `actor_threads::visit`. In a host's system only calls the first
-  /// function.
+  /// Calls `actor_threads::visit`, in real time. In a host's system calls `report`
+  /// alone.
   void visit(const std::function<void()>& report,
              const compute_threads::thread_control& works);
 
-  /// Runs handlers where no threads have been started, as in virtual time: until no
-  /// message is left, or in virtual time at most `most` handlers. Returns the number of
-  /// handlers that ran in virtual time, else 0.
+  /// Runs handlers on this thread until no message is left. In virtual time at most
+  /// `most` handlers run, and their number is returned. Real time: returns 0, and runs
+  /// no handlers after start_threads() or in a host's system.
   std::size_t settle(std::size_t most = std::numeric_limits<std::size_t>::max());
 
   /// Number of actors that have not ended.

@@ -29,7 +29,7 @@ public:
   explicit actor_threads(caf::actor_system& system);
   ~actor_threads() override;
 
-  /// For CAF's configuration.
+  /// Makes the pool as a module of CAF's configuration.
   static caf::actor_system::module* make(caf::actor_system& system,
                                          caf::detail::type_list<>);
 
@@ -46,9 +46,9 @@ public:
   /// threads.
   void settle();
 
-  /// For a thread outside the pool, such as a device's. Calls `report`, then runs the
-  /// actors that messages from there have woken, as a pool thread does. Returns when
-  /// the thread is wanted at its work; remaining actors go to the queue.
+  /// Calls `report`, then runs the actors that messages of `report` have woken, as a
+  /// pool thread does. The caller is a thread outside the pool, such as a device's.
+  /// Returns when the thread is wanted at its work; remaining actors go to the queue.
   void visit(const std::function<void()>& report,
              const compute_threads::thread_control& works);
 

@@ -33,7 +33,7 @@ public:
   /// measurements of other processes, as far as known.
   virtual std::vector<mail::node_report> end() = 0;
 
-  /// Whether the process that hosts a rank is lost.
+  /// True if the process that hosts a rank is lost.
   virtual bool has_lost(int rank) const = 0;
 
   /// Bytes of tensors sent and received.

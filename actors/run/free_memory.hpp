@@ -18,10 +18,11 @@ struct free_memory {
 /// process's control groups and the process's own limits leave.
 free_memory memory_of_process();
 
-/// The same without the process's own limits, read from the kernel's files below
-/// `root`. These are /proc/meminfo, and the control groups of the process and all
-/// groups above. Both versions of control groups are read. File pages that a group
-/// holds count as free: the kernel gives such pages up.
+/// The memory that the machine and the process's control groups leave, without the
+/// process's own limits. The kernel's files below `root` are read: /proc/meminfo, and
+/// the control groups of the process and all groups above. Both versions of control
+/// groups are read. File pages that a group holds count as free: the kernel gives such
+/// pages up.
 free_memory memory_by_files(const std::filesystem::path& root);
 
 } // namespace troupe

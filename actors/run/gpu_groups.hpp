@@ -69,7 +69,7 @@ public:
 
   bool idle() const;
 
-  /// Whether no rank here is in a group.
+  /// True if no rank here is in a group.
   bool none() const { return members_.empty(); }
 
 private:

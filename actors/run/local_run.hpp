@@ -28,12 +28,15 @@ public:
     std::vector<int> ranks;
     bool leads = true;                     ///< Has the coordinator and the recorder.
     distant_maker make_remote_actors = {}; ///< Empty: all actors are here.
-    known_groups groups = {};              ///< Of the plan's GPUs, here and elsewhere.
-    std::function<bool()> ended = {};      ///< As `gpu_groups` takes.
+    /// Groups of the plan's GPUs, here and in other processes.
+    known_groups groups = {};
+    /// True ends the wait for GPU groups (gpu_groups); may be empty.
+    std::function<bool()> ended = {};
   };
 
-  /// \param callbacks give the disorder, the listener, the relays and the system;
-  /// other callbacks are not used here
+  /// \param which ranks and actors of this process
+  /// \param callbacks the constructor uses only `disorder.make_device`, `listener`,
+  /// `relays` and `system`
   /// \throws std::bad_alloc, no_thread
   local_run(std::shared_ptr<const run_plan> plan, part which,
             const run_callbacks& callbacks = {});
@@ -42,13 +45,14 @@ public:
   /// each may send messages from then on.
   void gather();
 
-  /// Starts a run of which a part is elsewhere; else wiring has done so.
+  /// Starts the run, if other processes host a part. Otherwise gather() has started the
+  /// run.
   void begin() { registry_.begin(); }
 
   /// Ends all actors, and the actor system if all actors have ended.
   void shut_down();
 
-  /// Whether an actor or a device is still at work and could not be ended: then no
+  /// True if an actor or a device is still at work and could not be ended: then no
   /// member of this object may be destroyed.
   bool at_work() const { return at_work_; }
 
@@ -96,7 +100,7 @@ struct end_or_leave {
   void operator()(local_run* ended) const;
 };
 
-/// Whether a run of this process has left work that never ends. Then the process must
+/// True if a run of this process has left work that never ends. Then the process must
 /// end without destroying global objects: by std::_Exit.
 bool is_at_work();
 

@@ -15,7 +15,7 @@ namespace troupe {
 /// Bytes that the caller of a training allocates in addition, while the training runs.
 struct caller_bytes {
   std::int64_t of_machine = 0;
-  std::map<int, std::int64_t> of_gpus = {}; ///< By the GPU's number.
+  std::map<int, std::int64_t> of_gpus = {}; ///< Bytes by the GPU's number.
 };
 
 using caller_bytes_counter = std::function<caller_bytes(const run_plan&)>;
@@ -27,19 +27,20 @@ using caller_bytes_counter = std::function<caller_bytes(const run_plan&)>;
 inline constexpr std::int64_t bytes_of_program = 24 << 20;
 
 /// Checks that this process can hold `bytes[r]` for each rank r. \param other_bytes
-/// that the process needs besides
+/// that the process needs in addition
 std::string check_memory(const std::vector<std::int64_t>& bytes,
                          std::int64_t other_bytes);
 
-/// The same for memory of this machine and of GPUs.
-/// \param of_each the processor of each rank \param other_bytes that the process needs
-/// besides
+/// Checks that the memory of this machine and of GPUs can hold `bytes[r]` for each rank
+/// r. \param of_each the processor of each rank \param other_bytes that the process
+/// needs in addition
 std::string check_processor_memory(const std::vector<processor>& of_each,
                                    const std::vector<std::int64_t>& bytes,
                                    const caller_bytes& other_bytes);
 
-/// The same for the ranks of a run that are on this machine. \param bytes for each of
-/// those ranks \param other_bytes that the process needs besides
+/// Checks the memory for those ranks of a run that are on this machine.
+/// \param ranks the ranks here \param bytes for each of `ranks`
+/// \param other_bytes that the process needs in addition
 std::string check_memory_of_ranks(const run_plan& plan, const std::vector<int>& ranks,
                                   const std::vector<std::int64_t>& bytes,
                                   const caller_bytes& other_bytes = {});

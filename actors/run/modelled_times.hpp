@@ -29,7 +29,7 @@ public:
   /// \param plan outlives this object \pre can_model(plan)
   modelled_times(const run_plan& plan, moved report);
 
-  /// Whether the events that the parts of a run wait for are known. Events are unknown
+  /// True if the events that the parts of a run wait for are known. Events are unknown
   /// where experts are spread over ranks, as an expert may pass rows on at once. Events
   /// are also unknown where updates follow one another as gradients come.
   static bool can_model(const run_plan& plan);
@@ -58,7 +58,7 @@ private:
     bool meets_shards = false;
     int shard_meetings = 0;
     int gathers = 0; // layers, in earlier actions
-    int sums = 0;    // likewise
+    int sums = 0;    // layers, in earlier actions
     bool started_update = false;
   };
 

@@ -36,8 +36,9 @@ public:
   std::vector<std::int64_t> samples() const;
 
   /// The number of microbatches whose losses have not come.
-  /// \param to_end counts microbatches of the whole run, else only those before the
-  /// last loss. An interrupted run counts 0 where replicas stop after different updates
+  /// \param to_end true: of the whole run; false: of the microbatches before the last
+  /// loss that has come. The second number is 0 where replicas stop after different
+  /// updates
   std::int64_t missing(bool to_end) const;
 
   /// Reports the time at which the forward that gave a microbatch's loss has ended.
@@ -98,7 +99,7 @@ struct run_log {
   record actions;              ///< The actions that the plan keeps.
   bool cut = false;            ///< More actions ran than were kept.
   loss_log losses;
-  /// Of all stages, if the plan keeps versions.
+  /// Versions of all stages, if the plan keeps versions.
   std::vector<mail::version_made> versions;
   expert_loads loads;
 

@@ -49,8 +49,8 @@ struct run_callbacks {
   /// at the end, while ranks compute. Not empty if the plan has checkpoints.
   std::function<void(training_copies copies)> save = {};
 
-  /// Waits until all such copies have been released: then there is memory for the next
-  /// copies, and the run may end. Empty if `save` keeps none.
+  /// Waits until all copies given to `save` have been released. Then there is memory
+  /// for the next copies, and the run may end. Empty if `save` keeps no copies.
   std::function<void()> await_saved = {};
 
   /// Called at most ten times a second, and when the run is over.

@@ -30,8 +30,9 @@ struct managed_run {
   actor_runtime& runtime;
   message_meter& meter;
   const coordinator_actor& coordinator;
-  wall_clock& clock;        ///< Stands still during evaluations.
-  distant_run* remote_part; ///< Null: all of the run is here.
+  wall_clock& clock; ///< Stands still during evaluations.
+  /// The part in other processes; null: all of the run is here.
+  distant_run* remote_part;
 };
 
 /// Waits for a run, on the thread that performs the run. Meanwhile this loop serves
@@ -75,7 +76,7 @@ public:
   /// missing.
   tl::expected<std::shared_ptr<const training_state>, std::string> fetch_kept_state();
 
-  /// Whether the caller has ended the run early.
+  /// True if the caller has ended the run early.
   bool stopping() const { return stopping_; }
 
 protected:

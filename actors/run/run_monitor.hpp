@@ -20,7 +20,7 @@ class distant_watch {
 public:
   virtual ~distant_watch() = default;
 
-  /// As in `stall_rule`, over all of those devices.
+  /// The verdict of `stall_rule` over all devices of the other processes.
   virtual stall_rule::verdict look() = 0;
   virtual std::string at_work() = 0;
 };
@@ -69,7 +69,7 @@ public:
   stall_rule::verdict look() { return rule_->look(clock_.now(), waited_awake()); }
   std::string at_work() const { return rule_->at_work(clock_.now()); }
 
-  /// Whether a task is under way that should have ended long ago. \pre end()
+  /// True if a task is under way that should have ended long ago. \pre end()
   bool is_stuck();
 
 private:

@@ -58,7 +58,7 @@ using device_maker = std::function<std::unique_ptr<device>(virtual_clock&)>;
 /// For a stage whose rank is elsewhere nothing exists here, and accessors return null
 /// or empty values. The pool of messages between two stages belongs to the lower
 /// stage's rank. If only one of both ranks is here, the pool belongs to that rank. With
-/// an edge between two stages each rank has a pool.
+/// a peer channel between two stages, each rank has a pool.
 class run_resources : private stage_indexing {
 public:
   /// \param plan,clock,watch outlive this object; the clock is used in virtual time,
@@ -77,7 +77,7 @@ public:
   run_resources(const run_resources&) = delete;
   run_resources& operator=(const run_resources&) = delete;
 
-  /// By rank; null where a rank is elsewhere.
+  /// Resources by rank; null where a rank is in another process.
   const std::vector<std::unique_ptr<rank_resources>>& ranks() const { return ranks_; }
 
   /// \pre the stage's rank is here
@@ -98,7 +98,7 @@ public:
     return meetings_[index(where)];
   }
 
-  /// Null if the stage has nothing to save.
+  /// The saver of a stage; null if the stage has nothing to save.
   const std::shared_ptr<stage_saver>& saver_of(position where) const {
     return savers_[index(where)];
   }
@@ -112,13 +112,13 @@ public:
     return optimizers_[shard_index(where)];
   }
 
-  /// Null where there are none.
+  /// The parameters that data replicas update singly; null where there are none.
   const std::shared_ptr<shared_parameters>& shared_of(position where) const {
     return shared_[shard_index(where)];
   }
   const all_shared_parameters& shared() const { return shared_; }
 
-  /// In the order of ranks.
+  /// The experts of all ranks here, in the order of ranks.
   const std::vector<hosted_expert>& experts() const { return experts_; }
 
   /// The device of a parameter server. \pre the plan has parameter servers
@@ -139,7 +139,7 @@ public:
   /// Devices discard work that has not begun, and accept no more.
   void stop();
 
-  /// Whether no device is at work.
+  /// True if no device is at work.
   bool idle() const;
 
   /// Number of allocations of tensor memory since this object was made.
@@ -186,11 +186,11 @@ private:
   std::vector<std::unique_ptr<device>> server_devices_;   // by shard_index()
   std::vector<std::shared_ptr<data_pools>> data_;         // one for each pipeline
   std::vector<std::shared_ptr<stage_work>> work_;         // by index()
-  std::vector<channels_of_stage> channels_;               // likewise
-  std::vector<std::shared_ptr<stage_meetings>> meetings_; // likewise
-  std::vector<std::shared_ptr<stage_saver>> savers_;      // likewise
+  std::vector<channels_of_stage> channels_;               // by index()
+  std::vector<std::shared_ptr<stage_meetings>> meetings_; // by index()
+  std::vector<std::shared_ptr<stage_saver>> savers_;      // by index()
   std::vector<optimizer_memory> optimizers_;              // by shard_index()
-  all_shared_parameters shared_;                          // likewise
+  all_shared_parameters shared_;                          // by shard_index()
   std::vector<hosted_expert> experts_;                    // by rank
   std::int64_t at_start_ = 0;                             // allocations
 };

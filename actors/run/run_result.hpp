@@ -35,49 +35,58 @@ struct run_result {
   /// The state of a run that has lost processes, after the last step that the remaining
   /// processes have kept. Null if some state is lost, or the plan keeps no steps.
   std::shared_ptr<const training_state> recovered;
-  std::string recovery_error; ///< The reason for that null, if the plan keeps steps.
+  /// The reason why `recovered` is null, if the plan keeps steps.
+  std::string recovery_error;
 
   /// Nanoseconds by which times of different ranks may differ, in a run on several
   /// machines.
   nanoseconds clock_doubt = 0;
 
-  double seconds = 0;          ///< Of wall time, without evaluations.
-  measures sums;               ///< On the run's clock; times may be modelled.
-  record actions;              ///< The actions that the plan keeps.
-  bool actions_cut = false;    ///< More actions ran than were kept.
-  exchange_measures exchange;  ///< Empty where replicas share each update.
-  shared_history accesses;     ///< If the plan keeps the record; empty likewise.
-  std::vector<double> loss;    ///< One for each minibatch (a local rule: microbatch),
-  std::int64_t loss_every = 1; ///< or the mean of this many; the last may have fewer.
-  std::vector<std::int64_t> loss_samples; ///< Number of samples seen by then.
+  double seconds = 0;         ///< Wall time in seconds, without evaluations.
+  measures sums;              ///< Measures on the run's clock; times may be modelled.
+  record actions;             ///< The actions that the plan keeps.
+  bool actions_cut = false;   ///< More actions ran than were kept.
+  exchange_measures exchange; ///< Empty where replicas share each update.
+  /// Empty unless the plan keeps the record and replicas update singly.
+  shared_history accesses;
+  /// One for each minibatch (a local rule: microbatch), or the mean of `loss_every`.
+  std::vector<double> loss;
+  /// Losses that an entry of `loss` averages; the last may average fewer.
+  std::int64_t loss_every = 1;
+  /// Number of samples seen at the end of each entry of `loss`.
+  std::vector<std::int64_t> loss_samples;
   /// Times at which losses were known, in nanoseconds on the run's clock, which may be
   /// modelled. Empty if some time is unknown.
   std::vector<nanoseconds> loss_times;
-  std::int64_t samples = 0;             ///< Of the losses; updates cover these samples.
-  std::int64_t missing_losses = 0;      ///< Microbatches without a loss so far.
-  std::vector<std::int64_t> peak_bytes; ///< By rank; empty from a simulation.
-  /// Of each use alone, by rank.
+  /// Samples of the losses; updates cover these samples.
+  std::int64_t samples = 0;
+  std::int64_t missing_losses = 0; ///< Microbatches without a loss so far.
+  /// Peak bytes of tensors, by rank; empty from a simulation.
+  std::vector<std::int64_t> peak_bytes;
+  /// Peak bytes of each use alone, by rank.
   std::vector<std::array<std::int64_t, memory_uses>> peak_parts;
-  std::vector<std::int64_t> reserved_bytes; ///< By rank; empty likewise.
+  /// Reserved bytes by rank; empty from a simulation.
+  std::vector<std::int64_t> reserved_bytes;
 
-  // If the plan keeps weights: the updates behind the weights, and buckets of all
+  // If the plan keeps weights: the updates that made the weights, and buckets of all
   // layers.
-  /// By stage; over data replicas that update alone.
+  /// Number of updates by stage, summed over data replicas that update alone.
   std::vector<std::int64_t> updates;
-  std::int64_t updated_samples = 0; ///< Covered by the updates of one stage.
+  std::int64_t updated_samples = 0; ///< Samples that the updates of one stage cover.
   std::vector<std::vector<float>> parameters;
-  std::vector<std::vector<float>> gradients; ///< Of the last update, over replicas.
+  /// Gradients of the last update, summed over replicas.
+  std::vector<std::vector<float>> gradients;
   std::string odd_stage; ///< Name of a stage whose parameters differ from replica 0's.
 
-  /// From version 1 on, if the plan keeps versions.
+  /// All versions from version 1 on, if the plan keeps versions.
   std::vector<kept_version> versions;
 
-  expert_loads loads; ///< Of a network with experts.
+  expert_loads loads; ///< Loads of the experts, if the network has experts.
 
   std::int64_t envelopes = 0;        ///< Messages sent.
   std::int64_t most_envelopes = 0;   ///< Largest number under way; summed over nodes.
-  std::int64_t late_allocations = 0; ///< Of tensor memory, after wiring.
-  /// Of tensors in messages, by kind.
+  std::int64_t late_allocations = 0; ///< Allocations of tensor memory after wiring.
+  /// Bytes of tensors in messages, by kind of traffic.
   std::array<std::int64_t, traffic_kinds> bytes_moved{};
 
   /// Number of groups of ranks whose GPUs exchanged arrays themselves. The text is the

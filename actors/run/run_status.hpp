@@ -23,9 +23,9 @@ public:
   using snapshot = std::vector<mail::snapshot>;
 
   void post_finished();
-  void post_failure(std::string why); ///< Only the first one counts.
+  void post_failure(std::string why); ///< Only the first failure counts.
   void post_held();
-  void post_checkpoint(int batches); ///< All ranks wait at one.
+  void post_checkpoint(int batches); ///< All ranks wait at a checkpoint.
   void post_snapshot(snapshot s);
   void post_collected(std::vector<mail::collected> answers);
   void post_copied(); ///< All stages have copied for a save.
@@ -36,10 +36,10 @@ public:
   void post_progress(const progress& p);
   void post_actions(const std::vector<ranked_action>& ran);
 
-  /// Waits until something is posted, at most this long.
+  /// Waits until an event is posted, at most `at_most`.
   void wait(std::chrono::milliseconds at_most);
 
-  /// Whether something was posted since the last call or the last wait.
+  /// True if an event was posted since the last call or the last wait.
   bool take_news() { return changed_.exchange(false); }
 
   bool finished() const;

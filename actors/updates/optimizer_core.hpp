@@ -24,18 +24,18 @@
 namespace troupe {
 
 /// Resources of an optimizer shard. In a simulation all pointers are null, except
-/// `parameters`. Pools are also null where no such copies are sent.
+/// `parameters`. Pools are also null where no copies are sent.
 struct optimizer_memory {
-  std::vector<stream*> streams; ///< Of each direction's rank; null if that rank is in
-                                ///< another process.
+  /// Stream of each direction's rank; null if that rank is in another process.
+  std::vector<stream*> streams;
   std::shared_ptr<optimizer> state; ///< Also null where parameter servers hold the
                                     ///< state.
-  /// Of all data replicas, where each replica updates the parameters by itself
-  /// (Hogwild); else null.
+  /// The parameters of all data replicas, where each replica updates the parameters by
+  /// itself (Hogwild); else null.
   std::shared_ptr<shared_parameters> parameters = {};
   std::shared_ptr<exchange_pools> sums;
   std::shared_ptr<exchange_pools> gathers;
-  std::shared_ptr<pool> ties; ///< For gradients of a tied matrix.
+  std::shared_ptr<pool> ties; ///< Pool for gradients of a tied matrix.
   group_finder groups = {};   ///< Empty: no groups of GPUs.
 };
 

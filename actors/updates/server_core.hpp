@@ -31,7 +31,7 @@ struct server_memory {
 /// when the slowest replica is at most `staleness` pushes behind. See Ho et al., "More
 /// Effective Distributed ML via a Stale Synchronous Parallel Parameter Server", 2013.
 /// The answer to a replica's nth push holds everyone's first n - `staleness` pushes.
-/// With a bound of 0 all replicas get the same version.
+/// With a bound of 0 all replicas receive the same version.
 class server_core : public performer_core {
 public:
   /// \param port outlives this object

@@ -36,7 +36,8 @@ struct exchange_staleness {
 /// one share of the parameters. Hogwild replicas hold all parameters and write without
 /// locks (Niu et al., "Hogwild!: A Lock-Free Approach to Parallelizing Stochastic
 /// Gradient Descent", 2011). For that, each value is read and written by relaxed
-/// atomics. Calls of one replica follow one another; no call waits for another replica.
+/// atomics. With Hogwild, replicas call update() and read() on several threads at once.
+/// Calls of one replica follow one another; no call waits for another replica.
 class shared_parameters {
 public:
   /// Reads the initial values from the plan's weights.

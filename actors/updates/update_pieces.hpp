@@ -18,7 +18,7 @@ struct update_steps {
   bool sums = false;     ///< Data replicas sum gradients.
   bool has_user_exchange = false; ///< Data replicas exchange gradients by a meeting
                                   ///< that the user provides.
-  bool gathers = false; ///< Data replicas gather shares of the new version.
+  bool gathers = false;           ///< Data replicas gather shares of the new version.
   int directions = 1;
 };
 
@@ -28,9 +28,10 @@ update_steps steps_of(const run_plan& plan, position where);
 
 /// The arithmetic of an update's pieces; empty functions where nothing is computed.
 struct update_work {
-  std::function<void()> add;       ///< Adds the gradients of the directions.
-  std::function<void()> copy_tied; ///< Like `add`; then copies the gradients that other
-                                   ///< ends of a tied matrix receive.
+  std::function<void()> add; ///< Adds the gradients of the directions.
+  /// Adds as `add` does; then copies the gradients that other ends of a tied matrix
+  /// receive.
+  std::function<void()> copy_tied;
   std::function<void()> measure;
   std::function<void()> apply; ///< Makes the version, in direction 0; other directions
                                ///< copy the version.

@@ -22,9 +22,9 @@ struct typed_collectives {
   std::optional<std::int64_t> bytes;
   std::vector<std::string> operations; ///< Empty: all operations.
   std::vector<std::string> algorithms; ///< Empty: all algorithms.
-  double latency = 0.01;               ///< milliseconds of a message
-  double bandwidth = 1e10; ///< bytes a second of a port; 0: bytes take no time
-  double sum = 0;          ///< bytes that a rank adds a second; 0: sums take no time
+  double latency = 0.01;               ///< Milliseconds of a message.
+  double bandwidth = 1e10; ///< Bytes per second of a port; 0: bytes take no time.
+  double sum = 0;          ///< Bytes per second that a rank adds; 0: sums take no time.
   std::string machines;
 };
 

@@ -16,7 +16,7 @@ class option_list;
 
 /// The costs of actions and messages in virtual time.
 struct cost_options {
-  std::string text; ///< As typed; empty: costs are numbers of operations.
+  std::string text; ///< Costs as typed; empty: costs are numbers of operations.
   cost_table actions;
   link_cost link;        ///< Latency and bandwidth between ranks.
   double sum_rate = 0;   ///< Bytes that a rank adds a second; 0: sums take no time.

@@ -21,11 +21,13 @@ struct data_origin {
 /// Options of data and weights, as typed by the user.
 struct typed_data {
   std::string text = "synthetic"; ///< "text:FOLDER,order=sequential"
-  std::string evaluation; ///< In the same form; empty: samples that `text` holds out.
+  /// Data of evaluations, in the form of `text`; empty: samples that `text` holds out.
+  std::string evaluation;
   std::optional<std::int64_t> batch;
   std::string init;
   std::uint64_t seed = 1;
-  std::optional<data_origin> origin = {}; ///< Absent: the user named the data.
+  /// The file that names the data; absent: the user named the data.
+  std::optional<data_origin> origin = {};
 };
 
 /// The data of a run, and its initial weights.
@@ -40,7 +42,8 @@ struct data_options {
   /// Safetensors file of initial weights; empty: drawn from the seed.
   std::string init;
   std::uint64_t seed = 1;
-  std::optional<data_origin> origin = {}; ///< As in typed_data.
+  /// The file that names the data; absent: the user named the data.
+  std::optional<data_origin> origin = {};
 };
 
 void add_data(option_list& to, typed_data& typed);

@@ -8,8 +8,8 @@
 namespace troupe {
 
 /// One sentence about the first option that differs from its default and has no effect
-/// beside the others; empty if there is none. The sentence names the feature that the
-/// option belongs to. Options that a schedule sets for itself are checked too.
+/// with the other options; empty if there is none. The sentence names the feature that
+/// the option belongs to. Options that a schedule sets for itself are checked too.
 /// \param o the parsed values of `typed`
 std::string without_effect(const typed_options& typed, const options& o,
                            const program_info& program);

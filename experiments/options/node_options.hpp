@@ -19,7 +19,8 @@ class option_list;
 struct typed_nodes {
   std::string nodes;
   std::string node_map;
-  double failure_timeout = 5; ///< seconds
+  /// Seconds without a message after which a node counts as lost.
+  double failure_timeout = 5;
   bool restart = false;
   bool keep_steps = false;
   std::string tls;

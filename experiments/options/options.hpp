@@ -45,7 +45,7 @@ struct typed_options {
 /// The values of all options, each parsed once. No value depends on this machine, so
 /// that another process can set up the same run.
 struct options {
-  bool trains; ///< Whether anything is computed; false: runs are simulated.
+  bool trains; ///< Runs compute; false: runs are simulated.
   model_options model;
   data_options data;
   mesh_options mesh;
@@ -83,7 +83,7 @@ struct program_info {
   bool writes = false;
   typed_options defaults = {};
 
-  /// Whether the program computes only forwards, of saved weights.
+  /// True if the program computes only forwards, of saved weights.
   bool infers() const { return evaluates || writes; }
 };
 

@@ -22,17 +22,18 @@ struct output_options {
   /// without `report`. Empty: no new report.
   std::string new_report;
   bool quiet = false;
-  bool print = false;         ///< simulate: draws timelines
-  std::string exported;       ///< simulate: file for the schedule; empty: none
-  bool whole_catalog = false; ///< verify: the whole catalog
+  bool print = false;         ///< Draws timelines (simulate).
+  std::string exported;       ///< File for the schedule (simulate); empty: none.
+  bool whole_catalog = false; ///< Runs the whole catalog (verify).
 
-  std::string config;               ///< The file that gave some of the options.
-  std::vector<std::string> command; ///< As typed, with the program's bare name.
+  std::string config; ///< The file that gave some of the options.
+  /// The command as typed, with the program's bare name.
+  std::vector<std::string> command;
 
-  /// Whether results go to standard output, and all other output to standard error.
+  /// True if results go to standard output, and all other output to standard error.
   bool results_on_stdout() const { return json == "-"; }
 
-  /// Whether a new folder gets a report that no option names. False if the results on
+  /// True if a new folder gets a report that no option names. False if the results on
   /// standard output are the only output.
   bool makes_new_report() const {
     return report.empty() && !new_report.empty() && !(quiet && results_on_stdout());
@@ -50,11 +51,11 @@ std::string validation_error(const output_options& o);
 
 /// Options of output that a program has.
 struct output_kinds {
-  bool weights;  ///< --save
-  bool results;  ///< --json
-  bool report;   ///< --report
-  bool timeline; ///< --print
-  bool catalog;  ///< --all
+  bool weights;  ///< The program has --save.
+  bool results;  ///< The program has --json.
+  bool report;   ///< The program has --report.
+  bool timeline; ///< The program has --print.
+  bool catalog;  ///< The program has --all.
 };
 void add_output(option_list& to, output_options& typed, const output_kinds& has);
 

@@ -15,7 +15,7 @@ inline constexpr std::string_view of_sgd =
 inline constexpr std::string_view of_adamw =
   "is of adamw: say --optimizer adamw too, or leave it out";
 
-/// Whether a schedule's own value replaces the option of all runs.
+/// True if a schedule's own value replaces the option of all runs.
 bool replaces(const chosen_schedule& chosen, std::string_view option);
 
 /// One sentence about a schedule's value that has no effect, with the optimizer that

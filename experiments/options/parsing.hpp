@@ -33,7 +33,7 @@ std::string without_byte_order_mark(std::string text);
 /// Reads a whole text as a finite number in plain decimal: 12, -0.5 or 1e-3.
 std::optional<double> decimal(std::string_view text);
 
-/// The same for a number of at least 0.
+/// Reads a whole text as a finite number of at least 0, in plain decimal.
 std::optional<double> number(std::string_view text);
 
 /// Reads a whole text as a whole number in plain decimal: digits, after a minus if

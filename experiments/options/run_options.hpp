@@ -20,7 +20,8 @@ struct typed_run {
   int threads = 0;
   std::string device = "cpu";
   std::string precision = "fp32";
-  double stall_timeout = 10; ///< seconds
+  /// Seconds without the end of an action; then the run fails.
+  double stall_timeout = 10;
   /// Set by --nodes, not typed: each node knows which GPUs the node has.
   bool on_nodes = false;
 };
@@ -48,17 +49,18 @@ void add_threads(option_list& to, typed_run& typed);
 void add_device(option_list& to, typed_run& typed);
 void add_device_forwards(option_list& to, typed_run& typed);
 
-/// \param trains whether values are computed; false: only the sizes of messages matter
+/// Adds --precision.
+/// \param trains true: values are computed; false: only the sizes of messages matter
 void add_precision(option_list& to, typed_run& typed, bool trains);
-/// The same for programs that compute only forwards.
+/// Adds --precision for programs that compute only forwards.
 void add_precision_forwards(option_list& to, typed_run& typed);
 void add_clock(option_list& to, typed_run& typed);
 
-/// Whether ranks on these processors compute bf16 products on a CPU. An empty list is
+/// True if ranks on these processors compute bf16 products on a CPU. An empty list is
 /// the CPU.
 bool makes_bf16_by_cpu(precision products, const std::vector<processor>& of_ranks);
 
-/// Whether a run computes bf16 products on a CPU.
+/// True if a run computes bf16 products on a CPU.
 bool makes_bf16_by_cpu(const run_plan& plan);
 
 /// A warning about the speed of bf16 products, or a notice about the chosen path;

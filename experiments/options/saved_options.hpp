@@ -20,7 +20,8 @@ namespace troupe {
 /// of the file need not type the recorded options again.
 file_metadata options_to_save(const options& o);
 
-/// The same with the identity of the data that the run read, if the data has one.
+/// options_to_save(), and the identity of the data that the run read, if the data has
+/// one.
 file_metadata facts_to_save(const options& o, const std::optional<data_identity>& data);
 
 /// The record of a run in a file of weights or in a checkpoint.
@@ -30,7 +31,7 @@ struct saved_run {
   std::optional<data_identity> data; ///< Absent if none was recorded.
 };
 
-/// Whether a path leads to weights (safetensors.hpp), and not to checkpoints. True for
+/// True if a path leads to weights (safetensors.hpp), and not to checkpoints. True for
 /// a file, and for a folder as the Hub's: without checkpoints, and with a file of
 /// weights or a config.
 bool is_of_weights(const std::string& location);
@@ -44,7 +45,7 @@ tl::expected<saved_run, std::string> saved_run_of(const std::string& location);
 /// Sets options that a command line leaves out to the values of a saved run. Returns
 /// one sentence about a wrong value, else an empty text.
 /// \param said options of the command line
-/// \param to the same options, which receive values
+/// \param to the options of `said`, which receive values
 std::string set_saved_options(const saved_run& saved, const CLI::App& said,
                               CLI::App& to);
 

@@ -35,10 +35,11 @@ std::string set_sizes_from_files(typed_schedules& to, typed_mesh& mesh);
 
 /// A schedule that a user names: "ampnet:max_active_keys=8,lr=0.01".
 struct chosen_schedule {
-  std::string text; ///< As typed.
+  std::string text; ///< The schedule as typed.
   bool of_all;      ///< Named by `all`: left out if the schedule does not fit.
   std::string name;
-  std::map<std::string, std::string> values; ///< As typed, with those of the optimizer.
+  /// Parameters as typed, with parameters of the optimizer.
+  std::map<std::string, std::string> values;
   schedule sch;
   optimizer_options optimizer; ///< The optimizer of this schedule's run.
   std::string file = {};       ///< Content of the schedule's file; empty: no file.

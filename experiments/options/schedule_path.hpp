@@ -8,7 +8,7 @@
 
 namespace troupe {
 
-/// Whether the text of a schedule names a file: "file:my.csv,weights=stash".
+/// True if the text of a schedule names a file: "file:my.csv,weights=stash".
 bool names_file(const std::string& text);
 
 /// The path in the text of a schedule that names a file.

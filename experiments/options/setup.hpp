@@ -18,7 +18,7 @@ namespace troupe {
 
 /// One run that a user asked for.
 struct run_request {
-  std::string text; ///< As typed: "ampnet:max_active_keys=8,lr=0.01".
+  std::string text; ///< The schedule as typed: "ampnet:max_active_keys=8,lr=0.01".
   run_plan plan;
   /// The schedule's parameters and its own options, as typed.
   std::map<std::string, std::string> parameters;
@@ -35,7 +35,7 @@ struct setup {
   model_options model;
   std::string data; ///< Description of the data.
   std::optional<double> loss_floor;
-  bool evaluates_training_data = false; ///< As the data set says.
+  bool evaluates_training_data = false; ///< Training sees the held-out samples too.
   std::vector<run_request> runs;
   std::vector<left_out_run> left_out; ///< Schedules of `all` that do not fit.
   std::string checkpoint; ///< Checkpoint from which runs resume; empty: none.
@@ -59,12 +59,12 @@ std::string left_out_line(const setup& shared);
 /// and the allowed values.
 tl::expected<setup, std::string> set_up(const options& o);
 
-/// The same where other processes perform some ranks.
+/// Sets up runs of which other processes perform some ranks.
 /// \param local_ranks ranks of this process; absent: all
 tl::expected<setup, std::string>
 set_up_part(const options& o, const std::optional<std::vector<int>>& local_ranks);
 
-/// The same on a node.
+/// Sets up the part of a run on a node.
 /// \param within folder that must hold the data (open_data.hpp)
 tl::expected<setup, std::string>
 set_up_part(const options& o, const std::optional<std::vector<int>>& local_ranks,

@@ -20,8 +20,8 @@ namespace troupe {
 std::map<std::string, std::string> options_of_training(const options& o,
                                                        const run_plan& plan);
 
-/// The end of a sentence about a checkpoint whose network has another option than this
-/// run's; empty if all options that both record are equal. Options that --change allows
+/// The end of a sentence about a checkpoint whose network has other options than this
+/// run. Empty if all options that both record are equal. Options that --change allows
 /// to differ are not compared.
 std::string other_network(const std::map<std::string, std::string>& recorded,
                           const std::map<std::string, std::string>& now);
@@ -36,7 +36,7 @@ std::string resume_error(const training_facts& recorded, const training_facts& n
 std::string without_facts(const std::string& checkpoint);
 
 /// A note on a checkpoint in bf16 that does not record the path of the products; empty
-/// for others.
+/// for other checkpoints.
 /// \param used the path of this run's CPUs
 std::string without_bf16_path(const std::string& checkpoint,
                               const training_facts& recorded, bf16_path used);

@@ -33,10 +33,12 @@ struct total_steps {
   auto operator<=>(const total_steps&) const = default;
 };
 
+/// Samples of this run and of all batches before the run.
 inline total_samples total_of(run_samples samples, const run_plan& plan) {
   return {plan.batches().preceding_samples + samples.count};
 }
 
+/// Samples of the training after a number of steps.
 /// \pre the run trains
 inline total_samples samples_after(total_steps steps, const run_plan& plan) {
   return {plan.work->batch * steps.count};

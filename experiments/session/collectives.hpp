@@ -16,7 +16,8 @@ struct collective_measurement {
   double seconds;
   collective_cost formula_cost; ///< The cost by the textbook's formula.
   std::optional<double>
-    formula_seconds;           ///< Absent where ranks are on several machines.
+    /// Seconds by the formula; absent where ranks are on several machines.
+    formula_seconds;
   std::int64_t checked_values; ///< Length of the arrays whose results were compared.
   bool is_right;               ///< Equal to a plain loop's result, bit for bit.
 };

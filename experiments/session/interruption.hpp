@@ -13,7 +13,8 @@ inline constexpr int ended_by_user = 130;
 /// and announcements of batch systems that a job ends (SIGUSR1, SIGUSR2, SIGXCPU). The
 /// first call installs the handlers. A SIGINT, SIGTERM or SIGHUP that follows another
 /// one after more than a second kills the program; announcements never kill. SIGHUP and
-/// announcements that were ignored at the start, as under nohup, stay ignored.
+/// announcements that were ignored at the start, as under nohup, stay ignored. Any
+/// thread may read the flag.
 const std::atomic<bool>& interruption();
 
 /// Set when a batch system announces the end of the job. After the first call the
@@ -24,7 +25,7 @@ const std::atomic<bool>& announced_end();
 /// nor a limit on the size of files kills the program: the write fails instead.
 void outlive_failed_writes();
 
-/// Whether a reader had gone when the program wrote.
+/// True if a reader had gone when the program wrote.
 bool reader_is_gone();
 
 } // namespace troupe

@@ -42,7 +42,8 @@ public:
   void begin(const run_request& run, timing_kind timing);
   void add(const progress& p);
   void add(const recent_actions& recent);
-  void add_simulated(double microbatches); ///< In the unit of count_microbatches.
+  /// Adds microbatches, in the unit of count_microbatches.
+  void add_simulated(double microbatches);
   void add_evaluation(total_steps steps, const score& s);
 
   /// A run has ended.

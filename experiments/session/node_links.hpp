@@ -14,7 +14,7 @@
 namespace troupe {
 
 /// Makes the connections of this process with other processes, without encryption or by
-/// TLS. A program has one such object.
+/// TLS. A program has one object of this type.
 class node_links : public connector {
 public:
   /// The error is one sentence: a mistake in the files, or too little free memory or

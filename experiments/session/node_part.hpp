@@ -18,8 +18,8 @@ namespace troupe {
 /// The limits of a node for each run that uses it.
 struct node_limits {
   int threads = 1;
-  int most_ranks = 0; ///< 0: no limit.
-  /// Bytes of tensors; 0: the free memory of the machine.
+  int most_ranks = 0; ///< Most ranks of a run on the node; 0: no limit.
+  /// Most bytes of tensors; 0: the free memory of the machine.
   std::int64_t most_memory = 0;
   std::optional<std::vector<int>> gpus; ///< Numbers of the allowed GPUs; absent: all.
   std::filesystem::path folder;         ///< Folder from which runs may read files.

@@ -25,19 +25,19 @@ public:
   /// One sentence if the run's ranks cannot be placed on the nodes; empty if they can.
   std::string placement_error(const run_plan& plan) const;
 
-  /// The same before the first start of a run. With --keep-steps, each step must also
-  /// survive the loss of a node.
+  /// placement_error() before the first start of a run. With --keep-steps, each step
+  /// must also survive the loss of a node.
   std::string first_placement_error(const run_plan& plan) const;
 
-  /// As troupe::perform. With --restart, a run that loses nodes starts again on the
-  /// nodes that answer, until the run ends.
+  /// Performs a run as troupe::perform does. With --restart, a run that loses nodes
+  /// starts again on the nodes that answer, until the run ends.
   /// \param text of the run's schedule in the options
   /// \throws node_failure too, if nodes cannot be reached
   run_result perform(const std::string& text, run_plan plan,
                      const run_callbacks& callbacks,
                      const restarts::new_start& again = {});
 
-  /// Whether nodes perform the runs.
+  /// True if nodes perform the runs.
   bool uses_nodes() const { return links_ != nullptr; }
 
   /// The current number of nodes.

@@ -8,8 +8,8 @@
 
 namespace troupe {
 
-/// Asks a node for its status. The error is one sentence: the node cannot be reached,
-/// has no free line, or does not answer as a node does.
+/// Requests the status of a node. The error is one sentence: the node cannot be
+/// reached, has no free line, or does not answer as a node does.
 /// \param session of a run whose leader asks; zeros: none
 tl::expected<mail::node_status, std::string>
 status_of(const node_address& where, connector& links,

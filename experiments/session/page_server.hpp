@@ -25,7 +25,7 @@ public:
   page_server(const page_server&) = delete;
   page_server& operator=(const page_server&) = delete;
 
-  /// http://127.0.0.1:PORT/
+  /// The address of the server: "http://127.0.0.1:PORT/".
   std::string address() const;
 
   /// GET of `path` returns `text` from now on. Any thread may call; no call waits for a
@@ -33,7 +33,7 @@ public:
   /// \param type text/html or application/json
   void put(const std::string& path, std::string text, const std::string& type);
 
-  /// Returns whether a request for a text has come within the last `time`.
+  /// True if a request for a text has arrived within the last `time`.
   bool is_read(std::chrono::milliseconds time) const;
 
 private:

@@ -17,8 +17,8 @@ namespace troupe {
 /// all data replicas and tensor shards.
 std::shared_ptr<const double> count_microbatches(run_plan& plan);
 
-/// The whole work of a run: samples, or in a simulation the microbatches of
-/// count_microbatches.
+/// The whole work of a run: the number of samples, or in a simulation the number of
+/// microbatches by count_microbatches.
 double all_of(const run_plan& plan);
 
 /// Joins as many of the first parts as fit into `width` columns. A part that is too

@@ -62,7 +62,7 @@ public:
   /// \param lost the result of the last start; `failure` has the reason
   using new_start = std::function<run_plan(const run_result& lost)>;
 
-  /// As troupe::perform.
+  /// Performs a run as troupe::perform does, and starts the run again after a loss.
   /// \param again empty: no run is started again
   /// \throws node_failure if nodes have never answered in this command, or refuse
   /// before any start
@@ -70,11 +70,11 @@ public:
   run_result perform(run_plan plan, const start_functions& functions,
                      const new_start& again);
 
-  /// Whether any run has lost nodes, at a start or later.
+  /// True if any run has lost nodes, at a start or later.
   bool has_lost() const { return has_lost_; }
 
 private:
-  // Over all runs of the command.
+  // Facts about all runs of the command so far.
   bool nodes_have_answered_ = false;
   bool has_lost_ = false;
 };

@@ -34,7 +34,8 @@ public:
 
   void report_progress(const progress& p);
   void report_actions(const recent_actions& recent);
-  void report_simulation(double microbatches); ///< In the unit of count_microbatches.
+  /// Reports microbatches, in the unit of count_microbatches.
+  void report_simulation(double microbatches);
   void report_evaluation(total_steps steps, const score& s);
 
   /// Ends the changing line before other text is written to the terminal.

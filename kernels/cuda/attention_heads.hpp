@@ -33,7 +33,7 @@ struct attention_tiles {
                                        : row_bytes <= 128 ? 32
                                                           : 16;
 
-  /// Bytes of so many rows.
+  /// Bytes of `count` rows.
   static constexpr std::int64_t room(int count) {
     return std::int64_t{count} * tile<Value, Width>::stride
            * static_cast<std::int64_t>(sizeof(Value));
@@ -56,7 +56,7 @@ using backward_tiles = attention_tiles<Value, Width,
 /// A matrix whose rows are tokens.
 struct token_matrix {
   stored storage;
-  bool is_wide; ///< Whether the columns of a head can be cut into packs.
+  bool is_wide; ///< The columns of a head divide into packs.
 };
 
 template <class Scalar>
@@ -91,9 +91,9 @@ struct head_columns {
     return first_row + std::int64_t{token} * apart;
   }
 
-  /// Starts to load tokens from `first` on as Rows rows of a tile, with 0 behind the
+  /// Starts to load tokens from `first` on as Rows rows of a tile, with 0 after the
   /// last token and the last column. Called by all threads of the block. The load ends
-  /// behind wait_for_copies() and a barrier.
+  /// after wait_for_copies() and a barrier.
   template <int Rows, int Threads, class Value, int Width>
   __device__ void begin_load(const tile<Value, Width>& to, int first) const {
     constexpr bool of_bf16 = std::is_same_v<Value, bf16_bits>;
@@ -104,7 +104,7 @@ struct head_columns {
         load_one(to.row(i / Width) + i % Width, first + i / Width, i % Width);
   }
 
-  /// Stores a pair of neighbours, except values behind the last column.
+  /// Stores a pair of neighbours, except values beyond the last column.
   __device__ void store(int token, int column, const float (&pair)[2]) const {
     const auto offset = row(token) * from.storage.stride + first_column + column;
     if (!from.is_wide) {
@@ -143,7 +143,8 @@ private:
     float values[2];
   };
 
-  /// A thread copies 16 bytes of every so many rows, or more of each row.
+  /// Each thread copies packs of 16 bytes. `at_once` is the number of rows that the
+  /// block copies at the same time.
   template <int Rows, int Threads, class Value, int Width>
   __device__ void begin_packs(const tile<Value, Width>& to, int first) const {
     constexpr int n = 16 / static_cast<int>(sizeof(Value)), packs = Width / n,

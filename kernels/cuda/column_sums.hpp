@@ -18,8 +18,8 @@ inline constexpr int rows_under_way = 4; // loaded by a thread before one is add
 /// to[s][c] = beta to[s][c] + the sum over rows of terms for sums[s].
 ///
 /// The function terms.load(row, c) loads the bits of a row, and terms.add(bits, sums)
-/// adds terms to sums. A thread sums N columns of every so many rows. A warp then adds
-/// the sums of threads, and the block adds the sums of warps in order.
+/// adds terms to sums. A thread sums N columns of every row number `rows_at_once`. A
+/// warp then adds the sums of threads, and the block adds the sums of warps in order.
 template <int Sums, int N, class Terms>
 __global__ void __launch_bounds__(column_sum_warps* warp_size)
   sum_columns(std::int64_t rows, std::int64_t columns, Terms terms, float beta) {

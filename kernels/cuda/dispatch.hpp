@@ -5,7 +5,7 @@
 
 #include <concepts>
 
-// The condition under which a kernel asks for a GPU at run time.
+// The condition under which a kernel checks at run time whether its stream has a GPU.
 
 namespace troupe::cuda {
 
@@ -15,8 +15,8 @@ inline constexpr bool is_built = true;
 inline constexpr bool is_built = false;
 #endif
 
-/// Whether a kernel of Scalar may have to run on a GPU. If so, the kernel asks the
-/// stream.
+/// True if a kernel of Scalar may have to run on a GPU. Then the kernel checks whether
+/// the stream has a GPU.
 template <class Scalar>
 inline constexpr bool may_run = is_built&& std::same_as<Scalar, float>;
 

@@ -132,7 +132,7 @@ __host__ __device__ inline stored stored_of(const float* row) {
   return {const_cast<float*>(row), 0, false};
 }
 
-/// Whether rows of the matrix can be cut into packs.
+/// True if rows of the matrix divide into packs.
 template <class Scalar>
 bool is_wide(const stored_matrix<Scalar>& m) {
   return m.data == nullptr
@@ -144,7 +144,7 @@ inline bool is_wide(const float* array) {
   return reinterpret_cast<std::uintptr_t>(array) % 16 == 0;
 }
 
-/// Rows of so many values: wide if the row is a number of whole packs.
+/// Rows of `columns` values: wide if a row is a number of whole packs.
 struct is_packs {
   std::int64_t columns;
 };

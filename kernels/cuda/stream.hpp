@@ -73,7 +73,7 @@ public:
   /// An event with a time on the GPU's clock: the end of all work launched so far.
   std::shared_ptr<void> gpu_timestamp();
 
-  /// An event without a time, behind all work launched so far.
+  /// An event without a time, after all work launched so far.
   std::shared_ptr<void> event();
 
   /// Work launched from now on runs after all work before another stream's event. If
@@ -112,7 +112,7 @@ private:
 };
 
 /// Seconds between two timestamps of one stream; the stream may be gone. \pre the
-/// stream was waited for behind the later one
+/// stream was waited for after the later one
 double seconds_between(const std::shared_ptr<void>& earlier,
                        const std::shared_ptr<void>& later);
 

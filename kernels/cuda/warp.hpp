@@ -46,7 +46,7 @@ __device__ inline float max_over_warp(float value) {
 
 /// Returns the sum over the block to every thread. The sums of warps, each by
 /// sum_over_warp(), are added in order. \param space one value per warp; may be reused
-/// behind the next barrier
+/// after the next barrier
 template <class Value>
 __device__ Value sum_over_block(Value value, Value* space) {
   value = sum_over_warp(value);

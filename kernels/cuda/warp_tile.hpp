@@ -21,7 +21,7 @@ __device__ inline int lane() {
   return static_cast<int>(threadIdx.x % warp_size);
 }
 
-/// Rows in shared memory, of fp32 or bf16_bits. The gap behind each row makes rows
+/// Rows in shared memory, of fp32 or bf16_bits. The gap after each row makes rows
 /// begin in different banks, so that eight rows can be read at once.
 template <class Value, int Width>
 struct tile {
@@ -58,10 +58,10 @@ struct triangle {
     return Side == side::up_to_row ? c <= diagonal : c >= diagonal;
   }
 
-  /// Whether some rows use a column of the chunk, and other rows do not.
+  /// True if some rows use a column of the chunk, and other rows do not.
   __device__ bool cuts(int c) const { return c == diagonal; }
 
-  /// Whether a row uses a column; both are indices within the chunk.
+  /// True if a row uses a column; both are indices within the chunk.
   __device__ bool has(int c, int row, int column) const {
     if (!cuts(c))
       return has(c);
@@ -186,7 +186,7 @@ __device__ inline unsigned rounded(const float (&pair)[4], int first) {
   return packed.x | (unsigned{packed.y} << 16);
 }
 
-/// Whether both bf16 of a word are finite.
+/// True if both bf16 of a word are finite.
 __device__ inline bool is_finite(unsigned word) {
   return (word & 0x7f80U) != 0x7f80U && (word & 0x7f800000U) != 0x7f800000U;
 }

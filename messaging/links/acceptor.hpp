@@ -31,7 +31,7 @@ public:
   struct limits {
     /// Waiting connections; the oldest is closed first.
     std::size_t most_waiting = 256;
-    /// For handshake and greeting, each connection.
+    /// Time that each connection has for handshake and greeting.
     std::chrono::milliseconds timeout{5000};
     /// Handshakes that hold memory; the oldest is closed first.
     std::size_t most_handshakes = 64;
@@ -53,8 +53,8 @@ public:
 
   std::uint16_t port() const { return sockets_.port(); }
 
-  /// Raises the limits of waiting connections and of handshakes by so many connections.
-  /// The nodes of a run may connect at the same time. Thread: any.
+  /// Raises the limits of waiting connections and of handshakes by `guests`. The nodes
+  /// of a run may connect at the same time. Thread: any.
   void expect(std::size_t guests) { expected_ = guests; }
 
   /// The number of connections that were closed without a valid greeting.

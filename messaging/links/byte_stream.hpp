@@ -46,8 +46,8 @@ private:
 struct stream_progress {
   enum class state : std::uint8_t {
     moved,       ///< Some bytes were moved; a handshake is complete.
-    needs_read,  ///< No progress until the socket is readable,
-    needs_write, ///< or writable.
+    needs_read,  ///< No progress until the socket is readable.
+    needs_write, ///< No progress until the socket is writable.
     closed,      ///< The other side has ended the stream.
     failed,
   };

@@ -22,7 +22,7 @@ struct validity {
   std::time_t from;
   std::time_t until;
 
-  /// From an hour ago, because clocks differ, until so many days from now.
+  /// The period from an hour ago, because clocks differ, until `days` days from now.
   static validity of_days(int days);
 };
 

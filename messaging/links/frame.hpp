@@ -33,12 +33,12 @@ struct frame_header {
   std::uint32_t magic = right_magic;
   frame_kind kind = frame_kind::message;
   std::array<std::uint64_t, 2> session{};
-  std::uint64_t sequence = 0; ///< Of the link: 0, 1, ..
+  std::uint64_t sequence = 0; ///< Number of the frame on the link: 0, 1, ..
   std::uint32_t generation = 0;
   std::uint32_t text_bytes = 0;
   std::uint64_t payload_bytes = 0;
   std::uint64_t checksum = 0;        ///< XXH3 of the text, followed by the payload.
-  std::uint64_t header_checksum = 0; ///< Of the header's bytes before this field.
+  std::uint64_t header_checksum = 0; ///< XXH3 of the header's bytes before this field.
 
   static constexpr std::uint32_t right_magic = 0x31505254; // "TRP1"
 };
@@ -59,9 +59,10 @@ struct control_header {
   control_kind kind = control_kind::node;
   std::uint32_t generation = 0;
   std::uint32_t text_bytes = 0;
-  std::uint64_t sequence = 0;        ///< Of the line, in one direction: 0, 1, ..
+  /// Number of the frame on the line, in one direction: 0, 1, ..
+  std::uint64_t sequence = 0;
   std::uint64_t checksum = 0;        ///< XXH3 of the text.
-  std::uint64_t header_checksum = 0; ///< Of the header's bytes before this field.
+  std::uint64_t header_checksum = 0; ///< XXH3 of the header's bytes before this field.
 
   static constexpr std::uint32_t right_magic = 0x32435254; // "TRC2"
 };
@@ -80,7 +81,7 @@ struct greeting {
 
   std::uint64_t magic = right_magic;
   purpose intent = purpose::leader;
-  std::uint32_t version = 2; ///< Of all bytes that follow.
+  std::uint32_t version = 2; ///< Version of the format of all bytes that follow.
   std::array<std::uint64_t, 2> session{};
   std::uint32_t generation = 0;
   std::uint32_t from = 0; ///< Number of a node of the run.
@@ -104,7 +105,7 @@ control_header header_of(control_kind kind, std::uint32_t generation,
 /// and dropped.
 std::string header_error(const control_header& header, std::uint64_t sequence);
 
-/// The reason to reject the text that follows such a header; empty if the text is
+/// The reason to reject the text that follows `header`; empty if the text is
 /// valid.
 std::string text_error(const control_header& header,
                        std::span<const unsigned char> text);

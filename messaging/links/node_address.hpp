@@ -32,13 +32,14 @@ std::string to_string(const node_address& a);
 tl::expected<bool, std::string> is_loopback(const node_address& a);
 
 /// A connected, non-blocking socket that sends small messages without delay. The socket
-/// uses the first of the host's addresses that answers. The error says why each of them
+/// uses the first of the host's addresses that answers. The error says why each address
 /// failed.
 /// \param timeout with each address; blocks as long
 tl::expected<socket_descriptor, std::string>
 connect_to(const node_address& a, std::chrono::milliseconds timeout);
 
-/// The same with addresses that the host is known to have.
+/// A connected socket, as above, to the first of `addresses` that answers.
+/// \param name of the host, for errors \param addresses of the host
 tl::expected<socket_descriptor, std::string>
 connect_to(const node_address& name, const std::vector<socket_address>& addresses,
            std::chrono::milliseconds timeout);

@@ -29,8 +29,8 @@ public:
 
   virtual ~tls_identity() = default;
 
-  /// The side that connected. The other side's certificate must be for `host`, a name
-  /// or an IP address. \param socket non-blocking
+  /// Makes the stream of the side that connected. The other side's certificate must be
+  /// for `host`, a name or an IP address. \param socket non-blocking
   virtual std::unique_ptr<byte_stream> to_server(socket_descriptor socket,
                                                  const std::string& host) = 0;
 

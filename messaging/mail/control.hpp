@@ -26,10 +26,11 @@ struct hold {
 
 struct held {
   int rank;
-  int round = 0; ///< Of the `hold` that this message answers.
+  int round = 0; ///< Round of the `hold` that this message answers.
 };
 
-/// Coordinator to schedulers: resume after a hold; so many batches have been evaluated.
+/// Coordinator to schedulers: resume after a hold. The run has evaluated, or skipped,
+/// `evaluated` snapshots so far.
 struct resume {
   int evaluated;
 };
@@ -38,7 +39,7 @@ struct resume {
 /// `resume_from_checkpoint`.
 struct at_checkpoint {
   int rank;
-  int batches; ///< Of the run.
+  int batches; ///< Batches of the run that the rank has finished.
 };
 
 /// Coordinator to schedulers: resume; all stages have copied their part of the
@@ -56,12 +57,13 @@ struct started {
   int count;
 };
 
-/// Coordinator to schedulers: end after so many updates, or microbatches.
+/// Coordinator to schedulers: end after `count` updates of each stage, or under a local
+/// rule after `count` microbatches.
 struct stop_after {
   int count;
 };
 
-/// Stage to coordinator: copies of the stage's parameters after so many batches.
+/// Stage to coordinator: copies of the stage's parameters after `batches` batches.
 struct snapshot {
   int batches;
   position where;
@@ -84,9 +86,9 @@ struct collected {
 /// Coordinator to stages: copy the state that a resumed run needs, while all ranks
 /// rest.
 struct save {
-  int batches;           ///< Of the run.
+  int batches;           ///< Batches of the run that are finished.
   bool hand_over = true; ///< Send the stage's part of a checkpoint, as `saved`.
-  /// Keep a copy of the stage's whole state, until the next but one of such requests.
+  /// Keep a copy of the stage's whole state until the second later request with `keep`.
   bool keep = false;
 };
 
@@ -104,19 +106,20 @@ struct saved {
   int batches = 0;
   position where;
   std::int64_t updates = 0; ///< Updates that the optimizer shard has made.
-  std::vector<int> ages;    ///< Of each version: 0 is the newest, 1 the last but one.
+  /// Age of each version: 0 is the newest, 1 the last but one.
+  std::vector<int> ages;
   std::vector<buffer> versions;
   std::vector<buffer> moments;
 };
 
-/// Coordinator to a stage: send the state that was kept after so many batches.
+/// Coordinator to a stage: send the state that was kept after `batches` batches.
 struct fetch_kept_state {
-  int batches; ///< Of the run.
+  int batches; ///< Batches of the run that were finished then.
   position where;
 };
 
-/// Stage to coordinator: the kept state, including arrays that other replicas have,
-/// too. No versions and moments: the stage has kept no such state.
+/// Stage to coordinator: the kept state, including arrays that other replicas also
+/// have. Empty `versions` and `moments`: the stage has not kept the requested state.
 struct kept_state {
   saved copies;
 };

@@ -16,7 +16,7 @@ namespace troupe::mail {
 /// expert's rank for the time of the action.
 struct lent_arrays {
   weight_place<float> parameters;
-  buffer gradients; ///< Of backwards and weight gradients.
+  buffer gradients; ///< Buffer for gradients, in backwards and weight gradients.
   int version;
   bool begins_sum; ///< The gradients are the first of an update.
 };
@@ -28,8 +28,9 @@ struct rows_to_expert {
     action;   ///< The stage's action that waits for the rows: F, R, B, I or W.
   int source; ///< Index of the data replica, among all that share experts out.
   std::int64_t rows;
-  buffer payload;                  ///< Empty if there are no rows.
-  std::optional<lent_arrays> loan; ///< From the stage on the expert's own rank.
+  buffer payload; ///< Empty if there are no rows.
+  /// Arrays from the stage on the expert's own rank; absent from other stages.
+  std::optional<lent_arrays> loan;
 };
 
 /// Expert to stage: outputs, or gradients of inputs, in the order of the rows. The

@@ -22,7 +22,7 @@ enum class meeting_kind : std::uint8_t {
   shards,  ///< Tensor shards of a stage sum, gather or scatter.
   layers,  ///< Data replicas gather a layer's parameters, or sum its gradients.
   experts, ///< Experts of a layer receive rows, and answer.
-  /// All directions give gradients to one update, and get the new version.
+  /// All directions send gradients to one update, and receive the new version.
   directions,
   sums,    ///< Data replicas sum the gradients of an update.
   gathers, ///< Data replicas gather the version of which each made a share.

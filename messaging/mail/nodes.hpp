@@ -15,9 +15,13 @@ namespace troupe::mail {
 // Messages between the process that leads a run and the nodes that each run a part,
 // besides the messages of actors. Nodes of a run are counted from 1; 0 is the leader.
 //
-//   lead   ask        prepare            connect            build        begin     ..
-//   end node     identity          prepared           connected       ready beat ..
-//   ended
+//   leader         node
+//   ask_identity   identity
+//   prepare        prepared, or refused
+//   connect        connected
+//   build          ready
+//   start_run      beat, repeatedly
+//   end_run        node_report
 
 /// The results that a run keeps for the caller. The leader's command sets the fields.
 struct kept_results {
@@ -43,7 +47,7 @@ struct identity {
 
 /// Leader: the run, and the part that the receiver runs.
 struct prepare {
-  std::string version; ///< Of troupe.
+  std::string version; ///< Version of troupe.
   /// Secret of this run, known to no other process.
   std::array<std::uint64_t, 2> session;
   std::uint32_t generation = 0;
@@ -58,8 +62,9 @@ struct prepare {
   int older = 0;
   int moments = 0;
   std::vector<std::int64_t> updates;
-  std::vector<int> layers;          ///< Layers whose values arrive before `build`.
-  std::int64_t failure_timeout = 0; ///< In nanoseconds.
+  std::vector<int> layers; ///< Layers whose values arrive before `build`.
+  /// Nanoseconds without a message after which a node counts as lost.
+  std::int64_t failure_timeout = 0;
 };
 
 /// A property of a process that decides the bits of a run, as text for users, too.
@@ -71,7 +76,7 @@ struct deciding_fact {
 /// Node: the node can run that part.
 struct prepared {
   std::string machine; ///< Boot id: nodes with the same one share a clock.
-  // Of each rank of the node, in order; empty: the rank is on the CPU.
+  // The GPU of each rank of the node, in order; empty: the rank is on the CPU.
   std::vector<std::string> gpus;  ///< Names that no other GPU has.
   std::vector<std::string> kinds; ///< The kind of GPU, which decides the bits.
   /// Why the node's GPUs cannot be in groups; empty: they can.
@@ -114,7 +119,7 @@ struct clock_probe {
 
 /// Leader: the run starts.
 struct start_run {
-  nanoseconds start; ///< On the node's steady clock.
+  nanoseconds start; ///< The run's start, in nanoseconds on the node's steady clock.
 };
 
 /// Leader to node: the run's clock stops; the run's clock resumes.

@@ -18,7 +18,8 @@ enum class role : std::uint8_t { stage, optimizer_shard, expert, parameter_serve
 /// server has a share of a stage's parameters.
 struct performer {
   role kind;
-  /// Of the stage, the shard's stage, the server, or the expert's host.
+  /// Position of the stage, of the shard's stage, of the server, or of the expert's
+  /// host.
   position where;
   int expert = -1; ///< Index in the network's list; -1: not an expert.
 

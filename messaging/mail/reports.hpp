@@ -50,7 +50,7 @@ struct version_made {
 struct expert_load {
   int microbatch;
   std::size_t of_layer;
-  std::vector<std::int64_t> rows; ///< Of each expert.
+  std::vector<std::int64_t> rows; ///< Rows for each expert.
   std::int64_t dropped;           ///< Choices whose expert was full.
 };
 

@@ -15,15 +15,15 @@ class gpu_completion;
 
 /// The header of every tensor message: identifies and describes the payload.
 struct tensor_header {
-  int step;             ///< The batch of the microbatch.
-  int microbatch;       ///< Counted over the run.
+  int step;             ///< Index of the batch that the microbatch belongs to.
+  int microbatch;       ///< Index of the microbatch, counted over the run.
   int pipeline;         ///< Data replica times directions, plus direction.
   int stage;            ///< The receiving stage.
-  std::int64_t samples; ///< Of the microbatch.
+  std::int64_t samples; ///< Samples of the microbatch.
   /// 4-byte values per sample; two bf16 values count as one. 0 where nothing is
   /// computed.
   std::int64_t values;
-  int version; ///< Of the weights that made the payload.
+  int version; ///< Version of the weights that made the payload.
   /// In a call: the number of earlier calls from the sender to the receiver. GPUs move
   /// the payload themselves (stage_channels.hpp), and the message requests the
   /// receiving transfer.
@@ -55,7 +55,8 @@ struct labels {
 struct gradient {
   tensor_header header;
   buffer payload;
-  std::shared_ptr<gpu_completion> pending_write = {}; ///< As in an activation.
+  /// GPU work that writes or sends the payload, as in `activation`.
+  std::shared_ptr<gpu_completion> pending_write = {};
 };
 
 } // namespace troupe

@@ -17,8 +17,8 @@ namespace troupe::mail {
 //   performer   arrived        paused   arrived        done
 //   scheduler            run                     run
 
-/// Performer to scheduler: all inputs are here that an action needs to start or to
-/// resume.
+/// Performer to scheduler: all inputs that an action needs to start or to resume have
+/// arrived.
 struct arrived {
   troupe::action action;
   performer sender;
@@ -30,7 +30,7 @@ struct run {
   /// The rank-wide number of a pass that may be granted while another pass runs. The
   /// device starts passes in this order, whichever stage receives its message first.
   std::int64_t turn = no_turn;
-  /// In the first action of a pair: the second one.
+  /// The second action of a pair, if `action` is the first.
   std::optional<troupe::action> pair = {};
 };
 

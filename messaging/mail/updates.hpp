@@ -25,7 +25,7 @@ struct bucket_ready {
 /// version. The handles keep the buffers alive.
 struct update_request {
   measured_action measured; ///< The update, without times.
-  std::int64_t samples;     ///< Summed in the gradients.
+  std::int64_t samples;     ///< Samples that the gradients sum.
   std::vector<buffer> gradients;
   std::vector<buffer> from;
   std::vector<buffer> to; ///< May be equal to `from`.
@@ -51,19 +51,19 @@ struct norm_part {
   position sender;
   std::int64_t samples;
   std::vector<double> squares;
-  int update = 0; ///< Counted from 1.
+  int update = 0; ///< Number of the update, counted from 1.
 };
 
 /// First shard of the group to all shards: the factor for the gradients of this update.
 struct clip_by {
   double factor;
-  int update; ///< Counted from 1.
+  int update; ///< Number of the update, counted from 1.
 };
 
 /// Optimizer shard to the shard at the other end of a tied matrix: summed gradients of
 /// some of the matrix's values.
 struct tied_part {
-  int update;      ///< Of the sender, counted from 1.
+  int update;      ///< Number of the sender's update, counted from 1.
   position sender; ///< The sender.
   bool to_head;    ///< True: to the head; false: to the embedding.
   std::int64_t first;
@@ -76,8 +76,8 @@ struct tied_part {
 /// version.
 struct push {
   int data;             ///< The data replica.
-  std::int64_t samples; ///< Summed in the gradients.
-  double factor;        ///< Of clipping.
+  std::int64_t samples; ///< Samples that the gradients sum.
+  double factor;        ///< Factor of clipping, for the gradients.
   std::vector<buffer> gradients;
   std::vector<buffer> to;
 };
@@ -91,7 +91,7 @@ struct pulled {
 /// Optimizer shard to the shard of another data replica, where replicas exchange
 /// gradients by the user's own code.
 struct user_message {
-  int update; ///< Counted from 0.
+  int update; ///< Number of the update, counted from 0.
   int from;   ///< The sending data replica.
   std::vector<std::byte> bytes;
 };

@@ -29,11 +29,13 @@ struct address {
   enum class kind : std::uint8_t {
     coordinator,
     recorder,
-    scheduler,       ///< Of rank `number`.
-    stage,           ///< At `where`.
-    optimizer_shard, ///< At `where`.
-    expert,          ///< `number` in the network's list, with the host `where`.
-    data_source,     ///< Of the pipeline whose first stage is at `where`.
+    scheduler,       ///< The scheduler of rank `number`.
+    stage,           ///< The stage at `where`.
+    optimizer_shard, ///< The optimizer shard of the stage at `where`.
+    /// Expert `number` in the network's list; the host is the stage at `where`.
+    expert,
+    /// The data source of the pipeline whose first stage is at `where`.
+    data_source,
   };
 
   kind actor = kind::coordinator;

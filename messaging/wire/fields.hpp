@@ -114,7 +114,7 @@ std::vector<Number> read_naturals(List from, read_budget& left, const char* name
   return read_list(from, left, [name](Number n) { return natural(n, name); });
 }
 
-/// As many empty buffers, or empty arrays of values.
+/// Returns `count` empty buffers, or empty arrays of values.
 template <class Empty>
 std::vector<Empty> read_count(std::uint32_t count, read_budget& left) {
   left.spend(count, sizeof(Empty));

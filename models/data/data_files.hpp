@@ -37,8 +37,8 @@ data_files_at(const std::filesystem::path& path, const std::filesystem::path& wi
 /// read, a.txt to b.txt, 1 left out: .DS_Store)".
 std::string name_of(const std::filesystem::path& path, const data_files& files);
 
-/// One sentence about a folder or pattern that has files to train on beside files to
-/// evaluate on; empty if no names say so.
+/// One sentence about a folder or pattern that has files to train on together with
+/// files to evaluate on; empty if no names say so.
 std::string mixed_files_error(const data_files& files);
 
 } // namespace troupe

@@ -20,7 +20,7 @@ inline constexpr const char* known_data =
 struct data_name {
   std::string kind; ///< "text", up to the first colon.
   std::string path; ///< Empty: the data need no file.
-  /// Known keys behind the path: `order`, `width`, `split`. Of a key that comes twice
+  /// Known keys after the path: `order`, `width`, `split`. Of a key that comes twice
   /// the last value counts.
   std::map<std::string, std::string> values;
 };

@@ -58,7 +58,7 @@ public:
   virtual std::int64_t evaluation_size() const = 0;
   virtual void evaluation(std::int64_t index, const sample_view& to) const = 0;
 
-  /// Whether the held-out samples are also samples that training sees. The score on
+  /// True if the held-out samples are also samples that training sees. The score on
   /// such samples then predicts nothing about others.
   virtual bool evaluates_training_data() const { return false; }
 

@@ -17,7 +17,7 @@ tl::expected<std::shared_ptr<const data_set>, std::string>
 mnist_data(const std::filesystem::path& folder, std::uint64_t seed, bool split = false,
            const std::filesystem::path& within = {});
 
-/// Whether a folder has images of MNIST, by the names that mnist_data() reads.
+/// True if a folder has images of MNIST, by the names that mnist_data() reads.
 bool has_mnist(const std::filesystem::path& folder);
 
 } // namespace troupe

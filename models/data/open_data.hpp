@@ -16,9 +16,9 @@ namespace troupe {
 
 /// The data that `text` names, for a model of this kind and size: `synthetic`,
 /// `text:PATH`, `tokens:PATH` or `mnist:FOLDER`. A path of text or tokens is a file, a
-/// folder or a pattern (data_files.hpp). Options may follow: `,order=sequential` behind
-/// text or tokens, `,width=32` or `,width=16` (bits each) behind tokens, `,split=t10k`
-/// behind a folder of MNIST.
+/// folder or a pattern (data_files.hpp). Options may follow: `,order=sequential` after
+/// text or tokens, `,width=32` or `,width=16` (bits each) after tokens, `,split=t10k`
+/// after a folder of MNIST.
 ///
 /// `synthetic` needs no file. For models of text the data is a Markov source. For
 /// models of images (lenet, lenet5, mlp) the data is ten kinds of shapes of 28 by 28

@@ -7,9 +7,10 @@
 
 namespace troupe {
 
-/// Writes samples of the training one after another.
-/// \param length tokens of each sample, with as many labels: the first that the data
-/// set gives; 0: all that `whole` takes
+/// Writes samples of the training to `to`, one after another.
+/// \param from data set \param which range of samples
+/// \param length number of tokens of each sample, and of its labels; later tokens are
+/// left out. 0: the length of `whole`
 void read_samples(const data_set& from, const network<float>& whole, sample_range which,
                   std::int64_t length, const sample_view& to);
 

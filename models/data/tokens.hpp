@@ -20,8 +20,8 @@ namespace troupe {
 /// refused too.
 ///
 /// Files of a folder or pattern (data_files.hpp) are one text, in order of name; files
-/// of a folder without tokens are left out. Files to train on beside files to evaluate
-/// on, by name, are refused.
+/// of a folder without tokens are left out. Files to train on together with files to
+/// evaluate on, by name, are refused.
 ///
 /// Each file is mapped into memory, never read whole. The check that each token is
 /// below `words` happens once, when the file is opened. No file may become shorter

@@ -12,13 +12,14 @@ namespace troupe {
 
 /// Sizes of a GPT.
 struct gpt_shape {
-  std::int64_t blocks;     ///< L
-  std::int64_t width;      ///< C
-  std::int64_t heads;      ///< H, divides C
-  std::int64_t length;     ///< T, tokens a sample
-  std::int64_t words;      ///< V
-  tensor_shard shard = {}; ///< Of each layer; the count divides H, and T by sequence.
-  bool tied = false;       ///< The head's matrix is the embedding's.
+  std::int64_t blocks; ///< L
+  std::int64_t width;  ///< C
+  std::int64_t heads;  ///< H, divides C
+  std::int64_t length; ///< T, tokens a sample
+  std::int64_t words;  ///< V
+  /// Shard of each layer; the count divides H, and T by sequence.
+  tensor_shard shard = {};
+  bool tied = false; ///< The head's matrix is the embedding's.
   /// Precision of activations between layers and of kept values. Logits, statistics of
   /// norms and of softmax, and sums over shards are fp32 in any case. The gate of
   /// experts is computed in fp32.
@@ -37,8 +38,8 @@ struct gpt_shape {
   /// Standard deviation of the initial values of matrices.
   static constexpr double deviation = 0.02;
 
-  /// Standard deviation of the initial values of c_proj matrices. 2 L such matrices,
-  /// one after another, add to the input of the last norm.
+  /// Standard deviation of the initial values of c_proj matrices. 2 L of these
+  /// matrices, one after another, add to the input of the last norm.
   double residual_deviation() const {
     return deviation / std::sqrt(2 * static_cast<double>(blocks));
   }
@@ -63,14 +64,14 @@ struct gpt_shape {
 // "scale the weights of residual layers at initialization by a factor of 1/sqrt(N)".
 //
 // Tensor shards (Shoeybi et al., "Megatron-LM", 2019). Each shard has some heads, some
-// columns of c_fc with the matching rows of c_proj, and some of the words. All shards
-// hold every other parameter whole. Each half of a block has one sum in the forward and
-// one in the input gradient.
+// columns of c_fc with the matching rows of c_proj, and some rows of the vocabulary.
+// All shards hold every other parameter whole. Each half of a block has one sum in the
+// forward and one in the input gradient.
 //
 // By sequence (Korthikanti et al., "Reducing Activation Recomputation in Large
 // Transformer Models", 2022, section 4.2.2). Between the products a shard has only the
 // shard's own positions: of norms, of residuals, and of messages between stages. A
-// gather before the products and a scatter behind the products take the place of each
+// gather before the products and a scatter after the products take the place of each
 // sum.
 
 /// Tokens (B, T) to activations (B, T, C): `transformer.wte` [V, C] plus
@@ -88,8 +89,8 @@ std::shared_ptr<const layer<Scalar>> feed_forward_layer(const gpt_shape& dims,
                                                         int number);
 
 /// The end: logits (B, T, V) = ln_f(x) times `lm_head.weight` [V, C] transposed. If
-/// tied, the matrix is a second copy of `transformer.wte.weight`; shards cut both
-/// copies by words.
+/// tied, the matrix is a second copy of `transformer.wte.weight`. A shard has the same
+/// words of both copies.
 template <class Scalar>
 std::shared_ptr<const layer<Scalar>> head_layer(const gpt_shape& dims);
 

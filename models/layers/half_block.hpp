@@ -35,10 +35,10 @@ protected:
 
   /// The saved arrays between the two linear layers.
   struct inner_arrays {
-    stored_matrix<Scalar> wide;   ///< saved form of up's output (R, U)
-    stored_matrix<Scalar> narrow; ///< down's input (R, N)
-    Scalar* extra;                ///< extra() values more
-    Scalar* space;                ///< space() values, during a pass
+    stored_matrix<Scalar> wide;   ///< Saved form of up's output (R, U).
+    stored_matrix<Scalar> narrow; ///< Input of down (R, N).
+    Scalar* extra;                ///< extra() more values that the half keeps.
+    Scalar* space;                ///< space() values; only during a pass.
   };
 
   half_block(const gpt_shape& dims, std::vector<parameter> parameters);

@@ -18,7 +18,7 @@ namespace troupe {
 struct filed_schedule {
   schedule sch;
   shape dims;
-  /// Whether the file states all batches of the run, because actions cross batches.
+  /// True if the file states all batches of the run, because actions cross batches.
   /// Otherwise the file states one batch, and a run may have any number of batches.
   bool is_whole_run = false;
 };
@@ -52,7 +52,7 @@ tl::expected<filed_schedule, std::string>
 read_schedule(const std::string& name, const std::string& text,
               std::map<std::string, std::string> values = {});
 
-/// Whether PyTorch's torch.distributed.pipelining can read the text that
+/// True if PyTorch's torch.distributed.pipelining can read the text that
 /// write_schedule() makes: the schedule flushes, and a stage is on one rank. PyTorch
 /// takes every line for a rank, so such a file has only rows. Other files begin with a
 /// header line of rules.

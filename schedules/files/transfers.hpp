@@ -12,9 +12,9 @@ namespace troupe {
 
 /// One sentence about the first error in the transfers of a file; empty if the file has
 /// no error or no transfers. Activations and gradients between rows are received before
-/// the action that reads the values, and sent behind the action that makes the values.
+/// the action that reads the values, and sent after the action that makes the values.
 /// No action of a stage runs while the parameters are sharded. Gradients are reduced
-/// behind the last gradient of the stage.
+/// after the last gradient of the stage.
 /// \param ranks the row of each stage
 std::string first_wrong_transfer(const std::vector<std::vector<file_cell>>& rows,
                                  const std::vector<int>& ranks);

@@ -20,7 +20,7 @@ struct index3 {
 struct launch_shape {
   index3 grid{1, 1, 1};
   index3 block{1, 1, 1};
-  std::int64_t dynamic_shared = 0; ///< Bytes.
+  std::int64_t dynamic_shared = 0; ///< Bytes of dynamic shared memory of each block.
 };
 
 /// The order in which the threads of a block continue, and the blocks of a launch run.
@@ -77,7 +77,7 @@ void* dynamic_shared(const char* name, std::int64_t value);
 /// A copy that a thread has started, and not waited for (async_copy.hpp).
 struct pending_copy {
   void* to;
-  const void* from; ///< Null: zeros.
+  const void* from; ///< Source of the bytes; null: zeros are written.
   std::int64_t bytes;
   const void* code; ///< The address of the code that started the copy.
 };

@@ -24,10 +24,10 @@ public:
   /// Continues the body, until the body pauses or ends.
   void resume();
 
-  /// Suspends the body, and continues behind resume(). \pre called by the body
+  /// Suspends the body until the next resume(). \pre called by the body
   void pause();
 
-  /// Whether an address is in the stack of this fibre.
+  /// True if an address is in the stack of this fibre.
   bool owns(const void* address) const;
 
 private:

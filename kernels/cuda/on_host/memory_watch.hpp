@@ -10,8 +10,8 @@
 namespace troupe::on_host {
 // A detector of races and wrong accesses in kernels, by happens-before.
 
-/// The position of a thread in a launch. Work of the thread is ordered behind the work
-/// of other threads before a barrier that both came to.
+/// The position of a thread in a launch. Work of the thread is ordered after the work
+/// of other threads before a barrier that both have reached.
 struct launch_position {
   std::int64_t launch = 0; ///< Number of the launch, counted from 1.
   std::int64_t block = 0;
@@ -52,8 +52,8 @@ using progress = std::map<int, std::int64_t>;
 ///
 /// Two accesses of launches on two streams are a race too. There is no race if this
 /// machine knew the end of the first launch at the second launch. Nor is there a race
-/// if the second stream had waited for an event behind the first launch. Of reads
-/// behind a write, the reads of the last two streams are kept. Safe to use from several
+/// if the second stream had waited for an event after the first launch. Of reads
+/// after a write, the reads of the last two streams are kept. Safe to use from several
 /// threads.
 class memory_watch {
 public:

@@ -23,7 +23,7 @@ public:
   void* array(const char* name, const void* where, std::int64_t bytes,
               std::int64_t value);
 
-  /// Bytes of all arrays except the array of `where`.
+  /// Bytes of all arrays except the one that array() made for the address `where`.
   std::int64_t bytes_without(const void* where) const;
 
 private:

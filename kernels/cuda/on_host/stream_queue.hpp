@@ -20,7 +20,7 @@ public:
   /// The stream has come to the launch. \throws the error of the launch
   virtual void arrive() = 0;
 
-  /// Whether the stream may continue. \throws the error if the stream never can
+  /// True if the stream may continue. \throws the error if the stream never can
   virtual bool done() = 0;
 
   /// The stream has failed before the launch.
@@ -99,7 +99,7 @@ private:
   std::deque<piece> pieces_;
   std::deque<reached_end> ends_;
   bool is_running_ = false;
-  // Whether the stream has come to the first piece, which is shared.
+  // True if the stream has come to the first piece, which is shared.
   bool is_stalled_ = false;
   std::exception_ptr failure_;
 };
