@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Limits of words in documents; tests/style/words runs this file."""
+"""Limits of words in documents, comments and names; tests/style/words runs this file."""
 import glob
+import os
 import re
 import sys
 
@@ -10,6 +11,11 @@ RATES = {  # words of each kind, at most so many of 1,000
     "what": (r"what", 3),
     "pronouns": (r"it|its|they|their|them|those|these", 15),
 }
+FOLDERS = ["kernels", "schedules", "messaging", "models", "actors", "experiments"]
+SOURCES = (".hpp", ".cpp", ".cu", ".cuh")
+NAMES = 8  # function words among identifiers of a folder, at most so many of 1,000
+FUNCTION_WORDS = set("""what how who whom of by on at all one with about some own other others there here it made told
+given found wrong right""".split())
 ABBREVIATIONS = r"\b(?:e\.g|i\.e|al|cf|vs|Fig|Sec|No)\."
 
 
@@ -65,7 +71,7 @@ def prose(text):
 
 def sentences(text):
     text = re.sub(ABBREVIATIONS, lambda found: found.group().replace(".", ""), text)
-    return re.split(r"(?<=[.!?])[)\"']*\s+(?=[\"'(]*[A-Z0-9])", text)
+    return re.split(r"(?<=[.!?])[)\"']*\s+(?=[\"'(]*[A-Z0-9\\])", text)
 
 
 def words_of(text):
@@ -101,6 +107,75 @@ def faults_of(name, text, counts):
     return found
 
 
+def comments(text):
+    """Paragraphs of C++ comments with their lines. A command as \\param begins one; a comment behind code is one."""
+    paragraph, begin = [], 0
+    for number, line in enumerate(text.split("\n") + [""], 1):
+        found = re.search(r"(?:^|\s)//[/<!]*\s?(.*)$", line.strip())
+        alone = line.strip().startswith("//")
+        said = found.group(1) if found and "http" not in line and "SPDX" not in line else ""
+        # Pictures and tables stand apart from sentences.
+        if paragraph and (not said or not alone or said.startswith("\\") or said.startswith("  ")):
+            yield begin, " ".join(paragraph)
+            paragraph = []
+        if said:
+            begin = begin if paragraph else number
+            paragraph.append(said)
+        if not alone and paragraph:
+            yield begin, " ".join(paragraph)
+            paragraph = []
+
+
+def identifiers(text):
+    """Names in C++ code. Member functions `at` are the standard library's."""
+    code = re.sub(r'"(\\.|[^"\\])*"', '""', text)
+    code = re.sub(r"//[^\n]*|#include.*", "", code)
+    code = re.sub(r"(\.|->)at\(", "(", code)
+    return re.findall(r"\b[a-z_]\w*\b", code)
+
+
+def faults_of_code(folder, texts, counts):
+    """Rates are of a whole folder; sentences are counted one by one. \\param texts: contents by file name"""
+    found, words, names, kinds, odd = [], 0, 0, dict.fromkeys(RATES, 0), {}
+    for name, text in texts.items():
+        for line, paragraph in comments(text):
+            words += len(words_of(paragraph))
+            for kind, (pattern, _) in RATES.items():
+                kinds[kind] += len(re.findall(rf"\b(?:{pattern})\b", paragraph, re.I))
+            for sentence in sentences(prose(paragraph)):
+                size = len(words_of(sentence))
+                if size >= LONGEST:
+                    found.append(f"{name}:{line}: a sentence has {size} words; the limit is {LONGEST - 1}: {sentence[:90]}..")
+        known = identifiers(text)
+        names += len(known)
+        for word in known:
+            if word.rstrip("_") in FUNCTION_WORDS:
+                odd[word] = odd.get(word, 0) + 1
+    rates = {kind: 1000 * count / max(words, 1) for kind, count in kinds.items()}
+    for kind, (_, limit) in RATES.items():
+        if rates[kind] > limit and kinds[kind] > 1:
+            found.append(f"comments of {folder}: {kinds[kind]} {kind} in {words} words, {rates[kind]:.1f} of 1,000; the limit is {limit}")
+    rate = 1000 * sum(odd.values()) / max(names, 1)
+    if rate > NAMES:
+        most = ", ".join(f"{word} {count}" for word, count in sorted(odd.items(), key=lambda entry: -entry[1])[:6])
+        found.append(f"names of {folder}: {rate:.1f} function words of 1,000; the limit is {NAMES}: {most}")
+    if counts:
+        print(f"{folder}: {words} words of comments, " + ", ".join(f"{kind} {value:.1f}" for kind, value in rates.items())
+              + f"; {names} names, function words {rate:.1f}")
+        return []
+    return found
+
+
+def read_sources(folder):
+    texts = {}
+    for place, _, files in sorted(os.walk(folder)):
+        for name in sorted(files):
+            if name.endswith(SOURCES):
+                with open(os.path.join(place, name), encoding="utf-8") as file:
+                    texts[os.path.join(place, name)] = file.read()
+    return texts
+
+
 # A document, and a word of each fault that it has.
 EXAMPLES = [
     ("word " * 29 + "\n", []),
@@ -116,7 +191,24 @@ EXAMPLES = [
 ]
 
 
+# A source, and a word of each fault that it has.
+CODE_EXAMPLES = [
+    ("// Sends the gradient to the stage below.\nvoid send(const gradient& message);\n", []),
+    ("// " + "word " * 29 + "\n", []),
+    ("// " + "word\n// " * 30 + "\n", ["sentence"]),
+    ("// " + "word " * 20 + "\n/// \\param stage " + "word " * 20 + "\n", []),
+    ("int a; // It has these.\n", ["pronouns"]),
+    ("// What has what.\n" + "// Word word word.\n" * 50, ["what"]),
+    ("int of = what.what;\n", ["names"]),
+    ("int name = table.at(0); // the text \"it\" of a string\nauto s = \"what what of on\";\n", []),
+]
+
+
 def check_examples():
+    for text, expected in CODE_EXAMPLES:
+        found = faults_of_code("example", {"example.hpp": text}, False)
+        if len(found) != len(expected) or not all(word in fault for word, fault in zip(expected, found)):
+            sys.exit(f"tests/style/words.py: the example {text[:60]!r} has the faults {found}")
     for text, expected in EXAMPLES:
         found = faults_of("example", text, False)
         if len(found) != len(expected) or not all(word in fault for word, fault in zip(expected, found)):
@@ -126,8 +218,12 @@ def check_examples():
 def main():
     check_examples()
     counts = "--counts" in sys.argv[1:]
-    files = [name for name in sys.argv[1:] if name != "--counts"] or ["README.md", *sorted(glob.glob("docs/*.md"))]
+    named = [name for name in sys.argv[1:] if name != "--counts"]
+    files = named or ["README.md", *sorted(glob.glob("docs/*.md"))]
     faults = []
+    if not named:
+        for folder in FOLDERS:
+            faults += faults_of_code(folder, read_sources(folder), counts)
     for name in files:
         with open(name, encoding="utf-8") as file:
             faults += faults_of(name, file.read(), counts)
