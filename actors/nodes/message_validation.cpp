@@ -194,7 +194,7 @@ struct message_validation::validator {
                  && answer->expert < std::ssize(plan.experts_of(to.where.stage));
     else if (const auto* norm = std::get_if<mail::norm_part>(&m.body))
       is_valid = is_valid && is_stage(plan, norm->sender);
-    return unless(is_valid, "a letter that no performer writes another");
+    return unless(is_valid, "a meeting message that no performer sends to another");
   }
 
   std::string operator()(const mail::samples& m) const {

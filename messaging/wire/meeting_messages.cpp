@@ -121,7 +121,7 @@ mail::meeting_message::content content_of(schema::Letter::Reader from,
   case schema::Letter::TIED_PART:
     return read(from.getTiedPart());
   }
-  throw bad_bytes{"a letter is of an unknown kind"};
+  throw bad_bytes{"a meeting message is of an unknown kind"};
 }
 
 } // namespace
@@ -141,7 +141,7 @@ mail::meeting_message read(schema::Letter::Reader from, read_budget& left) {
     .to = read(from.getTo()),
     .meeting = known(from.getAbout(), meeting_kind::servers, "a meeting"),
     .body = content_of(from, left),
-    .bytes = natural(from.getBytes(), "bytes of a letter")};
+    .bytes = natural(from.getBytes(), "bytes of a meeting message")};
   if (kind != wire_traffic::NONE)
     result.kind = static_cast<traffic>(static_cast<int>(kind) - 1);
   return result;
