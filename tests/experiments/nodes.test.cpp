@@ -33,7 +33,7 @@ const std::string tiny =
   "--model gpt --d-model 16 --heads 2 --seq 8 --vocab 11 --layers 4 --batch 12 "
   "--microbatches 4 --evaluate-samples 0 --quiet ";
 
-constexpr auto patience = 120s; // a busy machine is slow
+constexpr auto patience = 30s;
 
 #ifndef TROUPE_SANITIZED
 
@@ -325,7 +325,7 @@ TEST_CASE("runs behind one that lost a node are played by the others", "[nodes]"
   started compare{
     folder, "compare",
     words_of("compare " + tiny
-             + "--schedules 1f1b,gpipe --stages 1 --mesh data=2 --steps 2000 "
+             + "--schedules 1f1b,gpipe --stages 1 --mesh data=2 --steps 1000 "
                "--json r.json --failure-timeout 0.5 --restart --keep-steps --nodes "
              + nodes.addresses())};
   std::this_thread::sleep_for(500ms); // at any time
@@ -391,8 +391,14 @@ TEST_CASE("a run by TLS trains the same bits, and strangers play no part", "[nod
   CHECK(asked.err
         == "node: node " + nodes.list.front()
              + ": it expects TLS: say --tls CERTIFICATE,KEY,AUTHORITY\n");
-  CHECK_THAT(run_program_in(folder, there).err,
-             ContainsSubstring("): it expects TLS: say --tls CERTIFICATE"));
+  // Both nodes refuse at once; the program reports the refusal that arrives first.
+  const auto refusal_of = [&](std::size_t rank) {
+    return "train: 1f1b: node " + nodes.list[rank] + " (rank " + std::to_string(rank)
+           + "): it expects TLS: say --tls CERTIFICATE,KEY,AUTHORITY\n";
+  };
+  const auto refused = run_program_in(folder, there).err;
+  INFO(refused);
+  CHECK((refused == refusal_of(0) || refused == refusal_of(1)));
   const auto result = run_program_in(folder, there + files("ours"));
   INFO(result.err);
   CHECK(result.exit_code == 0);

@@ -56,11 +56,12 @@ inline ending_of_program run_program_in(const temporary_folder& folder,
           content_of(folder.path() / "out"), content_of(folder.path() / "err")};
 }
 
-/// Runs a program until the first words on standard error, then sends `signal` to the
+/// Runs a program until standard error has some text, then sends `signal` to the
 /// program.
 /// \param ignored whether the signal was ignored when the program began, as under nohup
+/// \param awaited the text before the signal; empty: any text
 inline int exit_code_after(int signal, std::vector<std::string> words,
-                           bool ignored = false) {
+                           bool ignored = false, const std::string& awaited = "") {
   int ends[2];
   if (pipe(ends) != 0)
     throw std::runtime_error("no pipe");
@@ -80,11 +81,15 @@ inline int exit_code_after(int signal, std::vector<std::string> words,
     _exit(127);
   }
   close(ends[1]);
-  char first = 0;
-  if (read(ends[0], &first, 1) == 1)
-    kill(child, signal);
-  char rest[4096];
-  while (read(ends[0], rest, sizeof rest) > 0) {
+  std::string text;
+  bool is_sent = false;
+  char part[4096];
+  for (ssize_t size = 0; (size = read(ends[0], part, sizeof part)) > 0;) {
+    text.append(part, static_cast<std::size_t>(size));
+    if (!is_sent && text.find(awaited) != std::string::npos) {
+      kill(child, signal);
+      is_sent = true;
+    }
   }
   close(ends[0]);
   int status = 0;
