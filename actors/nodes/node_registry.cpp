@@ -142,7 +142,7 @@ void node_registry::suspect(int reporter, const mail::lost_node& report) {
     return;
   suspected_ = {reporter, report.node,
                 "the link between " + member_at(reporter).name + " and "
-                  + (is_node(report.node) ? member_at(report.node).name : "the lead")
+                  + (is_node(report.node) ? member_at(report.node).name : "the leader")
                   + " is broken: " + report.why,
                 nanoseconds_of(std::min(timeout_, 1000ms))};
 }

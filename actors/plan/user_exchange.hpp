@@ -62,7 +62,7 @@ public:
   virtual bool is_done() const = 0;
 
   /// The reason of waiting, in words, for stall reports.
-  virtual std::string waits_for() const { return "letters of other data replicas"; }
+  virtual std::string waits_for() const { return "messages of other data replicas"; }
 };
 
 /// Offset and shape of a parameter's gradient in the arrays of `begin()`. A parameter

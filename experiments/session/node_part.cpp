@@ -103,7 +103,7 @@ std::string products_error(const run_options& leader_options,
   if (leader_options.sums != bf16_sums::fp32) // every processor has the path widen
     values += (values.empty() ? "" : ", or ") + std::string{"widen here and there"};
   return "its products of bf16 are made by TROUPE_BF16=" + to_text(*path)
-         + ", and the lead's by " + paths_of(leader_options.sums)
+         + ", and the leader's by " + paths_of(leader_options.sums)
          + ", with other bits: set TROUPE_BF16=" + values;
 }
 

@@ -269,7 +269,7 @@ TEST_CASE("a node sums products of bf16 as the lead does, or not at all", "[node
       continue;
     const auto why = refusal_of_lead_by(path);
     CHECK_THAT(why, ContainsSubstring("made by TROUPE_BF16=" + to_text(here)));
-    CHECK_THAT(why, ContainsSubstring("the lead's by " + paths_of(sums_of(path))));
+    CHECK_THAT(why, ContainsSubstring("the leader's by " + paths_of(sums_of(path))));
     const auto all = bf16_paths();
     const bool may_follow = std::ranges::find(all, path) != all.end();
     CHECK((why.find(to_text(path) + " here") != std::string::npos) == may_follow);
