@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Every message of tiny runs, in the order of handling, as golden text: a change of the
-// actors' protocol is visible here. To write the files anew, run with
+// actors' protocol is visible here. To write the file anew, run with
 // TROUPE_WRITE_GOLDEN=1, and read the difference.
 
 #include "tests/actors/tiny.hpp"
+#include "tests/golden_sections.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -11,13 +12,14 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
 #include <functional>
 #include <sstream>
 
 namespace troupe::envelopes_test {
 
 namespace {
+
+constexpr const char* file = "envelopes.txt"; // in tests/golden
 
 /// Two stages and two microbatches, where updates take a millisecond and messages a
 /// quarter of a millisecond; nothing is computed.
@@ -92,15 +94,11 @@ std::string traced(run_plan plan) {
 TEST_CASE("actors send the envelopes of their golden traces, and no others",
           "[envelopes]") {
   const auto& run = GENERATE(from_range(runs));
-  const auto path = std::string{TROUPE_GOLDEN "/envelopes/"} + run.name + ".txt";
   const auto sent = traced(run.plan());
   if (std::getenv("TROUPE_WRITE_GOLDEN") != nullptr)
-    std::ofstream{path} << sent;
-  std::ifstream file{path};
-  std::stringstream golden;
-  golden << file.rdbuf();
-  INFO(path);
-  CHECK(sent == golden.str());
+    write_golden_section(file, run.name, sent);
+  INFO(run.name);
+  CHECK(sent == golden_sections(file).at(run.name));
 }
 
 namespace {
@@ -118,20 +116,13 @@ int count_of(const std::string& trace, const std::vector<std::string>& receivers
   return result;
 }
 
-std::string golden_of(const std::string& name) {
-  std::ifstream file{std::string{TROUPE_GOLDEN "/envelopes/"} + name + ".txt"};
-  std::stringstream all;
-  all << file.rdbuf();
-  return all.str();
-}
-
 } // namespace
 
 // Golden traces that are written anew may have become longer, which this test refuses.
 // Messages of the sum and the gather do not count.
 TEST_CASE("an update by ZeRO 1 that waits twice takes at most twelve envelopes",
           "[envelopes]") {
-  const auto trace = golden_of("1f1b-zero1");
+  const auto trace = golden_sections(file).at("1f1b-zero1");
   const std::vector<std::string> actors{"stage 1", "optimizer of stage 1",
                                         "scheduler of rank 1"};
   for (const auto* update : {"U1 of stage 1", "U3 of stage 1"}) {
