@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <fstream>
 #include <optional>
 #include <set>
 #include <stdexcept>
@@ -326,6 +327,39 @@ TEST_CASE("numbers that no sender says are refused by name", "[codec]") {
   CHECK(why(letter) == "a role is 4, and must be from 0 to 3");
   CHECK(why(mail::samples{0, {{.action = {static_cast<op>(op_count), 0, 0, 0}}}})
         == "an op is 6, and must be from 0 to 5");
+}
+
+// The file has messages of three rounds: a letter (`a` for actors, `n` for nodes), a
+// size of 4 bytes, and the message.
+TEST_CASE("messages have the bytes of the version before names were changed",
+          "[codec]") {
+  std::ifstream file{TROUPE_OLDER_FILES "/frames.bin", std::ios::binary};
+  REQUIRE(file);
+  const auto check_next = [&file](char kind, const auto& sent, const auto& decode,
+                                  const auto& is_same) {
+    REQUIRE(file.get() == kind);
+    std::uint32_t size = 0;
+    REQUIRE(file.read(reinterpret_cast<char*>(&size), sizeof size));
+    bytes_of_mail older(size);
+    REQUIRE(file.read(reinterpret_cast<char*>(older.data()), size));
+    const auto came = decode(std::span<const unsigned char>{older});
+    REQUIRE(came);
+    CHECK(is_same(sent, *came));
+    CHECK(wire::encode(sent) == older);
+  };
+  dice random{6};
+  for (int round = 0; round < 3; ++round) {
+    for (const auto& sent : some_mail::one_of_each(random)) {
+      INFO("alternative " << sent.message.index());
+      check_next('a', sent, wire::decode_actor_message, same_journey);
+    }
+    for (const auto& sent : some_mail::each_of<wire::node_message>(random)) {
+      INFO("alternative " << sent.index() << " of nodes");
+      check_next('n', sent, wire::decode_node_message,
+                 [](const auto& a, const auto& b) { return some_mail::same(a, b); });
+    }
+  }
+  CHECK(file.peek() == EOF);
 }
 
 } // namespace troupe::codec_test
