@@ -31,8 +31,8 @@ stored_matrix<Scalar> stored_at(Memory* data, std::int64_t rows, std::int64_t co
 }
 
 /// Lays arrays out one after another in one allocation that the caller owns; each array
-/// starts on a cache line. Without memory the calls only count, so that the caller
-/// learns the size to allocate.
+/// starts on a cache line. If `begin` is null, allocate() only counts, and end() then
+/// returns the size to allocate.
 template <class Scalar>
 class array_layout {
 public:
@@ -40,7 +40,7 @@ public:
     // nop
   }
 
-  /// Returns the next array of `values` Scalars; null without memory.
+  /// Returns the next array of `values` Scalars; null if `begin` was null.
   Scalar* allocate(std::int64_t values) {
     auto* const result = begin_ == nullptr ? nullptr : begin_ + end_;
     end_ += padded(values);

@@ -24,7 +24,7 @@ struct arrays {
   /// to = 0.
   static void clear(std::int64_t n, Scalar* to, stream& stream);
 
-  // The same operations on the caller's thread, between arrays in the machine's memory.
+  // copy() and add() on the caller's thread, between arrays in the machine's memory.
   // For actors that handle messages while the stream of the rank computes.
 
   static void copy(const Scalar* from, std::int64_t n, Scalar* to);

@@ -14,36 +14,36 @@ struct attention_shape {
   std::int64_t length;    ///< T
   std::int64_t heads;     ///< H
   std::int64_t width;     ///< C
-  /// True if rows are (T, B, ...), with the tokens of one position of all sequences
-  /// side by side. Otherwise rows are (B, T, ...).
+  /// True if rows are (T, B, ...): the tokens of all sequences at one position are
+  /// adjacent. Otherwise rows are (B, T, ...).
   bool by_position = false;
 };
 
 /// Causal self-attention of H heads: y = softmax(q k^T / sqrt(C/H)) v, token t
 /// attending to tokens 0..t of the same sequence. Vaswani et al., "Attention Is All You
 /// Need", 2017. qkv: (B, T, 3, H, C/H), the layout of GPT-2's c_attn; y: (B, T, H,
-/// C/H). Both have T before B if the shape says so, and both are matrices of B T rows.
+/// C/H). Both arrays are matrices of B T rows; with `by_position`, T comes before B.
 ///
 /// The backward recomputes scores from log_sum: (B, H, T). Scores never take (B, H, T,
 /// T) values. The fp32 kernel of products (fused_attention.hpp, widened_attention.hpp)
-/// holds at most 8192 scores and gradients of scores a thread. Other products work on
-/// 32 queries of a head at once, the backward on two such blocks: 128 T values a
-/// thread.
+/// holds at most 8192 scores and gradients of scores per thread. For other products,
+/// the forward holds scores of 32 queries of a head, the backward scores and gradients
+/// of 64: at most 128 T values per thread.
 template <class Scalar>
 struct attention {
-  /// Values of scratch for a forward or a backward on a stream of `threads` threads,
-  /// with operands of precision `products`.
+  /// Number of values of scratch memory for a forward or a backward on a stream of
+  /// `threads` threads, with operands of precision `products`.
   static std::int64_t scratch(const attention_shape& dims, int threads,
                               precision products = precision::fp32);
 
   /// Fills y, and log_sum for the backward.
-  /// \param space scratch() values
+  /// \param space scratch memory of scratch() values
   static void forward(const attention_shape& dims, stored_matrix<const Scalar> qkv,
                       stored_matrix<Scalar> y, Scalar* log_sum, Scalar* space,
                       stream& stream);
 
   /// Fills dqkv.
-  /// \param y the output of the forward
+  /// \param y,log_sum the outputs of the forward
   static void backward(const attention_shape& dims, stored_matrix<const Scalar> qkv,
                        stored_matrix<const Scalar> y, const Scalar* log_sum,
                        stored_matrix<const Scalar> dy, stored_matrix<Scalar> dqkv,

@@ -6,8 +6,8 @@
 
 #include <cstdint>
 
-// Layouts of one head's matrices, one row a token, that the tiles of products read.
-// Both consist of panels of `panel` values side by side, the layout of sgemm.
+// Two layouts for a matrix of one head, which has one row per token. Both layouts
+// consist of panels with `panel` adjacent values per row, the layout of sgemm's tiles.
 
 namespace troupe {
 
@@ -17,8 +17,8 @@ constexpr std::int64_t round_up(std::int64_t unit, std::int64_t size) {
   return (size + unit - 1) / unit * unit;
 }
 
-/// Layout (T / panel, size, panel): neighbouring tokens are side by side. The caller
-/// owns `data`.
+/// Layout (T / panel, size, panel): the values of neighbouring tokens at one index are
+/// adjacent. The caller owns `data`.
 struct token_panels {
   float* data;
   std::int64_t size;
@@ -31,13 +31,13 @@ struct token_panels {
     return data + token / panel * panel * size + token % panel;
   }
 
-  /// Packs rows of tokens first.. and fills the last panel with zeros.
-  /// \pre a panel begins at `first`
+  /// Packs `rows`, the tokens from `first` on. The rest of the last panel becomes 0.
+  /// \pre `first` is a multiple of `panel`
   void pack(matrix<const float> rows, std::int64_t first = 0) const;
 };
 
-/// Layout (size / panel, T, panel): neighbouring values of a token are side by side.
-/// The caller owns `data`.
+/// Layout (size / panel, T, panel): neighbouring values of a token are adjacent. The
+/// caller owns `data`.
 struct value_panels {
   float* data;
   std::int64_t tokens; ///< T
@@ -51,17 +51,19 @@ struct value_panels {
     return data + value * tokens + token * panel;
   }
 
-  /// Packs rows of tokens first.. and fills up with zeros after the last value.
+  /// Packs `rows`, the tokens from `first` on. The last panel is 0 after the last value
+  /// of a token.
   void pack(matrix<const float> rows, std::int64_t first = 0) const;
 
-  /// Unpacks rows; the second function multiplies row r by factors[r].
+  /// Copies the tokens from `first` on into `rows`. With `factors`, row r is multiplied
+  /// by factors[r].
   void unpack(std::int64_t first, matrix<float> rows) const;
   void unpack(std::int64_t first, const float* factors, matrix<float> rows) const;
 };
 
-/// Prefetches rows that are read or written soon. Rows are a page apart, so no
-/// processor prefetches the rows by itself. Each tile prefetches a few rows during the
-/// computation. At most 8 matrices.
+/// Prefetches rows, of at most 8 matrices, that are read or written soon. Rows are
+/// about a page apart, so no processor prefetches the rows by itself. The loops over
+/// tiles call prefetch() before each tile.
 class row_prefetcher {
 public:
   void add(matrix<const float> rows);

@@ -9,9 +9,9 @@
 #include <bit>
 #include <cmath>
 
-// Scores of a block of keys and a panel of queries. Queries are side by side, so that
-// the softmax works on whole vectors. `ahead`: the index of the first query minus the
-// index of the first key.
+// Scores of a block of keys and a panel of queries, one row per key. The queries of a
+// row are adjacent, so that the softmax works on whole vectors. `ahead` is the index of
+// the first query minus the index of the first key.
 
 namespace troupe {
 
@@ -19,8 +19,8 @@ inline float scale_of_scores(std::int64_t size) {
   return 1 / std::sqrt(static_cast<float>(size));
 }
 
-/// e^x for x up to 88; 0 below -87.7. Like fast_exp, in fewer instructions. A source
-/// that includes this function must not be compiled with reordered sums.
+/// e^x for x up to 88; 0 below -87.7. Needs fewer instructions than fast_exp(). A
+/// source that calls this function must not be compiled with options that reorder sums.
 inline float score_exp(float x) {
   constexpr float rounder =
     12582912.0F + 127; // 1.5 2^23: sums with this number are whole numbers
@@ -31,9 +31,10 @@ inline float score_exp(float x) {
          * std::bit_cast<float>(std::bit_cast<std::uint32_t>(sum) << 23);
 }
 
-/// scores (keys, panel), rows ToRow apart, of the first `count` keys and the panel at
-/// `queries`. Scores stay unset where all keys of a tile are later than all queries of
-/// a vector.
+/// Computes the scores of the first `count` keys with the panel at `queries`, unscaled.
+/// scores: (count, panel), rows ToRow values apart. Scores stay unset where all keys of
+/// a tile are later than all queries of a vector.
+/// \param next prefetches rows before each tile
 template <int ToRow>
 void make_scores(const token_panels& keys, const float* queries, std::int64_t count,
                  std::int64_t ahead, float* scores, row_prefetcher& next) {
@@ -50,7 +51,8 @@ void make_scores(const token_panels& keys, const float* queries, std::int64_t co
   }
 }
 
-/// Causal mask: sets the scores of keys that are later than a query.
+/// Causal mask: sets the score of each query with each later key to `value`. Rows of
+/// keys that are later than all queries stay unset.
 template <int ToRow>
 void mask_later_keys(float* scores, std::int64_t count, std::int64_t ahead,
                      float value) {

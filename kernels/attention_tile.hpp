@@ -8,7 +8,8 @@
 
 namespace troupe {
 
-/// Rows of a tile: with two vectors a row and two of b, all sums fit the registers.
+/// Number of rows of a tile. With two vectors per row, all sums and two vectors of b
+/// fit the registers.
 inline constexpr std::int64_t tile_rows = lanes == 16 ? 8 : 4;
 
 /// The start value of a tile's sums: zero, the tile's values, or the tile's values

@@ -13,9 +13,10 @@ struct bf16 {
   std::uint16_t bits;
 };
 
-/// Rounds to nearest, ties to even. A value too small for a normal fp32 becomes 0 of
-/// the same sign, as with the instructions for bf16; a NaN stays a NaN. Free of
-/// branches, so that compilers vectorize loops over this function.
+/// Rounds to the nearest bf16, ties to even, and returns the result as fp32. A value
+/// too small for a normal fp32 becomes 0 of the same sign, as with the instructions for
+/// bf16; a NaN stays a NaN. Free of branches, so that compilers vectorize loops over
+/// this function.
 constexpr float rounded_to_bf16(float value) {
   constexpr std::uint32_t sign = 0x80000000U, infinity = 0x7f800000U,
                           least_normal = 0x00800000U, quiet = 0x00400000U;
@@ -26,7 +27,7 @@ constexpr float rounded_to_bf16(float value) {
   return std::bit_cast<float>((size > infinity ? bits | quiet : number) & 0xffff0000U);
 }
 
-/// The rounded value as the bits of a bf16.
+/// Rounds a value as rounded_to_bf16() does, and returns the bits of the bf16.
 constexpr std::uint16_t bf16_of(float value) {
   return static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(rounded_to_bf16(value))
                                     >> 16U);
@@ -36,7 +37,8 @@ constexpr float fp32_of(std::uint16_t value) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(value) << 16);
 }
 
-// Convert rows of n values, with vector instructions if available.
+// Convert n values, with vector instructions if available. round_row() rounds as
+// rounded_to_bf16() does; widen_row() is exact.
 void round_row(const float* from, std::int64_t n, bf16* to);
 void widen_row(const bf16* from, std::int64_t n, float* to);
 

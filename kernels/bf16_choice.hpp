@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Chooses the path that computes products of bf16 where TROUPE_BF16 names none.
 //
-// A rule by instructions decides wherever one path cannot lose. With AMX, the path is
-// AMX. Without instructions for bf16 the path is the fp32 kernel, as `plain` needs more
-// instructions for the same products. With AVX-512's instructions for bf16 and without
-// AMX, either of `dot` and `widen` may be faster. VDPBF16PS has the throughput of a
-// multiply-add on Intel's processors and twice that of AMD's. On such machines both
-// paths are measured, and `dot` is chosen only if faster by a clear margin. A path
-// decides the bits of a run, so noise must not choose the path. The first measurement
-// of a machine is stored and holds for all later runs.
+// Where one path is never slower than the others, the processor's instructions decide.
+// With AMX, the path is `amx`. Without instructions for bf16 the path is `widen`, the
+// fp32 kernel, as `plain` needs more instructions for the same products. With AVX-512's
+// instructions for bf16 and without AMX, either of `dot` and `widen` may be faster. On
+// Intel's processors VDPBF16PS has the throughput of a multiply-add, on AMD's twice
+// that throughput. There both paths are measured, and `dot` is chosen only if faster by
+// a clear margin. A path decides the bits of a run, so noise must not choose the path.
+// The first measurement of a machine is stored and holds for all later runs.
 #pragma once
 
 #include "kernels/bf16_block.hpp"
@@ -30,42 +30,45 @@ namespace troupe {
 tl::expected<bf16_path, std::string> chosen_bf16_path();
 
 /// The path of chosen_bf16_path(), if no measurement is needed; absent if the machine
-/// has to be measured first. Measures and writes nothing. The error is that of
+/// has to be measured first. Measures and writes nothing. Errors are as for
 /// chosen_bf16_path().
 tl::expected<std::optional<bf16_path>, std::string> known_bf16_path();
 
-/// A sentence for the user about the choice; usually empty.
+/// Returns one sentence for the user if the path of chosen_bf16_path() was measured and
+/// could not be stored; else an empty text.
 std::string notice_of_bf16_path();
 
 struct bf16_choice {
   bf16_path path = bf16_path::widen;
-  /// A sentence for the user; empty if the choice is stored, or needs no measurement.
+  /// One sentence for the user; empty if the choice is stored, or needs no measurement.
   std::string notice;
 };
 
-/// The inputs of a choice: one machine.
+/// The machine for which a path is chosen.
 struct bf16_machine {
   std::vector<bf16_path> offered; ///< The paths of the processor.
   std::string name; ///< Processor, version of troupe and width of vectors, in one line.
   std::optional<std::filesystem::path>
     cache; ///< The folder of stored choices; absent: choices are not stored.
   std::function<double(bf16_path)>
-    seconds; ///< Computes one product and returns the elapsed seconds.
+    seconds; ///< Computes one product by a path, and returns the elapsed seconds.
 };
 
-/// The path that instructions or a stored choice decide; absent without either.
+/// Returns the path that the processor's instructions or a stored choice decide; absent
+/// if the machine must be measured.
 std::optional<bf16_path> known_bf16_path(const bf16_machine& machine);
 
 /// Chooses a path, by measurement if need be, and stores a measured choice. Never
-/// throws. A choice that cannot be stored is made again by the next run, and the notice
-/// says so.
+/// throws for a file that cannot be read or written. A choice that cannot be stored is
+/// made again by the next run, and the notice says so.
 bf16_choice choose_bf16_path(const bf16_machine& machine);
 
 /// The file that stores the choice of a machine.
 /// \pre the machine has a cache
 std::filesystem::path file_of_choice(const bf16_machine& machine);
 
-/// This machine. The cache is $XDG_CACHE_HOME/troupe or ~/.cache/troupe.
+/// Returns this machine. The cache is $XDG_CACHE_HOME/troupe or ~/.cache/troupe; absent
+/// if neither XDG_CACHE_HOME nor HOME is an absolute path.
 bf16_machine this_bf16_machine();
 
 } // namespace troupe

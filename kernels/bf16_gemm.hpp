@@ -31,9 +31,9 @@ std::int64_t bf16_packed_size(std::int64_t depth, std::int64_t columns);
 void bf16_pack_right(bf16_path path, stored_matrix<const float> b, std::int64_t first,
                      std::int64_t columns, float* to);
 
-/// The same product with a packed b of `depth` rows. The product reads as many of the
-/// first rows as a has columns, and as many columns from `first` on as c has. Rows of b
-/// up to the next multiple of 32 are read too, and multiplied by 0.
+/// Computes the product of bf16_gemm() with a packed b of `depth` rows. For a (M, K)
+/// and c (M, N), the product uses the first K rows of b, and N columns from `first` on.
+/// Rows of b up to the next multiple of 32 are read too, and multiplied by 0.
 /// \pre `first` is a multiple of 32
 void bf16_gemm_packed(bf16_path path, stored_matrix<const float> a, const float* b,
                       std::int64_t depth, std::int64_t first, float alpha, float beta,

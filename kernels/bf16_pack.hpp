@@ -18,10 +18,10 @@ struct tile_source {
   std::int64_t stride;
   int lines;
   int depth;
-  bool by_depth; ///< The values of one line are adjacent in memory; otherwise the lines
-                 ///< are.
+  bool by_depth; ///< True if the values of one line are adjacent in memory; else values
+                 ///< of neighbouring lines are adjacent.
 
-  /// The bits of the value, rounded to bf16.
+  /// The bits of value `index` of a line, rounded to bf16.
   std::uint16_t at(int line, int index) const {
     if (line >= lines || index >= depth)
       return 0;
@@ -34,11 +34,12 @@ struct tile_source {
   }
 };
 
-/// Packs a tile of a, or else of b, in the order of bf16_block.hpp, rounded to bf16.
+/// Packs a tile, of a if OfA and else of b, in the order of bf16_block.hpp, rounded to
+/// bf16.
 template <bool OfA, class Value>
 void pack_tile(const tile_source<Value>& s, std::uint16_t* to);
 
-/// The same result on any processor.
+/// Packs a tile to the bits of pack_tile(), without instructions for bf16.
 template <bool OfA, class Value>
 void pack_tile_plainly(const tile_source<Value>& s, std::uint16_t* to);
 

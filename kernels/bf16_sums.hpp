@@ -8,6 +8,7 @@
 
 namespace troupe {
 
+/// Checks the factors of a product into c.
 /// \throws std::logic_error unless alpha is 1 or beta 0, and beta is 0 if c is bf16
 void check_factors(float alpha, float beta, const stored_matrix<float>& c);
 
@@ -23,14 +24,14 @@ inline std::int64_t read_depth(const stored_matrix<const float>& a) {
 /// `buffer` if c is bf16. The buffer must outlive this object.
 class part_of_sums {
 public:
-  /// \param buffer as large as the part
+  /// \param buffer has the rows and columns of the part, also if c is fp32
   part_of_sums(const stored_matrix<float>& c, std::int64_t row, std::int64_t column,
                matrix<float> buffer);
 
   matrix<float> sums() const { return sums_; }
 
-  /// Finishes columns [first, first + count), whose sums are complete: scales by alpha,
-  /// applies the epilogue, and rounds if c is bf16.
+  /// Finishes columns [first, first + count) of the part, whose sums are complete:
+  /// scales by alpha, applies the epilogue `last`, and rounds if c is bf16.
   void end(std::int64_t first, std::int64_t count, float alpha,
            const epilogue<float>& last) const;
 

@@ -33,11 +33,11 @@ public:
 
   /// Records a work that may still read the buffer on a GPU after all handles are gone.
   /// The next writer of the buffer must wait for that work. Replaces an earlier record.
-  /// \pre the handle has a block, of a pool whose buffers only GPUs write
+  /// \pre the handle is not empty, and only GPUs write buffers of the pool
   void set_reader(std::shared_ptr<gpu_completion> reader) const;
 
-  /// Returns the recorded work to the next writer, and removes the record; null without
-  /// a record.
+  /// Removes the record of set_reader(), and returns the work for which the next writer
+  /// must wait; null without a record.
   std::shared_ptr<gpu_completion> take_reader() const;
 
 private:

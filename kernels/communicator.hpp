@@ -18,8 +18,8 @@ struct group_member {
   group_id group;
   int member; ///< Index of the member: 0 to members - 1.
   int members;
-  int blocks =
-    16; ///< Most blocks of the GPU that an exchange occupies, waits included.
+  int blocks = 16; ///< Most thread blocks of the GPU that an exchange occupies, also
+                   ///< while waiting.
 };
 
 /// Values that one member of a group sends to another.
@@ -27,7 +27,7 @@ struct transfer {
   enum class way : std::uint8_t { send, receive };
 
   way direction;
-  int peer; ///< The member that receives, or sends.
+  int peer; ///< Index of the other member: receiver of a send, sender of a receive.
   float* values;
   std::int64_t count; ///< Number of values, at least one.
 };
@@ -39,17 +39,18 @@ class communicator {
 public:
   virtual ~communicator() = default;
 
-  /// Launches transfers, none of which waits for another transfer. Transfers end, and
-  /// later work of the stream starts, when the other members have launched the matching
-  /// transfers. Values from one member to another arrive in the order of sending. For
-  /// one thread at a time.
+  /// Launches transfers, none of which waits for another transfer of this call.
+  /// Transfers end, and later work of the stream starts, when the other members have
+  /// launched the matching transfers. Values from one member to another arrive in the
+  /// order of sending. For one thread at a time.
   /// \throws std::runtime_error if the group has failed
   virtual void exchange(std::span<const transfer> transfers) = 0;
 
-  /// Ends all transfers under way, and all later ones. From any thread.
+  /// Cancels the transfers under way and all later transfers, whose arrays are then
+  /// undefined. check() throws from then on. Thread: any.
   virtual void abort() noexcept = 0;
 
-  /// Returns if all exchanges that have ended so far have succeeded.
+  /// Checks that all exchanges that have ended so far have succeeded.
   /// \throws std::runtime_error if the group has failed, or was aborted
   virtual void check() = 0;
 };

@@ -28,12 +28,13 @@ struct convolution_shape {
 
 /// Two-dimensional convolution (cross-correlation), as products with the matrix of all
 /// patches of an image. Shapes: x: (N, C, H, W); w: (O, C, K, K); bias: (O); y: (N, O,
-/// H+2P-K+1, W+2P-K+1). Products are fp32 on any stream. With so few filters bf16 is no
-/// faster, and rounding would change the choices of a pooling layer after the
-/// convolution.
+/// H+2P-K+1, W+2P-K+1). Products are fp32 on any stream. With few filters bf16 is no
+/// faster, and rounding would change which pixels a pooling layer after the convolution
+/// chooses.
 template <class Scalar>
 struct convolution {
-  /// Values of scratch for a forward or a backward on a stream of `threads` threads.
+  /// Number of values of scratch memory for a forward or a backward on a stream of
+  /// `threads` threads.
   static std::int64_t scratch(const convolution_shape& dims, int threads);
 
   static void forward(const convolution_shape& dims, const Scalar* x, const Scalar* w,
@@ -43,8 +44,9 @@ struct convolution {
                              const Scalar* dy, Scalar* dx, Scalar* space,
                              stream& stream);
 
-  /// dw = beta dw + gradient, dbias likewise; beta is 0 or 1. Images are summed in 4
-  /// groups, then the groups in order.
+  /// dw = beta dw + gradient of w, and dbias = beta dbias + gradient of bias; beta is 0
+  /// or 1. The gradients of images are summed in 4 groups of images. Then the sums of
+  /// the groups are added in order.
   static void weight_gradient(const convolution_shape& dims, const Scalar* x,
                               const Scalar* dy, Scalar beta, Scalar* dw, Scalar* dbias,
                               Scalar* space, stream& stream);

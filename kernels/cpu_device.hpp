@@ -20,41 +20,43 @@ class cpu_device;
 
 /// The compute threads that all devices of a run share. Each thread takes the next work
 /// of the device that has waited longest. With more devices than threads, the devices
-/// take turns work by work, and no thread waits for another thread.
+/// alternate work by work, and no thread waits for another thread.
 class compute_threads {
 public:
   /// \param count number of threads to start
-  /// \param at_once number of threads that may compute at once, threads of teams
-  /// included
+  /// \param at_once number of threads that may compute at the same time, threads of
+  /// teams included
   /// \throws no_thread
   compute_threads(int count, int at_once);
 
+  /// Ends the threads.
   /// \pre no device is left
   ~compute_threads();
 
   compute_threads(const compute_threads&) = delete;
   compute_threads& operator=(const compute_threads&) = delete;
 
-  /// The requests to a compute thread, and its reports, between two works.
+  /// Functions for a `visit` of a compute thread, between two works of the thread.
   struct thread_control {
-    std::function<bool()> wanted;   ///< True if the thread should return to its work.
-    std::function<void()> on_leave; ///< Reports that the thread will stay away for
-                                    ///< long, for example to read a file.
+    std::function<bool()> wanted; ///< Returns true if another work waits for a thread.
+    std::function<void()> on_leave; ///< To be called before the thread does other work
+                                    ///< for long, for example reads a file.
   };
 
   /// Replaces the direct call of `report`, which reports the end of a work. A compute
-  /// thread calls the function. The function must call `report`, and may then run the
-  /// actors that follow until the thread is wanted. Empty: the thread only calls
-  /// `report`. Set before the first work.
+  /// thread calls the function. The function must call `report`, and may then run
+  /// actors that `report` has woken, until works.wanted() returns true. If empty, the
+  /// thread only calls `report`. Must be set before the first work.
   std::function<void(const std::function<void()>& report, const thread_control& works)>
     visit = {};
 
-  /// Called if memory runs out for the message that a work has ended: the actor of the
-  /// work will never receive the message. Set before the first work.
+  /// Called if `visit` or a report throws, for example because memory has run out: the
+  /// actor of the work may never receive the message that the work has ended. May be
+  /// empty. Must be set before the first work.
   std::function<void()> broken = {};
 
-  /// True if no thread computes, reports the end of a work, or runs the actors that
-  /// follow.
+  /// True if no thread computes, reports the end of a work, or runs actors after a
+  /// report.
   bool quiet();
 
 private:
@@ -74,7 +76,7 @@ private:
   std::atomic<bool> wanted_ = false; // a device is ready, and may compute
   int free_;
   std::size_t reporting_ =
-    0; // threads that report an end, or run for a short time the actors that follow
+    0; // threads that report an end, or run actors without a call of on_leave
   int at_work_ = 0; // threads that compute or report
   bool ending_ = false;
   std::vector<std::thread> threads_;
@@ -88,17 +90,17 @@ private:
 class cpu_device : public device {
 public:
   /// \param seen records the current task; must outlive the device
-  /// \param shared null: works run on the caller of enqueue()
+  /// \param shared null if works run on the thread that calls enqueue()
   /// \param team number of threads that compute a work, the compute thread included
-  /// \param stream the stream on which works launch kernels; null: works end as they
-  /// return
+  /// \param stream the stream on which works launch kernels; null, or without a GPU, if
+  /// a work ends when its function returns
   /// \param name names a work in reports; may be empty
-  /// \param times records launches on a GPU; null: not recorded
+  /// \param times records launches on a GPU; null if launches are not recorded
   cpu_device(occupation& seen, std::shared_ptr<compute_threads> shared, int team,
              const stream* stream = nullptr, work_name name = {},
              launch_times* times = nullptr);
 
-  /// Waits for the work under way.
+  /// Drops works that have not started, and waits for the works under way.
   ~cpu_device() override;
 
   void enqueue(work item, on_end ended) override;
@@ -115,7 +117,7 @@ private:
   occupation& seen_;
   std::shared_ptr<compute_threads> shared_;
   int team_;
-  std::unique_ptr<launched_works> launched_; ///< Null: works end as they return.
+  std::unique_ptr<launched_works> launched_; ///< Null unless kernels run on a GPU.
   // guarded by the lock of the compute threads
   job_line jobs_;
   bool busy_ = false; ///< A compute thread runs or launches a work of this device.

@@ -11,7 +11,8 @@ namespace troupe {
 /// The result of the last layer for one microbatch.
 struct loss_sum {
   double loss = 0; ///< Negative log-likelihoods in nats, summed over rows.
-  /// Rows whose largest logit is the label's; of equal logits the first counts.
+  /// Number of rows whose largest logit is the label's; of equal logits the first
+  /// counts.
   std::int64_t correct = 0;
 };
 
@@ -20,20 +21,21 @@ template <class Scalar>
 struct cross_entropy {
   /// Turns logits (R, V) into scale * d loss / d logits, in place.
   /// \param labels (R), each in [0, V)
-  /// \param row_losses (R), filled, so that the sum is in double: on the CPU in row
-  /// order
-  /// \param sum filled when the kernel has ended
+  /// \param row_losses (R), filled with the loss of each row in nats; then summed in
+  /// double, on the CPU in row order
+  /// \param sum filled when the kernel has ended, and must outlive the kernel
   static void forward(matrix<Scalar> logits, const std::int32_t* labels, Scalar scale,
                       Scalar* row_losses, loss_sum& sum, stream& stream);
 
-  // The same over tensor shards. Each shard has the logits of some classes, from class
-  // `first` on. Shards gather three facts a row from each other instead of logits
-  // (Shoeybi et al., "Megatron-LM", 2019, section 3).
+  // Cross-entropy over tensor shards: prepare(), a gather of facts, finish(). Each
+  // shard has the logits of some classes, from class `first` on. Shards gather three
+  // facts a row from each other instead of logits (Shoeybi et al., "Megatron-LM", 2019,
+  // section 3).
 
-  /// Number of values that each shard shares with the others for R rows.
+  /// Number of values that each shard sends to all other shards for R rows.
   static std::int64_t facts(std::int64_t rows) { return 3 * rows; }
 
-  /// Turns logits into exponentials.
+  /// Turns logits into exponentials relative to the row's largest logit in this shard.
   /// \param local_facts three facts of each row of this shard. First the largest logit
   /// (R), then the sum of exponentials relative to that logit (R), then the label's
   /// logit or 0 (R). The sum is negative where the label has the first of the largest
@@ -41,8 +43,9 @@ struct cross_entropy {
   static void prepare(matrix<Scalar> logits, std::int64_t first,
                       const std::int32_t* labels, Scalar* local_facts, stream& stream);
 
-  /// Computes the result of forward() from the facts.
-  /// \param all_facts the facts of all shards, in order
+  /// Turns exponentials into the gradients of forward(), and fills row_losses and
+  /// `sum`.
+  /// \param all_facts the facts of all shards, in the order of shards
   /// \param local_shard the index of this shard
   static void finish(matrix<Scalar> exponentials, std::int64_t first,
                      const std::int32_t* labels, const Scalar* all_facts, int shards,

@@ -16,10 +16,10 @@ namespace troupe {
 
 class stream;
 
-/// A part of a work whose end others wait for.
+/// A part of a work. Other actors may wait for the end of the part.
 struct work_part {
-  double share;              ///< Share of the work's cost.
-  std::function<void()> run; ///< Empty: no arithmetic.
+  double share;              ///< Share of the action's cost.
+  std::function<void()> run; ///< Empty if the part has no arithmetic.
   std::function<void()>
     on_done; ///< Called when the part has ended, if not empty; may only send a message.
 };
@@ -51,29 +51,31 @@ struct work {
     1; ///< Cost relative to the whole action of this kind: 1 is the whole action.
   std::vector<work_key> also =
     {}; ///< Further works, whose costs are added to the cost of this work.
-  std::function<void()> run; ///< Empty: no arithmetic.
+  std::function<void()> run; ///< Empty if the work has no arithmetic, or has `parts`.
   /// Parts that run one after another, in place of `run`.
   std::vector<work_part> parts = {};
   double start_share = 0; ///< The share of the action that earlier works have computed.
   /// The works of a device that have turns start in the order 0, 1 and so on.
   std::int64_t turn = no_turn;
-  /// The works whose results the kernels read, which GPUs may still run. Only for a
-  /// GPU.
+  /// Earlier works, which GPUs may still run, whose results the kernels of this work
+  /// read. Empty unless a GPU computes this work.
   std::vector<std::shared_ptr<gpu_completion>> inputs = {};
-  on_launched launched = {}; ///< If a GPU computes the work: called before the end of
-                             ///< the work; may be empty.
+  on_launched launched = {}; ///< If a GPU computes the work: called after the launch,
+                             ///< before the end is reported; may be empty.
 
   /// True if there is arithmetic.
   bool computes() const;
 
   /// Computes the whole work on this thread.
   /// \pre no work in `inputs`
-  /// \throws std::logic_error otherwise
+  /// \throws std::logic_error if `inputs` is not empty
+  /// \throws the exceptions of the arithmetic
   void compute() const;
 
   /// Launches the whole work on the GPU of a stream. A thread of the stream calls
   /// `on_done` of the parts.
-  /// \param failure the exception of an `on_done` call, set before the work has ended
+  /// \param failure the exception of an `on_done` call, set before the work has ended;
+  /// must outlive the work
   /// \throws the error of a launch; kernels that were launched before may still run
   void launch(const stream& stream, std::exception_ptr& failure) const;
 
@@ -89,11 +91,13 @@ struct work {
 /// Returns the name of a work in reports.
 using work_name = std::function<std::string(const work&)>;
 
-/// Runs arithmetic, and waits for the kernels that the arithmetic has launched.
-/// Rethrows an exception after that wait.
+/// Runs arithmetic, and waits for the kernels that the arithmetic has launched on
+/// `stream`. Rethrows an exception of the arithmetic after that wait.
+/// \param arithmetic may be empty
+/// \param stream null if there is nothing to wait for
 void run_to_end(const std::function<void()>& arithmetic, const stream* stream);
 
-/// The end of a work.
+/// The outcome of a work: times on the run's clock, and the failure.
 struct work_end {
   nanoseconds start = 0;
   nanoseconds end = 0;

@@ -36,8 +36,9 @@ struct embedding {
                       stored_matrix<const Scalar> positions, stored_matrix<Scalar> y,
                       stream& stream);
 
-  /// dwords = beta dwords + sums of dy in the order of rows, dpositions likewise; beta
-  /// is 0 or 1.
+  /// dwords = beta dwords + the sum of dy over the rows of each word, and dpositions =
+  /// beta dpositions + the sum of dy over the rows of each position. Rows are added in
+  /// order; beta is 0 or 1.
   static void gradient(const shape& dims, const std::int32_t* tokens,
                        stored_matrix<const Scalar> dy, Scalar beta, Scalar* dwords,
                        Scalar* dpositions, stream& stream);

@@ -8,7 +8,7 @@
 namespace troupe {
 
 /// The operations on a product's elements before they leave the cache. `s` is the
-/// product (M, N), c the array of results, v = s + bias; gelu is that of
+/// product (M, N), c the array of results, v = s + bias; gelu is the function of
 /// vector_math.hpp.
 ///
 ///   kind            c =         also writes        use in a layer
@@ -35,11 +35,11 @@ template <class Scalar>
 struct epilogue {
   epilogue_kind kind = epilogue_kind::none;
   const Scalar* bias = nullptr;       ///< (N); for kinds with a bias.
-  stored_matrix<const Scalar> x = {}; ///< Residual, or a factor.
-  stored_matrix<Scalar> y = {};       ///< GELU's output.
-  matrix<std::uint8_t> mask = {};     ///< 1 where a ReLU passes, else 0.
+  stored_matrix<const Scalar> x = {}; ///< Residual, or the factor of `times`.
+  stored_matrix<Scalar> y = {};       ///< Output of bias_gelu.
+  matrix<std::uint8_t> mask = {};     ///< Output of bias_relu: 1 where c > 0, else 0.
 
-  /// The same epilogue for a part of c whose first element is c's at (row, column).
+  /// The epilogue for the part of c that begins at (row, column).
   epilogue from(std::int64_t row, std::int64_t column) const;
 
   /// Turns s into c, on this thread, in a part of c that begins at (row, column).

@@ -6,7 +6,8 @@
 namespace troupe {
 
 /// A lock of a folder, held by one process at a time until the lock's destructor. Where
-/// a file system has no locks, every process gets the lock.
+/// a file system has no locks, or a folder cannot be opened, every process gets the
+/// lock.
 class folder_lock {
 public:
   folder_lock() = default;
@@ -19,7 +20,8 @@ public:
   /// holds the lock.
   bool try_lock(const std::filesystem::path& folder);
 
-  /// The same, but blocks while another process holds the lock.
+  /// Locks the folder, and blocks while another process holds the lock; at most one
+  /// call of try_lock() or wait() per object.
   void wait(const std::filesystem::path& folder);
 
 private:

@@ -23,7 +23,8 @@ struct head_matrices {
 /// gradients of scores are rounded to bf16 for products. Sums add the unrounded
 /// weights.
 struct fused_attention {
-  /// Values of scratch for a forward or a backward over heads of (length, size).
+  /// Number of values of scratch memory for a forward or a backward over heads of
+  /// (length, size).
   static std::int64_t scratch(std::int64_t length, std::int64_t size);
 
   /// Fills y and log_sum, (T). The outer loop is over queries.

@@ -14,8 +14,8 @@ namespace troupe {
 
 /// The completion of a work that a GPU may still run, shared with the works that depend
 /// on that completion. Works of other streams can be launched to start after event().
-/// The recorded start and end of a work are the times at which any thread first knew of
-/// either. Threads of several streams report ends in any order; the end of a work
+/// The recorded start and end are the times at which a thread first knew of the start
+/// or the end. Threads of several streams report ends in any order; the end of a work
 /// implies the end of all predecessors. So no work starts in the record before all
 /// predecessors have ended, or ends before the recorded start. Thread-safe.
 class gpu_completion {
@@ -28,8 +28,8 @@ public:
     // nop
   }
 
-  /// An event of the stream after the work's kernels; set once all kernels have been
-  /// launched.
+  /// An event of the stream after the work's kernels; null until set_mark(), which is
+  /// called once all kernels have been launched.
   const std::shared_ptr<void>& event() const { return event_; }
   void set_mark(std::shared_ptr<void> event) { event_ = std::move(event); }
 

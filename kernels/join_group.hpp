@@ -11,8 +11,8 @@
 
 namespace troupe {
 
-/// Returns why GPUs of this machine cannot join such groups, as a sentence; empty if
-/// they can.
+/// Returns one sentence that says why GPUs of this machine cannot join groups; empty if
+/// the GPUs can.
 std::string absence_of_communicators();
 
 /// Creates the identity of a new group.
@@ -22,7 +22,7 @@ group_id new_group();
 /// Joins a group, and waits for all other members.
 /// \param stream a stream of a GPU, used for nothing else; must outlive the
 /// communicator
-/// \param ended may be set by another thread: the wait then ends with an error
+/// \param ended may be set to true by another thread: the wait then ends with an error
 /// \throws std::runtime_error
 std::unique_ptr<communicator> join_group(stream& stream, const group_member& as,
                                          const std::atomic<bool>& ended);

@@ -5,15 +5,16 @@
 
 namespace troupe {
 
-/// A right side that stays packed from product to product of bf16, if the caller
-/// provides memory for the copy.
+/// The right side b of products. With memory of the caller, a packed copy of b is kept
+/// for later products of bf16.
 template <class Scalar>
 struct kept_right_side {
   stored_matrix<const Scalar> b;
   int version = 0;          ///< Version of the values.
-  Scalar* packed = nullptr; ///< kept_size() floats of the caller's; null: b is packed
-                            ///< for each product.
-  int* holds = nullptr;     ///< The version whose packed copy is in `packed`.
+  Scalar* packed = nullptr; ///< kept_size() floats that the caller owns; null if each
+                            ///< product packs b.
+  int* holds = nullptr; ///< The version of the copy in `packed`. The caller owns the
+                        ///< number, and a product that packs b sets the number.
 };
 
 } // namespace troupe

@@ -24,8 +24,9 @@ public:
   /// \param seen records the work that the GPU runs for this device
   /// \param stream the stream on which works launch kernels
   /// \param name names a work in reports on launches; may be empty
-  /// \param broken called if memory runs out for the message that a work has ended
-  /// \param times records launches; null: not recorded
+  /// \param broken called if the callback of a work throws, for example because memory
+  /// has run out for the message that the work has ended; may be empty
+  /// \param times records launches; null if launches are not recorded
   launched_works(occupation& seen, const stream& stream, work_name name,
                  std::function<void()> broken, launch_times* times = nullptr)
     : seen_(seen),
@@ -53,7 +54,7 @@ public:
 private:
   struct under_way {
     device_job job = {};
-    std::shared_ptr<gpu_completion> end = nullptr; // as other works see the work
+    std::shared_ptr<gpu_completion> end = nullptr; // shared with dependent works
     nanoseconds start = not_begun;
     std::exception_ptr failure = nullptr;
   };

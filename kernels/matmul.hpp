@@ -19,9 +19,9 @@ template <class Scalar>
 void matmul(stored_matrix<const Scalar> a, stored_matrix<const Scalar> b, Scalar beta,
             stored_matrix<Scalar> c, stream& stream, const epilogue<Scalar>& end = {});
 
-/// The same product with a right side that may stay packed. The first product with a
-/// version packs that version.
-/// \pre products are bf16 if `b.packed` is set
+/// Computes the product above with a right side that may stay packed. The first product
+/// with a version packs that version.
+/// \pre products are bf16 if `b.packed` is not null
 template <class Scalar>
 void matmul(stored_matrix<const Scalar> a, const kept_right_side<Scalar>& b,
             Scalar beta, stored_matrix<Scalar> c, stream& stream,
@@ -30,7 +30,8 @@ void matmul(stored_matrix<const Scalar> a, const kept_right_side<Scalar>& b,
 /// Size, in floats, of the memory that a (K, N) matrix, as read, needs to stay packed.
 std::int64_t kept_size(std::int64_t depth, std::int64_t columns);
 
-/// The same product in fp32, at any precision of the stream's products.
+/// c = a b + beta c without rounding of operands, at any precision of the stream's
+/// products.
 template <class Scalar>
 void exact_matmul(matrix<const Scalar> a, matrix<const Scalar> b, Scalar beta,
                   matrix<Scalar> c, stream& stream);
@@ -46,8 +47,8 @@ void multiply(precision products, stored_matrix<const Scalar> a,
 
 /// The right side of many products on one thread: a (K, N) matrix, as read. For float
 /// the object keeps a copy in the order of the kernel, in `values(K, N)` values of the
-/// caller's `space`. The space must outlive this object, and is large enough for either
-/// precision.
+/// caller's `space`. The space must outlive this object. values() is large enough for
+/// fp32 and for bf16.
 template <class Scalar>
 class right_side {
 public:
@@ -55,10 +56,10 @@ public:
 
   right_side(precision products, stored_matrix<const Scalar> b, Scalar* space);
 
-  /// c = alpha a b + beta c, with the first rows and columns of b. The product reads as
-  /// many rows as a has columns, as many columns as c has. For bf16, rows of b up to
-  /// the next multiple of 32 are multiplied by 0, so the values must be finite. For
-  /// bf16, alpha is 1 or beta 0.
+  /// c = alpha a b + beta c. For a (M, k) and c (M, n), the product uses the first k
+  /// rows and the first n columns of b. For bf16, rows of b up to the next multiple of
+  /// 32 are multiplied by 0, so the values must be finite. For bf16, alpha is 1 or beta
+  /// 0.
   void multiply(stored_matrix<const Scalar> a, Scalar alpha, Scalar beta,
                 stored_matrix<Scalar> c) const;
 

@@ -37,8 +37,10 @@ public:
   void use(std::int64_t bytes);
   void release(std::int64_t bytes);
 
-  /// Number of allocations from the space, and the total size in bytes.
+  /// Number of allocations from the space so far.
   std::int64_t allocations() const { return allocations_; }
+
+  /// Total size of the allocations, in bytes.
   std::int64_t reserved() const { return reserved_; }
 
   /// The largest number of bytes in use at the same time.
@@ -53,8 +55,8 @@ private:
   std::atomic<std::int64_t> peak_ = 0;
 };
 
-/// Memory of one tensor or of many: zeroed, aligned to a cache line, owned. Holds one
-/// kind of value for life.
+/// Owns the memory of one tensor or of several: zeroed, aligned to a cache line. All
+/// values are of one kind.
 class tensor_memory {
 public:
   tensor_memory() = default;

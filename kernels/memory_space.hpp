@@ -42,7 +42,7 @@ public:
   virtual void deallocate(void* memory, std::int64_t bytes) noexcept = 0;
 };
 
-/// This machine's memory, in huge pages from 4 MiB on.
+/// This machine's memory. Allocations of 4 MiB or more ask for huge pages.
 memory_space& host_memory();
 
 } // namespace troupe

@@ -22,11 +22,12 @@ public:
 
   nanoseconds now() const;
   void restart();                           ///< Starts again at time 0.
-  void restart_at(nanoseconds steady_time); ///< Time 0 is `steady_time`.
+  void restart_at(nanoseconds steady_time); ///< Sets time 0 to a time of steady().
   void pause();
   void resume();
 
-  /// The clock that all processes of this machine share.
+  /// The time now, in nanoseconds, of the clock that all processes of this machine
+  /// share.
   static nanoseconds steady();
 
 private:
@@ -37,7 +38,7 @@ private:
 struct task {
   int kind = 0; ///< Kind that the caller distinguishes: 0 to 7.
   int stage = 0;
-  int microbatch = -1;   ///< -1: none.
+  int microbatch = -1;   ///< Index; -1 if the task has none.
   double operations = 0; ///< Floating-point operations, as far as known.
 };
 
@@ -52,8 +53,10 @@ public:
 
   const wall_clock& clock() const { return clock_; }
 
-  /// Both return the current time of the clock.
+  /// Starts a task, and returns the time on the clock.
   nanoseconds begin(const task& next);
+
+  /// Ends the task, and returns the time on the clock.
   nanoseconds end();
 
   struct view {
@@ -61,11 +64,14 @@ public:
     nanoseconds since;
   };
 
-  /// The task under way; absent if there is none.
+  /// Returns the task under way and its start time; absent if there is none, or if the
+  /// task ends during the call.
   std::optional<view> now() const;
 
-  /// Number of tasks of a kind that have ended, and the longest time of one.
+  /// Number of tasks of a kind that have ended.
   std::int64_t ended(int kind) const { return statistics(kind).ended; }
+
+  /// Longest time of an ended task of a kind; 0 if none has ended.
   nanoseconds longest(int kind) const { return statistics(kind).longest; }
 
   /// Number of ended tasks of all kinds.
@@ -88,7 +94,7 @@ private:
   std::array<kind_of_task, 8> kinds_;
 };
 
-/// A task for the lifetime of a scope: ends the task at the latest in the destructor,
+/// Starts a task in the constructor, and ends the task in the destructor at the latest,
 /// also after an exception.
 class occupied {
 public:

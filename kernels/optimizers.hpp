@@ -9,9 +9,9 @@
 
 namespace troupe {
 
-/// One update of n parameters: computes `to` from the old values `from` and the
-/// gradient. `to` may be `from`. `scale` is a factor of the summed gradient: 1 /
-/// samples, times the factor of clipping.
+// adamw() and sgd() make one update of n parameters: compute `to` from the old values
+// `from` and the summed gradient. `to` may be `from`. `scale` is a factor of the
+// gradient: 1 / samples, times the factor of clipping.
 
 /// PyTorch's AdamW. Loshchilov & Hutter, "Decoupled Weight Decay Regularization", 2019.
 struct adamw_step {
@@ -23,6 +23,7 @@ struct adamw_step {
   std::int64_t number; ///< Number of this update, from 1: corrects the moments' bias.
 };
 
+/// Makes one update by AdamW.
 /// \param mean,square the moments: (n) each, updated in place; zero before the first
 /// update
 void adamw(const adamw_step& update, float scale, const float* gradient,
@@ -36,6 +37,7 @@ struct sgd_step {
   double weight_decay;
 };
 
+/// Makes one update by SGD.
 /// \param velocity (n), updated in place, zero before the first update; unused without
 /// momentum, and may then be null
 void sgd(const sgd_step& update, float scale, const float* gradient, const float* from,

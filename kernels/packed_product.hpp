@@ -11,7 +11,8 @@ namespace troupe {
 
 /// c = the epilogue of alpha a b + beta c, on this thread. Uses the packing_buffers()
 /// of the thread.
-/// \param pack_left packs rows of a: (row, rows, first, depth, to)
+/// \param pack_left packs rows of a: (row, rows, first, depth, to), where `first` and
+/// `depth` are the first index and the number of indices of the depth
 /// \param pack_right packs columns of b: (column, columns, first, depth, to)
 template <class PackLeft, class PackRight>
 void multiply_packed(std::int64_t whole_depth, const PackLeft& pack_left,

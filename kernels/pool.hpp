@@ -13,20 +13,22 @@
 
 namespace troupe {
 
-/// A fixed number of buffers of one size and kind of value, allocated at once from the
+/// A fixed number of buffers of one size and kind of value, allocated together from the
 /// space of an account. Thread-safe.
 class pool {
 public:
   /// \param name the pool's name in errors: "activations of stage 2"
+  /// \param count number of buffers
+  /// \param values number of values of each buffer
   pool(std::string name, int count, std::int64_t values, memory_account& account,
        element kind = element::fp32);
   ~pool();
 
-  /// A free buffer.
+  /// Returns a free buffer.
   /// \throws std::logic_error if all buffers are in use: the schedule's bound is broken
   buffer acquire();
 
-  /// The same; empty if all buffers are in use.
+  /// Returns a free buffer; an empty handle if all buffers are in use.
   buffer acquire_if_free();
 
   int size() const { return static_cast<int>(blocks_.size()); }

@@ -15,32 +15,35 @@ struct processor {
   static constexpr int cpu = -1;
 
   int gpu = cpu;     ///< Index of the GPU, from 0.
-  bool tf32 = false; ///< A GPU rounds operands of fp32 products to 11 bits.
+  bool tf32 = false; ///< True if a GPU rounds operands of fp32 products to 11 bits.
 
   bool is_gpu() const { return gpu != cpu; }
   bool operator==(const processor&) const = default;
 };
 
-/// "cpu", or "cuda:0".
+/// Returns "cpu", or "cuda:0" for GPU 0.
 std::string to_string(const processor& target);
 
 /// Creates a stream on a processor.
-/// \throws no_thread; std::runtime_error if there is no such GPU
+/// \param threads number of CPU threads of the stream; ignored for a GPU
+/// \throws no_thread
+/// \throws std::runtime_error if the GPU does not exist or cannot be used
 stream stream_on(const processor& target, int threads, precision products);
 
 /// The space for tensors that kernels of the processor and this machine's CPU read.
 memory_space& memory_of(const processor& target);
 
-/// The space for samples that this machine writes while kernels of the processor read
-/// others. Only the samples that kernels read move between the memories.
+/// The space for samples. This machine may write samples while kernels of the processor
+/// read other samples. Only the samples that kernels read move to a GPU.
 memory_space& memory_of_samples(const processor& target);
 
-/// Returns why no GPU can be used, as a sentence; empty if one can.
+/// Returns one sentence that says why no GPU can be used; empty if a GPU can be used.
 std::string absence_of_gpus();
 
 /// Number of GPUs that can be used.
 int count_of_gpus();
 
+/// Returns the identity of a GPU; empty texts for the CPU.
 /// \throws std::runtime_error
 processor_facts facts_of(const processor& target);
 

@@ -17,11 +17,11 @@ void sgemm(matrix<const float> a, matrix<const float> b, float alpha, float beta
 /// Size, in floats, of the array that a packed (depth, columns) matrix needs.
 std::int64_t packed_size(std::int64_t depth, std::int64_t columns);
 
-/// Packs all of b once, for many products.
+/// Packs all of b once, into an array of packed_size() floats, for many products.
 void pack_right(matrix<const float> b, float* to);
 
-/// The same product with a packed b of `depth` rows, without an epilogue. The product
-/// reads as many of the first rows as a has columns, and as many columns as c has.
+/// c = alpha a b + beta c, with a packed b of `depth` rows. For a (M, K) and c (M, N),
+/// the product uses the first K rows and the first N columns of b.
 void sgemm_packed(matrix<const float> a, const float* b, std::int64_t depth,
                   float alpha, float beta, matrix<float> c);
 

@@ -14,7 +14,8 @@
 
 namespace troupe {
 
-// The ways to read a value that is packed: `read` returns `Count` values of fp32.
+// The ways to read values for packing: exact, rounded to bf16, or widened from bf16.
+// read() returns `Count` adjacent values as fp32.
 
 struct exact_values {
   using stored = float;
@@ -48,12 +49,13 @@ inline void write_one(float* to, float value) {
   *to = value;
 }
 
+/// Writes a value as bf16.
 /// \pre the value is exact in bf16
 inline void write_one(bf16* to, float value) {
   to->bits = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16U);
 }
 
-/// Packs a row of `Width` values, in pieces of which the last two may overlap.
+/// Packs a row of `Width` values, in vectors of which the last two may overlap.
 template <int Width, class Values, class Out>
 void pack_row(const typename Values::stored* from, Out* to) {
   constexpr int piece = std::bit_floor(static_cast<unsigned>(std::min(Width, lanes)));
@@ -67,8 +69,9 @@ void pack_row(const typename Values::stored* from, Out* to) {
     pack_piece(Width - piece);
 }
 
-/// Copies `lines` lines of `length` values, `stride` apart, into columns of `to`, whose
-/// rows are `width` long. May write up to a vector's length past the last row.
+/// Copies `lines` lines of `length` values, `stride` values apart, into the columns of
+/// `to`, whose rows have `width` values. May write up to a vector's length past the
+/// last row.
 template <class Values, class Out>
 void pack_columns(const typename Values::stored* from, std::int64_t stride, int lines,
                   std::int64_t length, Out* to, int width) {
@@ -101,8 +104,9 @@ void pack_columns(const typename Values::stored* from, std::int64_t stride, int 
   }
 }
 
-/// Packs lines of m, a (depth, lines) matrix as read: a transposed, or b. Each sliver
-/// becomes `depth` rows of Width values, with zeros in b after the last line.
+/// Packs lines of m, a (depth, lines) matrix as read: the transposed left side, or the
+/// right side, of a product. Each sliver becomes `depth` rows of Width values. In
+/// slivers of the right side, values after the last line are 0.
 /// \param line,lines the first line to pack, and the number of lines
 /// \param first,depth the first index of the depth, and the number of indices
 template <int Width, class Values, class Out>

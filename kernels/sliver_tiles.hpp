@@ -20,11 +20,11 @@
 namespace troupe {
 
 inline constexpr int rows_a_tile =
-  lanes == 16 ? 14 : 6; // with two vectors a row, all registers
+  lanes == 16 ? 14 : 6; // with two vectors a row, sums fill the registers
 inline constexpr int columns_a_tile = 2 * lanes;
 inline constexpr std::int64_t most_packed_depth = 512;
-inline constexpr std::int64_t most_packed_rows = 8 * rows_a_tile; // of a, at once
-inline constexpr std::int64_t most_packed_columns = 1024;         // of b, at once
+inline constexpr std::int64_t most_packed_rows = 8 * rows_a_tile; // of a block of a
+inline constexpr std::int64_t most_packed_columns = 1024;         // of a block of b
 inline constexpr std::int64_t most_part_columns = 256;
 
 /// Memory for the packed blocks of a product.
@@ -52,7 +52,8 @@ struct depth_blocks {
 };
 
 /// Computes c = alpha a b + beta c, tile by tile, for a block of c. Each sum begins at
-/// 0 and runs along the depth. \param a,b packed slivers
+/// 0 and runs along the depth.
+/// \param a,b packed slivers
 /// \param from_sliver number of values from one sliver of b to the next
 void make_tiles(std::int64_t depth, const float* a, const float* b,
                 std::int64_t from_sliver, float alpha, float beta, matrix<float> c);

@@ -10,8 +10,8 @@
 namespace troupe {
 
 /// Allocates the values of a container from a memory space, so that kernels of a
-/// processor reach the values. Copies, moves and swaps of a container keep the space.
-/// The space must outlive the container.
+/// processor reach the values. A container that is copied, moved or swapped from
+/// another one uses that container's space. The space must outlive the container.
 template <class Value>
 class space_allocator {
 public:

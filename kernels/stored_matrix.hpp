@@ -12,7 +12,7 @@
 namespace troupe {
 
 /// A view of a matrix of Scalar, or of bf16 where Scalar is float: the argument type of
-/// kernels that read and write either. Another owner holds the values.
+/// kernels that accept both types. The caller owns the values.
 template <class Scalar>
 struct stored_matrix {
   using value = std::remove_const_t<Scalar>;
@@ -56,22 +56,27 @@ struct stored_matrix {
     // nop
   }
 
-  /// The matrix as a matrix of Scalar, or of bf16; shares the memory.
-  /// \pre the matrix stores that type
+  /// The matrix as a matrix of Scalar; shares the memory.
+  /// \pre the matrix stores Scalars
   matrix<Scalar> plain() const {
     return {static_cast<Scalar*>(data), rows, columns, stride, transposed};
   }
+
+  /// The matrix as a matrix of bf16; shares the memory.
+  /// \pre the matrix stores bf16
   matrix<like<bf16>> rounded() const {
     return {static_cast<like<bf16>*>(data), rows, columns, stride, transposed};
   }
 
-  /// Rows and columns of the stored matrix, as those of `matrix`.
+  /// Rows [first, first + count) of the stored matrix.
   stored_matrix row_range(std::int64_t first, std::int64_t count) const {
     auto result = *this;
     result.data = offset_data(first * stride);
     result.rows = count;
     return result;
   }
+
+  /// Columns [first, first + count) of the stored matrix.
   stored_matrix column_range(std::int64_t first, std::int64_t count) const {
     auto result = *this;
     result.data = offset_data(first);
@@ -95,8 +100,8 @@ private:
   }
 };
 
-/// Reads rows of a stored matrix, one at a time, as values of arithmetic. Allocates one
-/// row if the matrix is bf16.
+/// Reads rows of a stored matrix, one at a time, as Scalars. Allocates one row if the
+/// matrix is bf16.
 /// \pre not transposed
 template <class Scalar>
 class row_reader {
@@ -122,8 +127,9 @@ private:
   std::unique_ptr<Scalar[]> row_;
 };
 
-/// Rounds `values`, a result in other memory, into `to`, which is bf16.
-/// \pre `values` is as large as `to`, and not transposed
+/// Rounds `values` to bf16, and stores the rounded values in `to`.
+/// \pre `to` is bf16
+/// \pre `values` is as large as `to`, in other memory, and not transposed
 template <class Scalar>
 void round_into(const stored_matrix<Scalar>& to, const matrix<Scalar>& values) {
   if constexpr (std::same_as<Scalar, float>)

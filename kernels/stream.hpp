@@ -20,24 +20,26 @@ class stream;
 /// Runs the kernels of a rank, one after another in the order of the calls. On the CPU
 /// a kernel runs on the caller's thread with the help of a team, and has ended when the
 /// call returns. On a GPU the call only launches the kernel; wait() or on_complete()
-/// reports its end. Only values that a call returns are ready at once. For one thread
-/// at a time; ranks must not share a stream.
+/// reports its end. Only values that a call returns are ready immediately. For one
+/// thread at a time; ranks must not share a stream.
 ///
 /// Every kernel of a layer has a stream parameter. The following holds for all kernels,
 /// for every type of element and every device:
 ///
 /// Matrices are row-major, `stride` values from row to row; sizes count values. Outputs
 /// overlap no other input or output, unless the kernel says so. The stream's device
-/// must be able to read the arrays. Arrays stay unchanged and must outlive the kernel.
+/// must be able to access the arrays. Until a kernel has ended, callers must not change
+/// or free its arrays: arrays must outlive the kernel.
 ///
 /// Bits depend on inputs and sizes alone, not on the number of threads or on other
-/// work. Devices and instruction sets may differ from each other. Infinities and NaNs
+/// work. Bits may differ between devices and instruction sets. Infinities and NaNs
 /// propagate. Sizes and indices that do not fit are a broken invariant of the caller.
 class stream {
 public:
-  /// \param threads of the CPU, the caller's thread included
+  /// \param threads number of CPU threads, the caller's thread included
   /// \param products precision to which operands of products of floats are rounded
-  /// \param gpu the GPU's stream for kernels of floats; null: the CPU runs them
+  /// \param gpu the GPU's stream for kernels of floats; null if the CPU runs all
+  /// kernels
   /// \throws no_thread
   explicit stream(int threads = 1, precision products = precision::fp32,
                   std::shared_ptr<cuda::stream> gpu = {})
@@ -53,20 +55,25 @@ public:
   /// The threads of a kernel's CPU implementation.
   team& cpu() { return cpu_; }
 
-  /// Null where kernels run on the CPU.
+  /// The GPU's stream; null if the CPU runs all kernels.
   cuda::stream* gpu() const { return gpu_.get(); }
 
-  /// The space for arrays that kernels of the stream and this machine's CPU read.
+  /// The space for arrays that kernels of the stream and this machine's CPU access.
   memory_space& memory() const;
 
-  /// Names the work whose kernels are launched next, for reports; empty: no work.
+  /// Sets the name, for reports, of the work whose kernels are launched next; an empty
+  /// text ends the name. No effect on the CPU.
   void name_launches(const std::string& name) const;
 
-  /// Starts to record the launches of this thread on a GPU. Recorded kernels are
-  /// launched together by launch_captured() or by the next wait. `stop_capture()` ends
-  /// the recording (cuda/stream.hpp).
+  /// Starts to record the launches of this thread on a GPU, until stop_capture(). No
+  /// effect on the CPU. Recorded kernels are launched together by launch_captured(),
+  /// and before a wait, a callback or an event (cuda/stream.hpp).
   void capture_launches() const;
+
+  /// Launches the recorded kernels.
   void launch_captured() const;
+
+  /// Ends the recording, and drops recorded kernels that were not launched.
   void stop_capture() const noexcept;
 
   /// Waits until all kernels have ended.
@@ -102,8 +109,8 @@ private:
   std::shared_ptr<cuda::stream> gpu_;
 };
 
-/// Seconds between two timestamps of one stream, which may have been destroyed.
-/// \pre both are of a GPU, and the stream was waited for after the later one
+/// Seconds between two timestamps of one stream; the stream may have been destroyed.
+/// \pre both timestamps are of a GPU, and a wait for the stream followed the later one
 double seconds_between(const std::shared_ptr<void>& earlier,
                        const std::shared_ptr<void>& later);
 

@@ -33,8 +33,8 @@ public:
     });
   }
 
-  /// Cuts [0, count) into at most 16 ranges of at least `grain` and calls work(first,
-  /// last, worker) for each.
+  /// Cuts [0, count) into one to 16 ranges, several only if each has at least `grain`
+  /// indices. Calls work(first, last, worker) for each range.
   template <class Work>
   void run_ranges(std::int64_t count, std::int64_t grain, const Work& work) {
     const auto slices =

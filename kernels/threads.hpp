@@ -19,7 +19,7 @@ struct no_thread : std::runtime_error {
 std::thread start_thread(int total, std::function<void()> work);
 
 /// Number of threads that the system lets this process start now, in addition to the
-/// existing ones. Counts by starting and ending such threads.
+/// existing threads. Counts by starting and ending threads.
 /// \param most starts at most this number
 int count_of_free_threads(int most);
 

@@ -34,8 +34,8 @@ struct gate_table {
   /// (R, k): index of the row among all sent rows, which are sorted by expert; -1 if
   /// the row was dropped.
   std::int32_t* positions;
-  std::int32_t* counts; ///< (n): rows sent to each expert.
-  std::int32_t* first; ///< (n): rows whose first choice is this expert, dropped or not.
+  std::int32_t* counts; ///< (n): number of rows sent to each expert.
+  std::int32_t* first; ///< (n): number of first choices of each expert, dropped or not.
 };
 
 /// Routes each row to the k experts that have the highest probabilities in the softmax

@@ -20,7 +20,7 @@ inline constexpr int lanes = 4;
 
 typedef float vector __attribute__((vector_size(lanes * sizeof(float))));
 
-/// Loads a vector; any address will do.
+/// Loads a vector from an address of any alignment.
 inline vector load(const float* from) {
   vector result;
   std::memcpy(&result, from, sizeof result);
@@ -33,8 +33,8 @@ inline void store(float* to, vector values) {
 
 namespace detail {
 
-// One stage of a transposition swaps the off-diagonal halves of blocks of 2 x 2 pieces,
-// `Piece` values wide.
+// One round of a transposition cuts the rows into squares, `Piece` values wide. In each
+// block of 2 x 2 squares, the two squares off the diagonal are exchanged.
 template <int Piece, int... Lane>
 void swap_pieces(vector& upper, vector& lower, std::integer_sequence<int, Lane...>) {
   const vector left = __builtin_shufflevector(
@@ -46,7 +46,7 @@ void swap_pieces(vector& upper, vector& lower, std::integer_sequence<int, Lane..
 
 } // namespace detail
 
-/// Turns the rows of a square block into the columns.
+/// Transposes a square block in place.
 template <int Piece = 1>
 [[gnu::always_inline]] inline void transpose(vector (&rows)[lanes]) {
   if constexpr (Piece < lanes) {

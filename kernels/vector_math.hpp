@@ -10,7 +10,7 @@
 
 namespace troupe {
 
-/// e^(x - n ln 2), for the whole number n next to x / ln 2.
+/// e^(x - n ln 2), where n is x / ln 2 rounded to a whole number.
 inline float exp_of_rest(float x, float n) {
   const float r = std::fma(n, -1.42860677e-6F, std::fma(n, -0.693145752F, x));
   float p = 1.98756915e-4F; // the minimax polynomial of Cephes, after (1 + r)
@@ -39,8 +39,8 @@ inline double fast_exp(double x) {
   return std::exp(x);
 }
 
-/// GPT-2's GELU: x (1 + tanh(u)) / 2 = x / (1 + e^(-2u)) where u = sqrt(2/pi) (x +
-/// 0.044715 x^3).
+/// The value and the derivative of GPT-2's GELU: x (1 + tanh(u)) / 2 = x / (1 +
+/// e^(-2u)) where u = sqrt(2/pi) (x + 0.044715 x^3).
 template <class Scalar>
 struct gelu_result {
   Scalar value;

@@ -35,13 +35,14 @@ public:
   /// no arrivals are left either.
   void at_end_of_instant(event callback, end_of_instant purpose);
 
-  /// Calls the next event of this instant. Without one, calls all events of the next
-  /// purpose at the end of the instant; otherwise the first event of the next instant.
-  /// Returns false if no event is left at all. Each call runs few events, so that the
-  /// data of an event is still in the cache for the events that follow.
+  /// Calls the next event of this instant. If none is left, calls the events at the end
+  /// of the instant: all arrivals, or else all decisions. If none of those is left
+  /// either, moves to the next instant and calls the first event there. Returns false
+  /// if no event is left at all. Each call runs few events, so that the data of an
+  /// event is still in the cache for the events that follow.
   bool step();
 
-  /// Drops all future events.
+  /// Drops all events that were not called yet.
   void clear();
 
 private:
@@ -52,18 +53,19 @@ private:
   std::array<std::vector<event>, 2> at_end_; // by purpose
 };
 
-/// The cost of a work where time is not measured.
+/// Returns the cost of the action that a work computes, or computes a part of. For
+/// devices that do not measure time.
 using cost_model = std::function<nanoseconds(const work& item)>;
 
 /// Runs the arithmetic of a work inside enqueue(), and ends the work when its cost has
 /// passed.
 class virtual_device : public device {
 public:
-  /// \param clock must outlive the device, and must have no event of the device left in
-  /// the end
-  /// \param cost returns the cost of a work
-  /// \param stream the stream on which works launch kernels; null: no kernel that needs
-  /// a wait
+  /// \param clock must outlive the device, and must call no event of the device after
+  /// the destructor
+  /// \param cost returns the cost of a work's action
+  /// \param stream the stream on which works launch kernels; null if no kernel needs a
+  /// wait
   virtual_device(virtual_clock& clock, cost_model cost, const stream* stream = nullptr)
     : clock_(clock), cost_(std::move(cost)), stream_(stream) {
     // nop

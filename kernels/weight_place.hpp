@@ -10,8 +10,8 @@
 
 namespace troupe {
 
-/// Memory in which matrices stay packed for products of bf16, each copy as one version;
-/// or no memory. The caller owns both arrays.
+/// Memory in which matrices stay packed for products of bf16, or no memory. Each packed
+/// copy is of one version. The caller owns `data` and `holds`.
 template <class Scalar>
 struct packed_weights {
   static constexpr int nothing = std::numeric_limits<int>::min();
@@ -25,8 +25,8 @@ struct packed_weights {
   }
 };
 
-/// A bucket of parameters for forwards and backwards. All values are Scalars, or the
-/// matrices that only products read are bf16, in less memory.
+/// A bucket of parameters for forwards and backwards. The matrices that only products
+/// read may be bf16, in less memory; all other values are Scalars.
 template <class Scalar>
 struct weight_bucket {
   const Scalar* data = nullptr;

@@ -18,7 +18,8 @@ struct widened_attention {
     stored_matrix<Scalar> q, k, v;
   };
 
-  /// Values of scratch for a forward or a backward over heads of (length, size).
+  /// Number of values of scratch memory for a forward or a backward over heads of
+  /// (length, size).
   static std::int64_t scratch(std::int64_t length, std::int64_t size);
 
   /// Fills y and log_sum, (T).

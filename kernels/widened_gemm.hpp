@@ -25,8 +25,8 @@ void widened_gemm(stored_matrix<const float> a, stored_matrix<const float> b,
                   float alpha, float beta, stored_matrix<float> c,
                   const epilogue<float>& end);
 
-/// Packs as bf16_pack_right() does, into an array of the same size. Packed values are
-/// bf16.
+/// Packs as bf16_pack_right() does, into an array of bf16_packed_size() floats. Packed
+/// values are bf16.
 void widened_pack_right(stored_matrix<const float> b, std::int64_t first,
                         std::int64_t columns, float* to);
 

@@ -18,8 +18,8 @@ public:
     // nop
   }
 
-  /// Adds an entry. The list merges the entry into the last entry until the last entry
-  /// covers every() added entries.
+  /// Adds an entry. If the last entry covers fewer than every() added entries, the list
+  /// merges the new entry into the last entry.
   /// \param merge adds the second of two neighbours to the first: merge(Entry& first,
   /// const Entry& second)
   template <class Merge>

@@ -32,8 +32,8 @@ public:
   /// / count).
   static chunks even(std::int64_t values, int count);
 
-  /// Cuts an array into chunks of these sizes in values, one after another: the slices
-  /// of optimizer shards, the tokens for each expert.
+  /// Cuts an array into chunks of these sizes in values, one after another. Such chunks
+  /// are the slices of optimizer shards, or the tokens for each expert.
   static chunks of_sizes(const std::vector<std::int64_t>& sizes);
 
   /// Cuts an array at the caller's count + 1 boundaries.
@@ -43,13 +43,14 @@ public:
   int count() const { return count_; }
   std::int64_t values() const { return values_; }
 
-  /// The first value of chunk c. Chunk `count` begins at the end of the array.
+  /// Returns the index of the first value of chunk c. Chunk `count` begins at the end
+  /// of the array.
   std::int64_t begin(int c) const;
 
   std::int64_t size(chunk_range range) const;
 
-  /// The values of a range of chunks. The second part is empty unless the range wraps
-  /// around the end of the array.
+  /// Returns the values of a range of chunks. The second value range is empty unless
+  /// the chunks wrap around the end of the array.
   std::array<value_range, 2> ranges(chunk_range range) const;
 
 private:
@@ -59,7 +60,7 @@ private:
 
   std::int64_t values_;
   int count_;
-  std::vector<std::int64_t> bounds_; // empty: evenly cut; 1,024 ranks store none
+  std::vector<std::int64_t> bounds_; // empty if evenly cut: 1,024 ranks store none
 };
 
 } // namespace troupe

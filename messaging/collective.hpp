@@ -19,27 +19,29 @@ namespace troupe {
 /// copy is not a sum.
 enum class sums_by : std::uint8_t { itself, caller };
 
-/// A sum that the caller computes, or all the GPU work of a collective
-/// (group_calls.hpp).
+/// Work that the caller runs for a collective: one sum, or all the GPU work of the
+/// collective (group_calls.hpp).
 struct collective_sum {
-  std::int64_t values; ///< Values of the message that is added.
-  /// The arithmetic; empty where nothing is computed.
+  /// Number of values that are added, or of GPU work the size of the array.
+  std::int64_t values;
+  /// The work; empty where nothing is computed.
   std::function<void()> run;
   /// The device for the work; null: the caller chooses.
   device* target_device = nullptr;
-  std::function<void()> check = {}; ///< After the end: throws its error.
+  /// Called after the end of the work; throws the work's error. Empty for sums.
+  std::function<void()> check = {};
 };
 
 /// Runs one rank's part of a collective, message by message. The arrays belong to the
 /// collective from begin() until done(), and must not change in between. A message
 /// carries a copy in a buffer of the pool. After done() the caller owns the arrays
 /// again, even while messages are under way. Messages may arrive in any order, even
-/// before begin(). Each step uses its own message, so the bits of sums do not depend on
-/// the order of arrival. An empty range is neither sent nor waited for.
+/// before begin(). Each step needs one certain message, so the bits of sums do not
+/// depend on the order of arrival. An empty range is neither sent nor waited for.
 ///
 /// Where the caller computes the sums, the collective stops at each sum and yields that
 /// sum once. The caller may compute the sum at any time and on any thread, until
-/// end_sum() reports its end. Messages that arrive in the meantime are stored. All
+/// the call of end_sum(). Messages that arrive in the meantime are stored. All
 /// other calls are for one thread.
 class collective {
 public:
@@ -50,31 +52,35 @@ public:
 
   /// begin() starts this part, and receive() handles a received message. Both return
   /// the messages to send now, in order.
-  /// \throws std::logic_error if the pool is empty, or for a message of another
-  /// collective, of wrong size, repeated, or after the end
+  /// \throws std::logic_error if the pool is empty, or the message is invalid. Invalid
+  /// are messages of another collective, to another rank, of wrong size, repeated, or
+  /// after the end, and calls
   std::vector<collective_message> begin();
   std::vector<collective_message> receive(collective_message message);
 
-  /// The sum that the collective has stopped at, for the caller to compute. Absent if
-  /// there is none, or the sum has been yielded before.
+  /// Returns the sum that the collective has stopped at, for the caller to compute.
+  /// Absent if the collective waits for no sum, or if an earlier call has returned the
+  /// sum.
   std::optional<collective_sum> take_sum() { return std::exchange(yielded_, {}); }
 
-  /// Reports the end of that sum. Returns the messages to send now.
+  /// Reports the end of the sum that take_sum() has returned. Returns the messages to
+  /// send now.
   /// \throws std::logic_error if the collective waits for no sum
   std::vector<collective_message> end_sum();
 
-  /// True while the collective waits for a sum that the caller computes.
+  /// True while the collective waits for the end of a sum that the caller computes.
   bool sums() const { return sums_; }
 
   /// True when everything has been sent and received, and the last sum has ended.
   bool done() const { return started_ && next_ == steps_; }
 
-  /// The sender and the round of the message that the next step needs. Absent if the
-  /// collective is done, has not begun, or waits for a sum.
+  /// The sender and the round of the message that the next step needs.
   struct missing {
     int from;
     int round;
   };
+  /// Returns the missing message. Absent if the collective is done, has not begun, or
+  /// waits for a sum.
   std::optional<missing> waits_for() const;
 
   const collective_part& part() const { return part_; }

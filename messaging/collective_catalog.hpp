@@ -36,12 +36,13 @@ std::span<const collective_order> collective_catalog();
 /// The operation as text: "all_reduce" and so on.
 std::string_view name_of(collective_operation operation);
 
-/// The order with this name for an operation; null if none exists.
+/// Returns the order with this name for an operation; null if there is none.
 const collective_order* find_collective(collective_operation operation,
                                         std::string_view name);
 
-/// The names of all operations, and of all orders, each once: "send, scatter, ...".
+/// Returns the names of all operations, each once: "send, scatter, ...".
 std::string operation_names();
+/// Returns the names of all orders, each once: "direct, tree, ...".
 std::string algorithm_names();
 
 } // namespace troupe

@@ -13,18 +13,19 @@ namespace troupe {
 struct collective_message {
   static constexpr int no_call = -1;
 
-  int instance; ///< Number of the collective; all members use the same.
-  /// Round of the collective; a rank sends another rank one message per round.
+  int instance; ///< Number of the collective; all members use the same number.
+  /// Round of the collective: in a round, a rank sends at most one message to each
+  /// rank.
   int round;
   int from;            ///< Sending rank.
   int to;              ///< Receiving rank.
   chunk_range range;   ///< Chunks of the sender's array.
   std::int64_t values; ///< Number of values in these chunks; 0 only in a call.
-  /// A copy of the values, in order; empty where nothing is computed.
+  /// A copy of the values, in order; empty in a call, and where nothing is computed.
   buffer payload;
-  /// In a call: the number of earlier collectives that the sender has begun in a group
+  /// In a call: the number of collectives that the sender has begun earlier in a group
   /// whose GPUs exchange the values themselves (group_calls.hpp). `values` then counts
-  /// all values that go to the receiver, and the payload is empty.
+  /// all values that go to the receiver. In other messages: `no_call`.
   int call = no_call;
 
   bool is_call() const { return call != no_call; }

@@ -11,7 +11,8 @@
 namespace troupe {
 
 /// The operation of a collective. The caller chooses the rank that is the root. The
-/// caller also cuts the chunks, one a rank unless the order says otherwise.
+/// caller also cuts the array into chunks, one per rank unless collective_order::chunks
+/// says otherwise.
 enum class collective_operation : std::uint8_t {
   send,           ///< The root's array, to the rank after the root.
   scatter,        ///< Chunk r of the root's array, to rank r.
@@ -31,23 +32,23 @@ enum class reception : std::uint8_t {
   add,  ///< Add to the array's values in the received range.
 };
 
-/// In place of the sender or the receiver that a step does not have.
+/// The value of `to` or `from` in a step that has no receiver or no sender.
 inline constexpr int nobody = -1;
 
-/// One step of one rank: send a message, then wait for the received one. A step without
-/// a sender and a receiver does nothing.
+/// One step of one rank: send a message, then wait for the received message. A step
+/// with neither a receiver nor a sender does nothing.
 struct collective_step {
-  int round = 0; ///< Round of both messages; round and sender identify a message.
-  int to = nobody;
+  int round = 0;   ///< Round of both messages; round and sender identify a message.
+  int to = nobody; ///< Receiving rank; may be the rank itself.
   chunk_range sent = {};
-  int from = nobody; ///< May be the rank itself.
+  int from = nobody; ///< Sending rank; may be the rank itself.
   chunk_range received = {};
   reception use = reception::copy;
 };
 
-/// The theoretical cost of an order for arrays of n bytes that all chunks divide
-/// evenly. The cost counts the messages that ranks send and receive. A message of m
-/// bytes takes latency + m / bandwidth.
+/// The theoretical cost of an order for arrays of n bytes, where n is a multiple of the
+/// number of chunks. The cost counts the messages that ranks send and receive. A
+/// message of m bytes takes latency + m / bandwidth.
 struct collective_cost {
   double rounds;
   double messages;
@@ -55,20 +56,22 @@ struct collective_cost {
   double peak_bytes; ///< The most bytes that one rank sends in a round.
   /// Bytes that are sent one after another: the sum of each round's largest message.
   double serial_bytes;
-  /// The most bytes that ranks send rounds ahead. A receiving port may take such
-  /// messages before the message that the rank waits for. 0 where the number of ranks
-  /// is a power of two.
+  /// Most bytes of later rounds that a rank receives early, from ranks that are ahead.
+  /// The port may receive these bytes before the message of the next step. 0 where the
+  /// number of ranks is a power of two.
   double ahead_bytes = 0;
   double summed_bytes = 0; ///< Bytes that the slowest rank adds, one after another.
 
-  /// The time of the collective, in seconds, by the model of alpha (latency), beta (1 /
-  /// bandwidth) and gamma (1 / sum_rate) of Thakur, Rabenseifner and Gropp, 2005. A
-  /// rate of 0: such bytes take no time.
+  /// The time of the collective, in seconds. The model is that of Thakur, Rabenseifner
+  /// and Gropp, 2005, with alpha (latency), beta (1 / bandwidth) and gamma (1 /
+  /// sum_rate). With a rate of 0, the bytes take no time.
   ///
-  /// No run takes longer than this time, and where the number of ranks is a power of
-  /// two, no run is faster. One exception: an all_reduce by halving over other numbers
-  /// of ranks may take longer with sums. Sums also put pairs of ranks ahead there, and
-  /// more messages arrive early.
+  /// No run takes longer than this time, with one exception. An all_reduce by halving
+  /// may take longer if the number of ranks is no power of two and sums take time. Some
+  /// pairs of ranks are then ahead, and more messages arrive early. Where the number of
+  /// ranks is a power of two, no run is faster than this time.
+  /// \param bytes_per_second bandwidth of a port
+  /// \param sum_rate bytes that a rank adds per second
   double seconds(double latency, double bytes_per_second, double sum_rate = 0) const {
     const auto time_of = [](double count, double rate) {
       return rate > 0 ? count / rate : 0;
@@ -87,14 +90,16 @@ struct collective_order {
   std::string_view idea; ///< The algorithm in a few words, with the source.
 
   int (*chunks)(int ranks); ///< The number of chunks in the array.
-  int (*steps)(int ranks);  ///< The number of steps of each rank.
+  int (*steps)(int ranks);  ///< The number of steps that each rank runs.
   collective_step (*step)(int rank, int ranks, int index);
 
   collective_cost (*cost)(int ranks, double bytes);
-  /// The growth of the time, of all bytes and of the peak, with n bytes and K ranks.
+  /// The growth of the time, of all sent bytes and of peak_bytes, as formulas in n
+  /// bytes and K ranks.
   std::string_view growth;
 
-  /// False: received values go to a second array, which may be cut in another way.
+  /// True if received values go to the array that the rank sends from. False: received
+  /// values go to a second array, which may be cut in another way.
   bool in_place = true;
 };
 

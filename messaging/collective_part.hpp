@@ -21,15 +21,16 @@ struct collective_part {
   chunks source; ///< Cuts the array that the rank sends from.
   /// Cuts the array that the rank receives into; equals the source if in place.
   chunks target;
-  int instance = 0; ///< Number of the collective.
+  int instance = 0; ///< Number of the collective; all ranks use the same number.
 };
 
-/// A part of a collective over arrays of `values` values, cut evenly.
+/// Returns a part of a collective whose source has `values` values, cut evenly into
+/// chunks. The target is cut evenly, too.
 collective_part even_part(const collective_order& order, int rank, int ranks,
                           std::int64_t values, int root = 0, int instance = 0);
 
-/// The arrays that a part reads and writes. Null pointers: messages carry sizes only.
-/// The caller owns the arrays and the pool.
+/// The arrays that a part reads and writes. With null pointers, messages carry sizes
+/// only. The caller owns the arrays and the pool.
 struct collective_memory {
   float* source = nullptr;
   float* target = nullptr; ///< Equals the source if the order is in place.
@@ -40,12 +41,13 @@ struct collective_memory {
 /// part's root.
 collective_step step_of(const collective_part& part, int index);
 
-// True if the step sends, or receives, any value: empty ranges are not sent.
+/// True if the step sends at least one value; an empty range is not sent.
 bool sends(const collective_part& part, const collective_step& step);
+/// True if the step receives at least one value.
 bool receives(const collective_part& part, const collective_step& step);
 
 /// An upper bound on the number and the size of the buffers that a part's messages
-/// need, whenever messages arrive. All buffers are free again when all ranks are done.
+/// need, for any order of arrival. All buffers are free again when all ranks are done.
 struct payload_bound {
   int buffers = 0;
   std::int64_t values = 0; ///< Size of each buffer, in values.

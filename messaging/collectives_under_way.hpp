@@ -30,42 +30,43 @@ public:
   /// \pre none()
   void yield_sums(sum_requester request) { request_ = std::move(request); }
 
-  /// Returns the group whose GPUs exchange the arrays of an instance; null: messages
+  /// Returns the group whose GPUs exchange the arrays of an instance; null if messages
   /// carry the arrays.
   using group_finder = std::function<gpu_group*(int instance)>;
 
-  /// Lets GPUs exchange arrays. The work that GPUs launch is handed to `request` like a
-  /// sum.
+  /// Lets GPUs exchange the arrays of the instances for which `groups` returns a group.
+  /// The GPU work of an instance is handed to `request` like a sum.
   /// \pre none()
   void exchange_by(group_finder groups, sum_requester request) {
     groups_ = std::move(groups);
     launch_ = std::move(request);
   }
 
-  /// Begins a collective over the part's array. Returns the messages to send now, as
-  /// receive() does.
+  /// Begins a collective over the part's array. Returns the messages to send now.
   /// \param memory empty where nothing is computed
   std::vector<collective_message> begin(const collective_part& part,
                                         collective_memory memory);
 
+  /// Handles a message of another member. Returns the messages to send now.
   std::vector<collective_message> receive(collective_message message);
 
-  /// Reports the end of a collective's sum, or of its GPU work. Returns the messages to
-  /// send now.
+  /// Reports the end of a collective's sum, or of the collective's GPU work. Returns
+  /// the messages to send now.
   std::vector<collective_message> end_sum(int instance);
 
   bool is_under_way(int instance) const;
   bool none() const;
 
-  /// True while a collective waits for a sum, or for GPUs that exchange arrays.
+  /// True while a collective waits for the end of a sum, or while GPUs exchange arrays.
   bool sums() const;
 
   /// A collective that waits for a message, and the member that has not sent the
-  /// message. Absent if no collective waits.
+  /// message.
   struct missing {
     int instance;
     int from;
   };
+  /// Returns the first missing message; absent if no collective waits for a message.
   std::optional<missing> waits_for() const;
 
 private:

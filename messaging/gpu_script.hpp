@@ -13,12 +13,12 @@ namespace troupe {
 /// A part of a collective, as executed by GPUs. The script lists the transfers, copies
 /// and sums that a member launches on one stream, without messages or waits in between.
 /// The script moves and adds in the order of the part's steps, so the sums have the
-/// bits of `collective`.
+/// same bits as the sums of `collective`.
 ///
-/// A step sends, and then waits for the received message. Transfers up to the next
-/// received one are therefore launched together, and no member has to send before the
-/// member may receive. Received values that cannot go to the array yet wait in a slot:
-/// values to be added, or values for a later step.
+/// A step sends, and then waits for the received message. The script launches all
+/// transfers from one receive to the next together, so no transfer waits for another. A
+/// received value that cannot go to the array yet waits in a slot. Such values are
+/// added, are for a later step, or replace values that are still being sent.
 class gpu_script {
 public:
   /// \pre the order is in place
@@ -26,18 +26,18 @@ public:
 
   const collective_part& part() const { return part_; }
 
-  /// The slots that the script needs at once. All slots are free again after launch(),
-  /// because later work on the stream waits for this work.
+  /// The slots that the script needs at the same time. All slots are free again after
+  /// launch(), because later work on the stream waits for this work.
   payload_bound slots() const { return bound_; }
 
   /// The number of values that this member sends to `peer`.
   std::int64_t sent_to(int peer) const;
 
   /// Launches the script.
-  /// \param memory a pool with enough buffers for the slots, and the array
+  /// \param memory the array, and a pool with enough buffers for the slots
   /// \param stream the stream on which `communicator` exchanges
-  /// \throws std::runtime_error as of communicator; std::logic_error if the pool is
-  /// empty
+  /// \throws std::runtime_error if the group has failed (communicator::exchange)
+  /// \throws std::logic_error if the pool is empty
   void launch(const collective_memory& memory, communicator& communicator,
               stream& stream) const;
 
@@ -67,8 +67,9 @@ private:
   payload_bound bound_;
 };
 
-/// The number and size of the buffers that `under_way` collectives at once need for
-/// messages. If `on_gpus`, the buffers also suffice for the slots of one gpu_script.
+/// The number and size of the buffers that `under_way` collectives need for messages at
+/// the same time. If `on_gpus`, the buffers also suffice for the slots of one
+/// gpu_script.
 payload_bound copies_of(const collective_part& part, int under_way, bool on_gpus);
 
 } // namespace troupe

@@ -15,20 +15,19 @@
 namespace troupe {
 
 /// A member's end of a group of ranks on different GPUs. The GPUs of the group exchange
-/// arrays themselves. Not owned.
+/// arrays themselves. The pointers own nothing.
 struct gpu_group {
   communicator* group_communicator; ///< Exchanges arrays.
   /// The stream of the exchanges, which has no other work.
   stream* group_stream;
-  device* launches; ///< Runs the works whose kernels are on the stream.
+  device* launches; ///< Runs the work that launches on `group_stream`.
 };
 
 /// One member's collectives in a group of GPUs. Before a member launches a collective,
-/// the member announces it to all other members: the instance, and the number of
-/// earlier collectives. The launch waits for the announcements of all members. Actors,
-/// and not GPUs, therefore wait for a late member, and actors can report the wait.
-/// Members that begin collectives in different orders get an error, and do not wait for
-/// each other forever.
+/// the member sends a call to all other members: the instance, and the number of
+/// earlier collectives. The launch waits for the calls of all members. Actors, and not
+/// GPUs, therefore wait for a late member, and actors can report the wait. Members that
+/// begin collectives in different orders get an error instead of a deadlock.
 class group_calls {
 public:
   explicit group_calls(const gpu_group& group) : group_(group) {}
@@ -40,34 +39,36 @@ public:
                                         const collective_memory& memory);
 
   /// Handles the call of another member, before or after this member's begin().
-  /// \throws std::logic_error for a message that is no call or a repeated one; if that
-  /// member has begun collectives in another order
+  /// \throws std::logic_error if the message is no call or a repeated call, or if the
+  /// sender has begun collectives in another order
   void receive(const collective_message& call);
 
-  /// The next collective that all members have begun, in order, each returned once:
-  /// work for the group's device. Absent if a call is missing.
+  /// A collective to launch, and the GPU work for the group's device.
   struct launch {
     int instance;
     collective_sum sum;
   };
+  /// Returns the next collective in the order of begin(), once all members have begun
+  /// the collective. Each is returned once. Absent if a call is missing, or if this
+  /// member has begun no further collective.
   std::optional<launch> next();
 
-  /// Reports the end of a launch.
-  /// \pre next() has returned it
+  /// Reports the end of the GPU work of `instance`.
+  /// \pre next() has returned the instance
   void end(int instance) { under_way_.erase(instance); }
 
   bool is_under_way(int instance) const { return under_way_.contains(instance); }
   bool none() const { return under_way_.empty(); }
 
-  /// True while GPUs exchange arrays.
+  /// True while a launch that next() has returned has not ended.
   bool exchanges() const;
 
-  /// An instance, and the first member that has not begun it. Absent if no member is
-  /// missing.
+  /// An instance, and the lowest member that has not begun the instance.
   struct missing {
     int instance;
     int from;
   };
+  /// Returns the first missing call; absent if no call is missing.
   std::optional<missing> waits_for() const;
 
 private:
@@ -86,7 +87,7 @@ private:
   gpu_group group_;
   int started_ = 0, launched_ = 0;
   std::map<int, pending_collective> under_way_;          // by instance
-  std::map<int, std::vector<collective_message>> early_; // by instance, too
+  std::map<int, std::vector<collective_message>> early_; // by instance
 };
 
 } // namespace troupe

@@ -12,8 +12,8 @@
 namespace troupe {
 
 /// Counts the stage-microbatches that a rank holds: each from the start of the forward
-/// to the end of the backward or weight gradient. Of a forward in parts, the start of
-/// the first part counts.
+/// to the end of the backward or weight gradient. A forward in several parts starts
+/// with its first part.
 class held_activations {
 public:
   /// Adds an action, or a part of one, in the rank's order. Returns the time at which

@@ -25,11 +25,13 @@ struct link_cost {
 
 /// The machine of each rank, and the links inside and between machines.
 struct machine_model {
-  /// Ranks of each machine, in order; 0: all ranks are on one machine.
+  /// Number of ranks of each machine: rank r is on machine r / ranks_each. 0: all ranks
+  /// are on one machine.
   int ranks_each = 0;
   link_cost inside = {};  ///< Link between ranks of one machine.
   link_cost between = {}; ///< Link between machines.
-  /// The link between two machines, in place of `between`; the lower number first.
+  /// Links between two machines that replace `between`, by the numbers of both
+  /// machines; the lower number is first.
   std::map<std::pair<int, int>, link_cost> pairs = {};
 
   int machine_of(int rank) const { return ranks_each > 0 ? rank / ranks_each : 0; }
@@ -41,13 +43,14 @@ struct machine_model {
 };
 
 /// The interconnect of a run in virtual time. A rank has one full-duplex port for all
-/// messages. A machine also has one, for messages to other machines.
+/// messages. A machine has one full-duplex port for messages to other machines.
 ///
-/// Messages cut through. A message occupies the sender's port for bytes / bandwidth,
-/// and the receiver's port for the same time from the arrival of its first byte. A port
-/// serves messages in the order in which first bytes arrive; ties go to the lowest
-/// sending rank. Latency occupies no port. One message between idle ports takes latency
-/// + bytes / bandwidth.
+/// Ports cut through: a port passes first bytes on before last bytes arrive. A message
+/// occupies the sender's port for bytes / bandwidth. From the arrival of the first
+/// byte, the message occupies the receiver's port for bytes / bandwidth. A port serves
+/// messages in the order in which first bytes arrive; ties go to the lowest sending
+/// rank. Latency occupies no port. A message between idle ports takes latency + bytes /
+/// bandwidth.
 ///
 ///   rank 0 ─┐                                ┌─ rank 2
 ///           ├─ port of ── link ── port of ───┤
@@ -55,11 +58,11 @@ struct machine_model {
 ///
 /// Between machines a message occupies the ports of both ranks at the bandwidth inside
 /// a machine. The message also occupies the ports of both machines at the bandwidth of
-/// the machine's fastest link, and the link itself at the link's bandwidth. Each of
-/// these times starts with the arrival of the first byte there.
+/// the machine's fastest link, and the link itself at the link's bandwidth. At each
+/// port and link, the time starts with the arrival of the first byte.
 class interconnect {
 public:
-  /// \param clock outlives the interconnect
+  /// \param clock outlives this object
   interconnect(virtual_clock& clock, machine_model model, int ranks);
   interconnect(const interconnect&) = delete;
   interconnect& operator=(const interconnect&) = delete;
@@ -68,8 +71,8 @@ public:
   bool is_free() const { return is_free_; }
 
   /// Sends a message of `bytes` bytes at the current virtual time. The clock calls
-  /// `arrived` when the last byte has arrived. Messages between the same two ranks
-  /// arrive in the order of sending.
+  /// `arrived` when the last byte has arrived. A rank's message to itself arrives
+  /// immediately. Messages between the same two ranks arrive in the order of sending.
   void send(int from, int to, double bytes, virtual_clock::event arrived);
 
   /// Drops all messages that are under way.

@@ -10,15 +10,15 @@
 
 namespace troupe {
 
-/// The result of a collective in a rank's array, where the operation defines any. Other
-/// values of an array that the rank worked in have no meaning.
+/// The result of a collective in a rank's array. Empty if the operation defines no
+/// result for the rank. Values of the array outside of the result have no meaning.
 struct collective_outcome {
   std::int64_t begin = 0; ///< Index of the first value.
   std::vector<float> values;
 };
 
-/// The result of a collective on every rank, to the bit, computed by plain loops. Every
-/// implementation is compared with this result.
+/// Returns the result of a collective on every rank, to the bit, computed by plain
+/// loops. Every implementation is compared with this result.
 /// \param arrays one array per rank
 /// \param where the chunks of each array
 std::vector<collective_outcome> plain_collective(const collective_order& order,

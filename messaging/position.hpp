@@ -5,19 +5,22 @@
 
 namespace troupe {
 
-/// The position of a stage in the mesh of ranks: data replica, place in the pipeline,
-/// and tensor shard. With four stages of two shards each:
+/// The position of a stage in the mesh of ranks: data replica, direction, stage in the
+/// pipeline, and tensor shard. With four stages of two shards each:
 ///
 ///              stage 0    1    2    3
 ///   data 0   rank 0 1  2 3  4 5  6 7
 ///   data 1   rank 8 9  ...
 ///
-/// Every data replica is a whole pipeline on ranks of its own. All replicas run the
-/// same programs, each on a share of a batch. The same stages of all replicas keep one
-/// model. The shards of a stage are a rank group that runs one program.
+/// Every data replica is a whole pipeline on separate ranks. All replicas run the same
+/// programs, each on a share of a batch. All replicas of a stage train one model
+/// (replica_exchange.hpp). The shards of a stage are a rank group that runs one
+/// program.
 struct position {
-  int data;      ///< Index of the data replica.
-  int direction; ///< Direction in a schedule with two directions: 0 or 1; otherwise 0.
+  int data; ///< Index of the data replica.
+  /// 0 or 1 in a schedule with two directions, more with several pairs of pipelines;
+  /// else 0.
+  int direction;
   int stage;
   int tensor = 0; ///< Index of the shard of the stage's layers.
 

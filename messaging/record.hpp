@@ -14,12 +14,14 @@
 namespace troupe {
 
 /// The meetings that begin when a part of an action has ended, as flags. The rank may
-/// have to wait for such a meeting.
+/// have to wait for these meetings.
 enum part_end : std::uint8_t {
   nothing = 0,
-  shards_meet = 1,    ///< Tensor shards sum or gather.
-  layer_ends = 2,     ///< The part was the last on a layer shared out.
-  norm_measured = 4,  ///< Squares for the norm of an update were computed.
+  shards_meet = 1, ///< Tensor shards sum or gather.
+  /// The part was the last of a layer whose arrays data replicas gather or sum.
+  layer_ends = 2,
+  /// The squares for the norm of an update's gradients were computed.
+  norm_measured = 4,
   version_made = 8,   ///< The part made this data replica's share of a version.
   experts_asked = 16, ///< Rows have been sent to the experts of a layer.
   tie_given = 32,     ///< Gradients of a tied matrix have been sent.
@@ -30,17 +32,18 @@ struct measured_action {
   troupe::action action;
   nanoseconds start = 0;
   nanoseconds end = 0;
-  int version = 0;        ///< Version that F, B, I or W read, or that U made.
-  int versions_alive = 1; ///< Versions of the stage at the end of the action.
-  bool part = false;      ///< A part of the action; other parts follow.
-  // Only in an update: the number of gradients that the update covers, and the largest
-  // staleness of one gradient.
-  int gradients = 0;
-  int stalest = 0;
-  std::int64_t staleness = 0; ///< Sum over the gradients.
-  /// Index of the expert that ran the part; -1: the stage.
+  int version = 0; ///< Version of the stage that a pass read, or that an update made.
+  /// Number of versions of the stage that are alive at the end of the action.
+  int versions_alive = 1;
+  bool part = false; ///< True for a part of the action that other parts follow.
+  int gradients = 0; ///< Number of gradients that an update covers; else 0.
+  int stalest = 0;   ///< Largest staleness of a gradient of the update.
+  std::int64_t staleness = 0; ///< Sum of the staleness of all gradients of the update.
+  /// Index of the expert that ran the action or part; -1 if the stage or an optimizer
+  /// did.
   int expert = -1;
-  std::uint8_t ends_in = nothing; ///< Flags of part_end.
+  /// The meetings that began at the end: flags of part_end.
+  std::uint8_t ends_in = nothing;
 };
 
 /// An action that has run, or a part of one, and the rank that ran it.
@@ -49,21 +52,23 @@ struct ranked_action {
   measured_action measured;
 };
 
-/// The actions that ranks have run since the last request.
+/// The actions that ranks have run since an observer last took actions.
 struct recent_actions {
-  std::vector<ranked_action> ran; ///< Actions in the order of reports.
-  nanoseconds dropped_to = 0;     ///< Latest end of a dropped action; or 0.
+  std::vector<ranked_action> ran; ///< Actions in the order in which ranks reported.
+  /// Latest end of a dropped action, on the run's clock; 0 if none was dropped.
+  nanoseconds dropped_to = 0;
 };
 
 /// The actions of every rank, in the rank's order.
 using record = std::vector<std::vector<measured_action>>;
 
-/// The numbers of tokens for the experts of each layer, one entry per step. In a long
-/// run an entry covers several steps, so that there are no more than most_entries.
+/// The numbers of tokens for the experts of each layer, one entry per batch. In a long
+/// run an entry covers several batches, so that there are no more than most_entries.
 struct expert_loads {
   struct step {
     std::vector<std::int64_t> rows; ///< Rows of each expert, over all replicas.
-    std::int64_t dropped = 0;       ///< Choices whose expert was full.
+    /// Choices that were dropped because the expert was full.
+    std::int64_t dropped = 0;
 
     void add(const step& addend);
   };
@@ -74,23 +79,24 @@ struct expert_loads {
 
   /// Entries by index of the layer in the network.
   std::map<std::size_t, std::vector<step>> by_layer;
-  int every = 1; ///< Steps that an entry sums.
+  int every = 1; ///< Number of batches that an entry sums.
 };
 
-/// The actions of a record, with times.
+/// Returns the actions of a record, with times.
 timeline timeline_of(const record& ran);
 
-/// The measures of a run. Arrays have one entry a rank or a stage, as in results.json.
+/// The measures of a run. Arrays have one entry per rank or per stage, as in
+/// results.json. Times are of the run's clock.
 struct measures {
   /// Time from the start of the run to the last action's end.
   nanoseconds makespan = 0;
   std::vector<nanoseconds> busy; ///< Per rank: sum of the durations of actions.
   /// Per rank: idle time from the first start to the last end.
   std::vector<nanoseconds> span_idle;
-  /// Per rank: most stage-microbatches held at once. A stage holds a microbatch from
-  /// the start of F to the end of B or W.
+  /// Per rank: most stage-microbatches held at the same time. A stage holds a
+  /// microbatch from the start of F to the end of B or W.
   std::vector<int> peak_activations;
-  /// Per stage: most versions alive at once in any replica.
+  /// Per stage: most versions alive at the same time, in any replica.
   std::vector<int> weight_versions;
   std::vector<int> max_staleness;     ///< Per stage: largest staleness of a gradient.
   std::vector<double> mean_staleness; ///< Per stage: mean over gradients.
@@ -116,12 +122,13 @@ struct rank_sums {
   nanoseconds busy = 0;
   nanoseconds first_start = -1; ///< -1: nothing has run.
   nanoseconds last_end = 0;
-  int held = 0;      ///< Set by held_activations, not by add().
-  int peak_held = 0; ///< Set by held_activations.
+  int held = 0; ///< Stage-microbatches held now; set by held_activations, not by add().
+  /// Largest value of `held` so far; set by held_activations, not by add().
+  int peak_held = 0;
   std::vector<stage_sums> stages;
 };
 
-/// The measures of a run, from the sums of all ranks.
+/// Returns the measures of a run, from the sums of all ranks.
 measures measures_of(const std::vector<rank_sums>& ranks, int stages);
 
 } // namespace troupe

@@ -11,14 +11,14 @@
 #include <string>
 #include <string_view>
 
-// The ways in which data replicas keep one model: the catalog of exchanges, and the
-// options that name one.
+// The ways in which data replicas keep one model: the catalog of exchanges, and
+// functions that find an exchange by name.
 
 namespace troupe {
 
-/// The arrays that data replicas share out, so that each holds only a share. Each level
-/// includes the levels before it (Rajbhandari et al., "ZeRO: Memory Optimizations
-/// Toward Training Trillion Parameter Models", 2020, section 5).
+/// The arrays that ZeRO partitions over the data replicas: each replica holds only its
+/// share. Each level includes the levels before it (Rajbhandari et al., "ZeRO: Memory
+/// Optimizations Toward Training Trillion Parameter Models", 2020, section 5).
 enum class shared_out : std::uint8_t {
   nothing,
   optimizer_state, ///< ZeRO 1
@@ -33,8 +33,9 @@ enum class exchange_step : std::uint8_t { sum, gather };
 /// The gradients that an update uses, and the actor that makes the update.
 enum class update_by : std::uint8_t {
   all_replicas, ///< Gradients of all data replicas, summed: versions stay equal.
-  servers,      ///< Gradients of one replica: parameter servers apply each on arrival.
-  /// Gradients of one replica: the replica updates memory that all write without locks.
+  servers, ///< Gradients of one replica: parameter servers apply gradients on arrival.
+  /// Gradients of one replica: the replica updates memory that all replicas write
+  /// without locks.
   itself,
 };
 
@@ -48,12 +49,12 @@ struct replica_exchange {
   /// The collective that sums gradients, where updates are of all replicas: an
   /// all_reduce, or a reduce_scatter.
   collective_order sum = {};
-  /// The collective that gathers the parameters that each replica has updated. Absent
-  /// if each replica updates all parameters.
+  /// The collective that gathers the parameters after an update of which each replica
+  /// has made a share. Absent if each replica updates all parameters.
   std::optional<collective_order> gather = {};
   update_by updates = update_by::all_replicas;
-  /// The number of updates that a replica may be ahead of the slowest one when servers
-  /// answer the replica. Absent: any number.
+  /// The number of updates that a replica may be ahead of the slowest replica. Servers
+  /// delay the answer to a replica that is further ahead. Absent if there is no limit.
   std::optional<int> staleness = {};
 
   const collective_order& order_of(exchange_step step) const {
@@ -64,11 +65,13 @@ struct replica_exchange {
 /// Every exchange that exists.
 std::span<const replica_exchange> exchange_catalog();
 
-/// Parses the name of an exchange, as "ring" or "server:staleness=2". The error says
-/// which part is wrong and which values are allowed.
+/// Parses the name of an exchange, as "ring" or "server:staleness=2". On error, one
+/// sentence says that no exchange has this name, or that the staleness is wrong, and
+/// which values are allowed.
 tl::expected<replica_exchange, std::string> parse_exchange(const std::string& text);
 
-/// The same as parse_exchange(); absent if the exchange does not exist.
+/// Returns the exchange that parse_exchange() returns; absent where parse_exchange()
+/// returns an error.
 std::optional<replica_exchange> find_exchange(const std::string& text);
 
 /// The names of all exchanges: "naive, tree, ring, ..."

@@ -23,7 +23,7 @@ struct sample_range {
 /// The shape of one microbatch.
 struct microbatch_shape {
   std::int64_t samples;
-  std::int64_t length = 0; ///< Tokens of each sample; 0: as many as the network takes.
+  std::int64_t length = 0; ///< Tokens of each sample; 0: the network's full length.
 
   bool operator==(const microbatch_shape&) const = default;
 };
@@ -35,7 +35,8 @@ struct batching {
   std::int64_t batch;
   int microbatches;
   std::int64_t preceding_samples = 0; ///< Samples of batches before the run.
-  /// Null: even microbatches.
+  /// Sizes and lengths of a batch's microbatches; null if all lengths are full and
+  /// sizes differ by at most one sample.
   std::shared_ptr<const uneven_microbatches> uneven = nullptr;
 
   std::int64_t samples_of(std::int64_t microbatch) const {
@@ -45,7 +46,7 @@ struct batching {
     return batch / microbatches + (k < batch % microbatches ? 1 : 0);
   }
 
-  /// Tokens of each sample of a microbatch; 0: as many as the network takes.
+  /// Tokens of each sample of a microbatch; 0: the network's full length.
   std::int64_t length_of(std::int64_t microbatch) const {
     if (!uneven || uneven->lengths.empty())
       return 0;
@@ -88,8 +89,9 @@ struct batching {
     return {first_of(microbatch), samples_of(microbatch)};
   }
 
-  /// Tokens of a batch. \param longest tokens of each sample whose microbatch has the
-  /// network's full length
+  /// Tokens of a batch.
+  /// \param longest tokens of each sample whose microbatch has the network's full
+  /// length
   std::int64_t tokens(std::int64_t longest) const {
     std::int64_t result = 0;
     for (int k = 0; k < microbatches; ++k) {

@@ -13,7 +13,7 @@ namespace troupe {
 
 /// One of `count` equal shares of a bucket, each contiguous: the values that one
 /// optimizer shard updates (Rajbhandari et al., "ZeRO: Memory Optimizations Toward
-/// Training Trillion Parameter Models", 2020). A bucket that is not shared out has one
+/// Training Trillion Parameter Models", 2020). A bucket that is not divided has one
 /// share, the whole bucket.
 struct bucket_share {
   int index = 0;
@@ -59,10 +59,10 @@ struct parameter_part {
 std::vector<parameter_part> parts_of(const layer_list<float>& layers,
                                      const bucket_shares& shares = {});
 
-/// Sums of squares, one for each part. Parts of copies are left out, so that a tied
-/// matrix counts once.
+/// Sums of squares, one for each part that is measured, in order. Parts of copies are
+/// left out, so that a tied matrix counts once.
 /// \param buckets arrays of `extent`, one a layer
-/// \param shards_only leaves out parameters that all tensor shards hold whole
+/// \param shards_only true: leaves out parameters that all tensor shards hold whole
 std::vector<double> squares_of(const std::vector<parameter_part>& parts,
                                const std::vector<const float*>& buckets,
                                stream& compute_stream, bool shards_only = false,

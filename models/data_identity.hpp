@@ -29,7 +29,7 @@ std::string to_string(const data_identity& data);
 /// A checksum in 16 hexadecimal digits, as the program `xxhsum -H3` prints.
 std::string text_of_sum(std::uint64_t sum);
 
-/// The size in bytes and the XXH3 of files, read piece by piece in a fixed order.
+/// The size in bytes and the XXH3 of files, read block by block in a fixed order.
 class content_sum {
 public:
   void add(std::span<const std::byte> bytes);

@@ -25,18 +25,19 @@ struct score {
   std::optional<double> accuracy;
 };
 
-/// Samples that an evaluation during a training takes at once: from 1 to 64.
+/// Largest number of samples of a forward, in evaluations during a training: from 1 to
+/// 64.
 /// \param batch samples of a batch of the training
 inline std::int64_t evaluation_batch(std::int64_t batch) {
   return std::clamp<std::int64_t>(batch, 1, 64);
 }
 
 /// Samples of one forward of an evaluation: enough rows of activations for fast
-/// products, and at most one batch.
+/// products, and at most `batch` samples.
 std::int64_t samples_a_forward(const network<float>& whole, std::int64_t batch);
 
-/// Contiguous layers of a network that evaluate samples. The network's last layers end
-/// in the loss.
+/// Contiguous layers of a network that evaluate samples. Layers up to the network's end
+/// also compute the loss.
 class scored_layers {
 public:
   /// Layers [first, last) of `whole`.
@@ -70,7 +71,7 @@ private:
   tensor_memory logits_, row_losses_;
 };
 
-/// The mean over all predictions.
+/// The score: the mean loss over all predictions, and the accuracy of a classifier.
 /// \param sum over predictions of `samples` samples
 score score_of(const network<float>& whole, const loss_sum& sum, std::int64_t samples);
 
@@ -92,14 +93,15 @@ public:
   /// \param batch samples a forward at most
   /// \param threads of the CPU
   /// \param parts of the layers, in order; empty: the CPU computes all layers
-  /// \throws std::bad_alloc, no_thread; std::runtime_error if a part's GPU does not
-  /// exist
+  /// \throws std::bad_alloc if memory is short
+  /// \throws no_thread if a thread cannot start
+  /// \throws std::runtime_error if a part's GPU does not exist
   evaluator(const network<float>& whole, const data_set& data, std::int64_t most,
             std::int64_t batch, int threads, std::vector<evaluated_part> parts = {});
   ~evaluator();
 
-  /// Bytes that an evaluator of this network takes: for each part, on the part's
-  /// processor.
+  /// Bytes that an evaluator of this network takes: one number for each part, of memory
+  /// of the part's processor.
   static std::vector<std::int64_t> bytes(const network<float>& whole,
                                          std::int64_t batch, int threads,
                                          std::vector<evaluated_part> parts = {});
@@ -107,8 +109,8 @@ public:
   /// Samples that each evaluation uses; 0 if none are held out.
   std::int64_t samples() const { return samples_; }
 
-  /// The score of parameters; absent if the evaluation was stopped. Waits for all
-  /// forwards.
+  /// Returns the score of the parameters; absent if the evaluation was stopped. Waits
+  /// for all forwards.
   /// \param parameters a bucket a layer, in any memory of this machine
   /// \param stopped may be null; once set, the evaluation ends before the next batch,
   /// without a score

@@ -35,9 +35,9 @@ std::optional<file_format> format_of(const input_file& file);
 /// Advice of a few words on a file of this format; empty if there is no advice.
 std::string advice_on(const file_format& format);
 
-/// True if the first bytes of a file are printable UTF-8. Tokens of texts with short
-/// alphabets are not printable: such tokens have zeros in between.
-/// \param fewest bytes of such a file, at least
+/// True if a file has at least `fewest` bytes and begins with printable UTF-8. Tokens
+/// of texts with short alphabets are not printable: such tokens have zeros in between.
+/// \param fewest smallest size of such a file, at most 512 bytes
 bool begins_as_text(const input_file& file, std::int64_t fewest);
 
 /// True if a file's name ends like the name of a packed file: `.gz`, `.zip` and others.

@@ -7,8 +7,8 @@
 
 namespace troupe {
 
-/// True if a path leads to a location in a folder, after all links of both are
-/// resolved. A relative path begins at the folder.
+/// True if a path leads to a location in a folder, after all links of the path and of
+/// the folder are resolved. A relative path begins at the folder.
 bool leads_into(const std::filesystem::path& folder, const std::filesystem::path& path);
 
 /// Opens a file as input_file::open does. A file outside the folder `within`, after all

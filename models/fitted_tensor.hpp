@@ -25,15 +25,18 @@ struct fitted_tensor {
 /// Tensors by the names of the parameters.
 using named_tensors = std::map<std::string, stored_tensor>;
 
-/// The end of a sentence about tensors whose shapes differ from a gpt's. Lists all
-/// options of the model that have other values in the file; empty if no option has.
+/// Returns the end of a sentence about tensors whose shapes differ from a gpt's. The
+/// text lists the sizes in the file that differ from `model`, as options to give or
+/// keys of the config to correct. Empty if no size differs.
 std::string advice_on_sizes(const named_tensors& tensors, const model_options& model,
                             const std::optional<gpt2_config>& config);
 
-/// The tensor, without the last rows of a table that is longer than the model needs.
-/// The rows left out are positions beyond --seq, or words that another tool added.
-/// Added words make the vocabulary a multiple of up to 128, or are not counted by the
-/// config. On error one sentence.
+/// Returns the tensor, cut to the shape of parameter `p`. A table with more rows than
+/// the model needs loses its last rows: positions beyond --seq, or words that another
+/// tool added. Words count as added if the config's vocabulary has the model's size.
+/// Words also count as added if the table's rows are the model's vocabulary, rounded up
+/// to a multiple of 2, 4, .. or 128. The error is one sentence about the type or the
+/// shape.
 /// \param advice of advice_on_sizes(), the end of a sentence about a shape
 tl::expected<fitted_tensor, std::string>
 fitted(const parameter& p, const stored_tensor& t, const model_options& model,

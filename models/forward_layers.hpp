@@ -30,7 +30,7 @@ public:
   /// Runs the layers: the first reads the input of `in`, the last writes in.y.
   /// \param in the frame of all layers: samples, tokens or x, y, and the stream
   /// \param parameters a bucket a layer
-  /// \param caches of each layer, where one sequence continues; else empty
+  /// \param caches one cache per layer if one sequence continues; else empty
   void forward(const layer_list<float>& layers, const frame<float>& in,
                std::span<const float* const> parameters,
                std::span<float* const> caches = {}) const;

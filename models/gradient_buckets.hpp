@@ -16,8 +16,8 @@ namespace troupe {
 /// A bucket of gradients, and the data replicas that measure the bucket for a norm.
 struct gradient_bucket {
   std::shared_ptr<const layer<float>> layout;
-  /// The share that each data replica measures, in the replicas' order; absent: no
-  /// share.
+  /// The share that each data replica measures, in the replicas' order; absent if the
+  /// replica measures none.
   std::vector<std::optional<bucket_share>> measured = {bucket_share{}};
 };
 
@@ -42,8 +42,8 @@ public:
   void sum(std::size_t layer, const std::vector<float*>& arrays,
            const sum_function& reduction) const;
 
-  /// Sums of squares, a parameter each: the first replica's measurements of every
-  /// bucket, then the second replica's.
+  /// Sums of squares, one for each part of a parameter in a measured share. The first
+  /// replica's sums for all buckets come first, then the second replica's.
   /// \param gradients laid out as the layers
   std::vector<double> squares(const std::vector<const float*>& gradients,
                               stream& compute_stream) const;

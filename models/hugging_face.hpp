@@ -56,9 +56,11 @@ std::string foreign_config(const std::filesystem::path& weights,
 /// lose the file's head without a warning. So the config of a model that is not tied
 /// says that the head is not tied.
 ///
-/// An existing config of a GPT-2 keeps all other keys, except the keys that decide the
-/// function: their values become the function that was trained. Another model's config
-/// stays unchanged, and is the error. Returns empty on success, else one sentence.
+/// Keys of an existing GPT-2's config stay, except keys of sizes and of the computed
+/// function. Such keys get the trained model's values, and dropouts become 0. Keys of
+/// stored types, of quantization and of other code are removed. Another model's config
+/// stays unchanged, and is an error. Writes nothing if config_beside() is empty.
+/// Returns empty on success, else one sentence.
 std::string write_config(const std::filesystem::path& weights,
                          const model_options& model);
 

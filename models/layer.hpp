@@ -60,14 +60,15 @@ struct shard_collective {
   enum class kind : std::uint8_t {
     none,
     sum, ///< The array becomes the sum of all shards' arrays.
-    /// Shard t's chunk of the array, one of as many equal chunks as shards, goes to all
-    /// shards.
+    /// The array has one chunk per shard, all of equal size. Shard t's t-th chunk goes
+    /// to all shards.
     gather,
     /// Shard t's chunk becomes the sum of all shards' t-th chunks; the other chunks are
     /// undefined.
     scatter,
-    /// The array's rows go to experts, and the experts' outputs take the rows' place.
-    /// No array: the experts already have the data of the rows, and return nothing.
+    /// The experts compute with the array's rows, and their results replace the rows. A
+    /// null array requests the weight gradient of experts, which already have the rows
+    /// and return none.
     experts,
   };
 
@@ -137,9 +138,9 @@ public:
     return stored_size<Scalar>(samples * output_.values, output_.stored);
   }
 
-  /// Values of the memory in which matrices of products stay packed, and the number of
-  /// packed copies. Each matrix has two copies, as products also read the transposed
-  /// matrix.
+  /// packed_values(): values of the memory in which matrices of products stay packed.
+  /// packed_copies(): number of packed copies. Each matrix has two copies, as products
+  /// also read the transposed matrix.
   std::int64_t packed_values() const {
     return packed_before(parameters_.size()).values;
   }
@@ -147,16 +148,18 @@ public:
 
   virtual layer_sizes sizes(std::int64_t samples, int threads) const = 0;
 
-  /// Values that a sequence's cache takes in this layer. \pre fp32 is stored
+  /// Values that a sequence's cache takes in this layer; 0 if the layer needs no cache.
+  /// \pre fp32 is stored
   virtual std::int64_t cached_values() const { return 0; }
 
-  /// Floating-point operations of a forward, a sample. Each of the two gradients takes
-  /// about as many.
+  /// Floating-point operations of a forward, per sample. Each of the two gradients
+  /// takes about as many operations as the forward.
   virtual double operations() const = 0;
 
   virtual int pieces() const { return 1; }
 
-  /// The piece that takes the time: the pieces before and after do little.
+  /// Index of the piece that takes most of the time: the pieces before and after do
+  /// little.
   int middle() const { return (pieces() - 1) / 2; }
 
   virtual shard_collective<Scalar> collective_after(layer_pass, int,
@@ -168,6 +171,9 @@ public:
   /// the experts compute both gradients. From the rows of an input gradient the experts
   /// compute that gradient alone; a later weight gradient requests the other.
   virtual bool has_remote_experts() const { return false; }
+
+  /// Returns the request for the weight gradient of experts that are actors. Only for a
+  /// weight gradient whose input gradient was a separate action.
   virtual shard_collective<Scalar>
   weight_gradient_of_experts(const frame<Scalar>&) const {
     return {};
@@ -182,7 +188,7 @@ protected:
     return f.parameters.data + parameters_[i].offset_in(f.parameters.matrices);
   }
 
-  /// A matrix as right side of products, as stored and transposed.
+  /// A matrix as the right side of products: as stored, and transposed.
   struct factor {
     kept_right_side<Scalar> as_is, transposed;
 
@@ -279,7 +285,7 @@ template <class Scalar>
 using layer_list = std::vector<std::shared_ptr<const layer<Scalar>>>;
 
 /// Copies a tensor shard's or an expert's part of a layer's bucket out of the whole
-/// bucket, or back into the whole bucket.
+/// bucket.
 inline void extract_shard(const layer<float>& whole, const layer<float>& shard,
                           const float* from, float* to) {
   for (const auto& part : shard.parameters())
@@ -287,6 +293,8 @@ inline void extract_shard(const layer<float>& whole, const layer<float>& shard,
                  to + part.offset);
 }
 
+/// Copies a tensor shard's or an expert's part of a layer's bucket into the whole
+/// bucket.
 inline void insert_shard(const layer<float>& whole, const layer<float>& shard,
                          const float* from, float* to) {
   for (const auto& part : shard.parameters())

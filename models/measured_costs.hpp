@@ -19,7 +19,8 @@ struct measured_unit {
 
 /// The measured seconds of a microbatch in each of the network's units (as `cut` counts
 /// units), on one thread of this machine's CPU. Each value is the median of several
-/// rounds on the data's first samples. Two calls do not return the same values.
+/// rounds on the data's first samples. Two calls return different values, as times
+/// vary.
 /// \param samples of a microbatch, at least 1
 std::vector<measured_unit> measured_costs(const network<float>& whole,
                                           const data_set& data,

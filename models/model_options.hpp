@@ -15,15 +15,15 @@ struct expert_options {
   int count = 8; ///< Number of experts of a layer (n).
   /// Experts of each token (k): 1 as in Switch, 2 as in GShard.
   int chosen = 1;
-  double capacity = 1.25; ///< Rows of an expert, relative to an even share.
+  double capacity = 1.25; ///< Most rows of an expert, relative to an even share.
   double balance = 0.01;  ///< Weight of the load-balancing loss.
   double noise = 0; ///< Standard deviation of noise that is added to the gate's logits.
   bool shared = false;    ///< One more expert, which receives all tokens.
   std::uint64_t seed = 1; ///< Seed of the noise.
 
-  /// Rows that an expert takes of a microbatch with `rows` rows, rounded up. In an
-  /// evaluation an expert takes all rows, so that an evaluation does not depend on the
-  /// batch.
+  /// Largest number of rows that an expert takes of a microbatch with `rows` rows,
+  /// rounded up. In an evaluation an expert takes all rows, so that an evaluation does
+  /// not depend on the batch.
   std::int64_t capacity_of(std::int64_t rows) const;
 };
 

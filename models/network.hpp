@@ -51,7 +51,7 @@ struct network {
   bool reads_tokens = false;
   std::int64_t rows = 1;    ///< Predictions a sample.
   std::int64_t classes = 0; ///< Logits a prediction.
-  tensor_shard shard = {};  ///< The tensor shard that the layers are, if not all.
+  tensor_shard shard = {};  ///< The tensor shard of the layers; default: the whole.
   /// Experts, layer by layer. Local experts are computed by the layers.
   std::vector<network_expert<Scalar>> experts = {};
   expert_location experts_are = expert_location::local;
@@ -70,39 +70,40 @@ struct network {
   /// the parameters.
   std::vector<const parameter*> parameters() const;
 
-  /// The tied matrix, of this shard if the network is a shard; absent: the network ties
-  /// nothing.
+  /// The tied matrix, of this shard if the network is a shard; absent if the network
+  /// ties nothing.
   std::optional<tied_matrix> tied() const;
 };
 
 /// True if a model is lenet or lenet5, whose layers and widths no option changes.
 bool is_lenet(const std::string& model);
 
-/// The network; on error one sentence: the wrong name or size, and the allowed values.
+/// Returns the network of these options; on error one sentence: the wrong name or size,
+/// and the allowed values.
 template <class Scalar>
 tl::expected<network<Scalar>, std::string> make_network(const model_options& options);
 
-/// The network of stages whose experts are actors of their own: without the experts'
-/// parameters.
+/// Returns the network for stages whose experts are actors of their own: layers without
+/// the experts' parameters.
 /// \pre make_network makes a network of the same options, with experts
 template <class Scalar>
 network<Scalar> make_without_experts(const model_options& options);
 
-/// The tensor shards of a network. On error the reason why the network cannot have
-/// `shards` shards.
+/// Returns the tensor shards of a network, by index. On error the reason why the
+/// network cannot have `shards` shards.
 /// \param by_sequence true: shards also divide the positions of sequences
 template <class Scalar>
 tl::expected<std::vector<network<Scalar>>, std::string>
 make_shards(const model_options& options, int shards, bool by_sequence = false);
 
-/// The network for shorter sequences. The parameters are the same, and so are the
-/// offsets in the buckets.
+/// Returns the network for sequences of `length` tokens. The parameters, and their
+/// offsets in the buckets, are those of `whole`.
 /// \pre `whole` reads tokens, and 1 <= length <= whole.rows
 template <class Scalar>
 network<Scalar> of_length(const network<Scalar>& whole, std::int64_t length);
 
-/// Cuts a network into contiguous stages. Returns the first layer of each stage, and
-/// the number of layers at the end. On error one sentence.
+/// Cuts a network into contiguous stages. Returns the index of each stage's first
+/// layer, then the number of layers. On error one sentence.
 /// \param split units a stage; empty: the largest stage costs as little as possible
 /// \param costs of the units, in any measure; empty: operations of the units' forwards
 template <class Scalar>

@@ -28,18 +28,19 @@ public:
             bucket_extent gradients = bucket_extent::whole,
             bucket_extent parameters = bucket_extent::whole);
 
-  /// Continues the updates of an earlier optimizer; the moments are still to be set.
-  /// \param samples,updates covered and made so far
+  /// Continues the updates of an earlier optimizer; set_moment() sets the moments.
+  /// \param samples total that earlier updates have covered
+  /// \param updates number of earlier updates
   void resume(std::int64_t samples, std::int64_t updates) {
     samples_ = samples;
     updates_ = updates;
   }
 
-  /// Sets a moment of the shares of a bucket.
+  /// Sets moment `moment` of this optimizer's share of a bucket.
   /// \param from an array of the whole bucket
   void set_moment(int moment, std::size_t bucket, const float* from);
 
-  /// Copies a moment of values `begin` to `end` of a bucket.
+  /// Copies moment `moment` of values [begin, end) of a bucket.
   /// \throws std::logic_error if this optimizer does not hold the values, or the values
   /// are not of one parameter
   void copy_moment(int moment, std::size_t bucket, std::int64_t begin, std::int64_t end,
@@ -48,17 +49,17 @@ public:
   /// Number of moments of the optimizer: state_size().
   int moments() const { return state_size(options_); }
 
-  /// One update. In the shares, `to` becomes the updated `from`, by the gradient that
-  /// is summed over `samples` samples. `to` may be `from`. All arrays have the extents
-  /// that were given to the constructor.
-  /// \param factor of clipping
+  /// Makes one update: writes the updated values of `from` to `to`, in the shares of
+  /// this optimizer. The gradients are sums over `samples` samples. `to` may be `from`.
+  /// All arrays have the extents that were given to the constructor.
+  /// \param factor of clipping, as from clip_factor()
   void update(std::int64_t samples, double factor,
               const std::vector<const float*>& gradients,
               const std::vector<const float*>& from, const std::vector<float*>& to,
               stream& compute_stream);
 
-  /// One update of parameters that other threads update meanwhile, without locks.
-  /// Parameters are read and written by relaxed atomics, a few values at a time.
+  /// Makes one update of parameters that other threads update at the same time, without
+  /// locks. Parameters are read and written by relaxed atomics, a few values at a time.
   /// \param first samples that all updates of the parameters have covered before this
   /// update
   void update_shared(std::int64_t first, std::int64_t samples, double factor,
@@ -72,7 +73,7 @@ public:
   /// continued.
   std::int64_t updates() const { return updates_; }
 
-  /// Values of state for each parameter value: 0 to 2.
+  /// Values of state for each parameter value, which is the number of moments: 0 to 2.
   static int state_size(const optimizer_options& options);
 
   /// Values of state for shares of some layers.

@@ -19,7 +19,7 @@ struct rate_schedule {
   bool cosine = false;
   std::int64_t warmup = 0; ///< Samples in which the rate rises to its full value.
   double floor = 0;
-  std::int64_t course = 0; ///< Samples until the cosine ends; 0: the run's.
+  std::int64_t course = 0; ///< Samples until the cosine ends; 0: all of the run.
 
   /// The factor on the rate for an update that covers samples [first, last) of a run of
   /// `total` samples.

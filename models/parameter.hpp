@@ -21,12 +21,13 @@ namespace troupe {
 struct tensor_shard {
   int index = 0;
   int count = 1;
-  /// True if the shard also has only a part of the positions of every sequence, where
-  /// all shards would otherwise compute the same. Rows are then ordered by position,
-  /// (T, B).
+  /// True if shards also divide the positions of every sequence, in the parts of layers
+  /// in which all shards would otherwise compute equal values. Rows are then ordered by
+  /// position, (T, B).
   bool by_sequence = false;
 
-  /// The shard's part of `n` items; parts differ by at most one item.
+  /// First item, end and size of the shard's part of `n` items. Sizes of parts differ
+  /// by at most one item.
   std::int64_t first(std::int64_t n) const { return n * index / count; }
   std::int64_t last(std::int64_t n) const { return n * (index + 1) / count; }
   std::int64_t part(std::int64_t n) const { return last(n) - first(n); }
@@ -41,9 +42,10 @@ struct parameter_cut {
 
   std::int64_t whole_columns;
   range rows;
-  std::vector<range> columns; ///< One after another.
-  /// Values of the largest shard's part. All shards reserve as many values. Parameters
-  /// that all shards hold whole then have the same offsets in every shard's bucket.
+  std::vector<range> columns; ///< In the order of the part's columns.
+  /// Values of the largest shard's part. Each shard reserves this number of values.
+  /// Parameters that all shards hold whole then have the same offsets in every shard's
+  /// bucket.
   std::int64_t reserved_values;
 };
 
@@ -54,15 +56,15 @@ struct parameter {
   beginning begins;
   double scale = 0;        ///< Standard deviation, or half the width of the range.
   std::int64_t offset = 0; ///< Offset of the first value in the layer's bucket.
-  /// The tensor shard's part of the parameter, whose sizes `dims` are; absent if the
-  /// shard has the whole parameter.
+  /// The tensor shard's part of the parameter; `dims` are the sizes of the part. Absent
+  /// if the shard has the whole parameter.
   std::optional<parameter_cut> cut = {};
   /// Name of another layer's parameter of which this one is a second copy; empty: no
   /// copy. Both copies always have the same values.
   std::string tied_to = {};
   /// True if only products read the parameter.
   bool multiplied = false;
-  /// Offset of the first value in a bucket that stores such parameters as bf16.
+  /// Offset of the first value in a bucket that stores `multiplied` parameters as bf16.
   std::int64_t rounded_offset = 0;
 
   std::int64_t values() const;
@@ -79,10 +81,13 @@ struct parameter {
   bool is_matrix() const { return dims.size() > 1; }
 };
 
-/// A tensor shard's part of a parameter: some columns, as many for each shard, or the
-/// shard's share of the rows. The columns follow one another in the part. \pre the
-/// parameter is whole
+/// Returns a tensor shard's part of a parameter: some columns, which follow one another
+/// in the part. The number of columns is equal for all shards.
+/// \pre the parameter is whole
 parameter columns_of(parameter whole, std::vector<parameter_cut::range> columns);
+
+/// Returns a tensor shard's part of a parameter: the shard's share of the rows.
+/// \pre the parameter is whole
 parameter rows_of(parameter whole, tensor_shard shard);
 
 /// Calls run(offset in the whole, offset in the part, count) for each run of adjacent
@@ -92,15 +97,19 @@ void for_each_run(
   const std::function<void(std::int64_t whole_offset, std::int64_t part_offset,
                            std::int64_t count)>& run);
 
-/// Copies a shard's part out of the whole parameter, or back into the whole parameter.
+/// Copies a shard's part out of the whole parameter.
 void extract_part(const parameter& part, const float* whole, float* to);
+
+/// Copies a shard's part into the whole parameter.
 void insert_part(const parameter& part, const float* from, float* whole);
 
-/// The same parameters, where only products read the parameters with the given indices.
+/// Returns the parameters, with `multiplied` set for the parameters with the given
+/// indices.
 std::vector<parameter> multiplied(std::vector<parameter> parameters,
                                   std::initializer_list<std::size_t> which);
 
-/// Values of a bucket, by how the bucket stores the matrices of products.
+/// Sizes of a bucket, in values of 4 bytes, with matrices of products stored as fp32 or
+/// as bf16.
 struct bucket_sizes {
   std::int64_t fp32 = 0;
   std::int64_t bf16 = 0;
@@ -120,7 +129,7 @@ float* copy_values(const parameter& p, const weight_bucket<float>& bucket,
                    std::int64_t begin, std::int64_t end, float* to);
 
 /// Writes the parameter's initial values. The values depend on seed, stored name and
-/// dims alone, and so not on how the network is cut.
+/// dims alone, and not on the cut into stages.
 template <class Scalar>
 void initialise(const parameter& p, std::uint64_t seed, Scalar* values);
 

@@ -19,11 +19,11 @@ struct trained {
 };
 
 /// Trains without actors, messages or a schedule: one microbatch after another, forward
-/// and backward. With `reads` the loop is the formula of an asynchronous schedule.
-/// Without `reads` the loop is the definition of a flush schedule's result. The
+/// and backward. With `plan.reads` the loop defines the result of an asynchronous
+/// schedule. Without `plan.reads` the loop defines the result of a flush schedule. The
 /// gradients of a tied matrix are added after each copy's gradient is summed over
-/// microbatches and replicas: the head's, then the embedding's.
-/// \pre of a tied network clipping is by one norm of all stages
+/// microbatches and replicas: the head's plus the embedding's.
+/// \pre a tied network is not clipped by the norm of each stage
 trained train_plainly(const plain_plan& plan);
 
 } // namespace troupe

@@ -13,17 +13,17 @@
 
 namespace troupe {
 
-/// Witness of a loop's updates. A witness may overwrite the values that the loop shows;
-/// the loop then continues with the new values. Buckets are the buckets of a stage's
-/// layers.
+/// Observes the updates of a plain loop. A witness may overwrite the arrays that the
+/// loop passes; the loop then continues with the new values. Each call gets one bucket
+/// for each layer of the stage.
 class update_witness {
 public:
   virtual ~update_witness() = default;
 
-  /// The gradients of the update that makes `version` have been summed.
+  /// Called when the gradients of the update that makes `version` have been summed.
   virtual void summed(int stage, int version, const std::vector<float*>& gradients) = 0;
 
-  /// The update has made `version`.
+  /// Called when the update has made `version`.
   virtual void updated(int stage, int version,
                        const std::vector<float*>& parameters) = 0;
 };
@@ -37,32 +37,35 @@ struct plain_plan {
   const data_set& data;
   batching batches;
   int steps;
-  int replicas = 1; ///< Data replicas: each sums an equal contiguous share of a batch.
-  /// Microbatches of each replica that an update covers; 0: as many as the batch has.
+  /// Number of pipelines: data replicas times directions. Each pipeline (a replica
+  /// here) sums an equal contiguous share of a batch.
+  int replicas = 1;
+  /// Microbatches of each replica that an update covers; 0: all of the replica's batch.
   int update_every = 0;
   /// Sums n values of all replicas' arrays into the first array; empty: sums in order.
   gradient_buckets::sum_function sum;
-  /// The buckets of a layer of the network, where sums and norms go by such buckets;
-  /// empty: each layer has one bucket.
+  /// Returns the buckets of a layer, in which gradients are summed and measured; empty:
+  /// each layer has one bucket.
   std::function<std::vector<gradient_bucket>(std::size_t layer)> made_of;
   /// The version that the k-th microbatch of a replica reads on a stage; empty: the
   /// newest.
   std::function<int(int stage, int k)> reads;
   /// By stage, the order in which the stage sums the microbatches of a replica's batch;
-  /// empty: all stages sum in increasing order. Stages with different orders are summed
-  /// one order after another.
+  /// empty: all stages sum in increasing order. If stages have different orders, the
+  /// loop computes the minibatch once for each order.
   std::vector<std::vector<int>> orders = {};
   optimizer_options optimizer;
-  /// If not empty, gradients are summed over data replicas microbatch by microbatch.
-  /// Replicas r, r + directions, ... pass arrays of n values with the gradients of one
-  /// microbatch each; the function leaves the sum in the first array. Then the sums of
-  /// several microbatches are added, and last the sums of the directions.
+  /// Directions of the schedule: replica r belongs to direction r mod `directions`.
   int directions = 1;
+  /// If not empty, sums the gradients of one microbatch over the replicas of a
+  /// direction. The function receives one array of n values per replica, and leaves the
+  /// sum in the first array. The loop then adds the sums of several microbatches, and
+  /// last the sums of the directions.
   gradient_buckets::sum_function sum_microbatch;
   weight_source weights;
   int threads = 1;
   processor compute_processor = {};  ///< The processor that computes.
-  update_witness* witness = nullptr; ///< Null: no witness.
+  update_witness* witness = nullptr; ///< May be null.
   /// Called with the loss of each minibatch, after the update.
   std::function<void(double loss)> progress;
 };

@@ -15,11 +15,12 @@ namespace troupe {
 /// gradients.
 class plain_stage {
 public:
-  /// \param stage of the plan
-  /// \param plan,account outlive this object
+  /// \param stage index in the plan
+  /// \param plan outlives this object
+  /// \param account outlives this object
   plain_stage(const plain_plan& plan, std::size_t stage, memory_account& account);
 
-  /// The slice for sequences of a length; 0: as long as the network takes.
+  /// The slice for sequences of `length` tokens; 0: the network's full length.
   const slice<float>& layers(std::int64_t length = 0) const {
     return layers_.at_length(length);
   }
@@ -32,26 +33,29 @@ public:
   std::vector<float*> sum() { return writable(sums_[0]); }
 
   /// A pass of this stage on a version of the stage's weights.
-  /// \param first_of_sum whether gradients overwrite the replica's sums, instead of
-  /// adding
+  /// \param first_of_sum true: gradients overwrite the replica's sums instead of adding
   pass<float> pass_on(int version, int replica, bool first_of_sum) const;
 
-  /// Adds the replicas' gradients of a microbatch each to the totals.
+  /// Sums the gradients of one microbatch of each replica by direction, and adds each
+  /// sum to the direction's total.
+  /// \param first_of_sum true: sets the totals instead of adding
   void add_microbatch(bool first_of_sum);
 
-  /// Saves the sums of a minibatch, and restores saved sums.
+  /// Saves the sums of a minibatch; the next sums go to new arrays.
   void save_sums();
+
+  /// Makes the saved sums the current ones.
   void restore_sums();
 
-  /// Adds the replicas' sums into the first replica's sum.
+  /// Adds all replicas' sums into the first replica's sum; with `sum_microbatch`, adds
+  /// the directions' totals instead.
   void add_replicas();
 
   /// Sums of squares of the update's gradients, in the order in which a norm adds the
   /// sums.
   std::vector<double> squares(stream& compute_stream) const;
 
-  /// Makes the next version. Of earlier versions, keeps `oldest_needed` and all later
-  /// ones.
+  /// Makes the next version, and drops versions before `oldest_needed`.
   void update(std::int64_t samples, double factor, int oldest_needed,
               stream& compute_stream);
 

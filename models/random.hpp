@@ -19,14 +19,15 @@ public:
   /// A number in [0, 1), with 53 random bits.
   double uniform(std::uint64_t n) const;
 
-  /// An integer in [0, below). \pre below > 0
+  /// An integer in [0, below).
+  /// \pre below > 0
   std::int64_t below(std::uint64_t n, std::int64_t below) const;
 
   /// A normal number with mean 0 and standard deviation 1.
   double normal(std::uint64_t n) const;
 
-  /// The number of normal() where above 0, else 0. Takes half the time of normal(), as
-  /// the sign costs little.
+  /// Returns normal(n) if above 0, else 0. Takes half the time of normal(), as the sign
+  /// costs little.
   double normal_above_zero(std::uint64_t n) const;
 
 private:

@@ -40,6 +40,7 @@ using file_metadata = std::map<std::string, std::string>;
 /// the file without overlaps or gaps. (huggingface.co/docs/safetensors, "Format")
 class safetensors_file {
 public:
+  /// Opens a model's weights, and checks the headers of all files.
   /// \param path of a file of tensors, of an index (safetensors_index.hpp), or of a
   /// folder that has a file of either kind
   /// \return on error one sentence: a file is missing, is of another format, or is
@@ -59,7 +60,8 @@ public:
   /// The tensor of this name, owned by the file; null if there is none.
   const stored_tensor* find(const std::string& name) const;
 
-  /// Reads values of a tensor as fp32, from index `first` on. \pre is_readable()
+  /// Reads values of a tensor as fp32, from index `first` on.
+  /// \pre tensor.is_readable()
   /// \throws std::runtime_error if the file cannot be read any more
   void read(const stored_tensor& tensor, std::int64_t first,
             std::span<float> values) const;
@@ -69,10 +71,12 @@ private:
     // nop
   }
 
-  /// Adds the tensors of a file. Returns one sentence if the file is damaged.
+  /// Adds the tensors of a file. Returns one sentence if the file is damaged; else an
+  /// empty string.
   std::string add(input_file file, const std::filesystem::path& path);
 
-  /// Adds the files that the index names. Returns one sentence on error.
+  /// Adds the files that the index names. Returns one sentence on error; else an empty
+  /// string.
   std::string add_indexed(const input_file& index);
 
   std::filesystem::path path_;
@@ -94,8 +98,9 @@ std::string safetensors_header(std::span<const tensor_to_store> tensors,
                                const file_metadata& metadata);
 
 /// Writes the whole file or nothing (whole_file.hpp). Returns empty on success, else
-/// one sentence. \param on_complete called when all data is written, just before the
-/// file replaces the older file
+/// one sentence.
+/// \param on_complete called when all data is written, just before the file replaces
+/// the older file
 std::string write_safetensors(const std::filesystem::path& path,
                               std::span<const tensor_to_store> tensors,
                               const file_metadata& metadata = {},

@@ -20,7 +20,8 @@ namespace troupe {
 /// The name of the file of each tensor, by the tensor's name.
 using weight_map = std::map<std::string, std::string>;
 
-/// True if a file is an index by its name or its content, and not a file of tensors.
+/// True if a file is an index, not a file of tensors: by its name, or as its content is
+/// JSON.
 bool is_index(const std::filesystem::path& path, const input_file& file);
 
 /// The files that an index names: all are in the index's folder. The error is the end
@@ -28,8 +29,8 @@ bool is_index(const std::filesystem::path& path, const input_file& file);
 tl::expected<weight_map, std::string> read_index(const input_file& index);
 
 /// The file of weights at a path: the path itself, or for a folder one of the folder's
-/// files. A folder's file is `model.safetensors`, its index, or the only other index or
-/// file of tensors. On error one sentence.
+/// files. A folder's file is `model.safetensors`, or else the index of that name, or
+/// else the only index, or else the only file of tensors. On error one sentence.
 tl::expected<std::filesystem::path, std::string>
 weights_at(const std::filesystem::path& path);
 

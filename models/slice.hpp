@@ -16,22 +16,23 @@ namespace troupe {
 /// Values (Scalar) of the buffers that a slice needs for a microbatch; two activations
 /// of bf16 count as one value.
 struct slice_sizes {
-  std::int64_t input = 0; ///< Incoming activations or pixels; tokens: as many integers.
-  std::int64_t output = 0; ///< Outgoing activations; none from the last slice.
-  std::int64_t labels = 0; ///< Integers for the last slice.
+  std::int64_t input = 0;  ///< Incoming activations or pixels; or tokens (integers).
+  std::int64_t output = 0; ///< Outgoing activations; 0 for the last slice.
+  std::int64_t labels = 0; ///< Labels (integers); 0 for all but the last slice.
   std::int64_t stash = 0;  ///< Kept from the forward to the end of the backward.
-  /// Inputs of all segments but the first; kept like the stash.
+  /// Inputs of all segments but the first; kept as long as the stash.
   std::int64_t inputs = 0;
   std::int64_t kept = 0;    ///< Kept from I to W, where a schedule splits backwards.
   std::int64_t scratch = 0; ///< During any one pass.
 };
 
-/// The loss of samples of `length` predictions, scaled as if each sample had `rows`
-/// predictions of the same mean. Each sample counts the same, however long the sample
-/// is. \param length 0: rows
+/// Returns the loss of samples of `length` predictions, scaled as if each sample had
+/// `rows` predictions of equal mean. Short and long samples therefore have equal
+/// weight.
+/// \param length 0: `rows` predictions
 loss_sum of_whole_samples(loss_sum sum, std::int64_t rows, std::int64_t length);
 
-/// The larger size of each buffer.
+/// Returns for each buffer the larger one of both sizes.
 slice_sizes largest(const slice_sizes& a, const slice_sizes& b);
 
 /// One microbatch on the way through a slice. Each pass uses some of the fields; the
@@ -67,7 +68,7 @@ struct pass {
 /// gradients need data.
 template <class Scalar>
 struct pass_piece {
-  int layer = -1; ///< Layer of the slice, if the piece is of one layer alone; else -1.
+  int layer = -1; ///< Index in the slice, if the piece is of one layer alone; else -1.
   double share = 1; ///< Fraction of the pass's operations.
   std::function<void()> run = {};
   shard_collective<Scalar> collective = {};
@@ -86,8 +87,9 @@ using pass_pieces = std::vector<pass_piece<Scalar>>;
 /// backward.
 struct recomputed_segments {
   std::vector<int> begins = {0}; ///< First layers of segments, from 0 on, increasing.
-  /// The stash has memory for all segments at once, as weight gradients run later than
-  /// input gradients; else for the largest segment alone.
+  /// True: the stash has memory for all segments together, as weight gradients run
+  /// later than input gradients. False: the stash has memory for the largest segment
+  /// alone.
   bool keeps_all = false;
 };
 
@@ -104,7 +106,8 @@ public:
         recomputed_segments segments = {});
 
   /// The slices of `whole`, stage by stage.
-  /// \param first_layers as `cut` returns first layers
+  /// \param first_layers the result of cut(): first layer of each stage, then the
+  /// number of layers
   static std::vector<slice> cut_at(const network<Scalar>& whole,
                                    const std::vector<int>& first_layers, int threads);
 
@@ -120,9 +123,11 @@ public:
   /// The last segment's fraction of operations(): the part that a recomputation runs.
   double recomputed_share() const;
 
-  /// The largest arrays of the collectives of tensor shards, by kind.
+  /// The largest array of each kind of collective between tensor shards; empty if the
+  /// network is not a shard.
   std::vector<shard_collective<Scalar>> largest_collectives(std::int64_t samples) const;
 
+  /// Runs the forwards of all layers; the last slice also computes the loss.
   /// \param loss summed over predictions, from the last slice alone; complete when the
   /// work launched on the pass's stream has ended
   void forward(const pass<Scalar>& p, loss_sum& loss) const;
@@ -130,7 +135,8 @@ public:
   /// The forward of the last segment again, for a pass whose segment inputs were kept.
   void recompute(const pass<Scalar>& p, loss_sum& loss) const;
 
-  /// input_gradient and weight_gradient layer by layer: the same bits, less memory.
+  /// Runs both gradients layer by layer: the bits of input_gradient() and then
+  /// weight_gradient(), with less memory.
   void backward(const pass<Scalar>& p) const;
 
   /// One layer's part of backward(), to be called from the last layer to the first:
@@ -140,9 +146,10 @@ public:
   void input_gradient(const pass<Scalar>& p) const;
   void weight_gradient(const pass<Scalar>& p) const;
 
-  // The same passes in pieces, to be run one after another: as few pieces as tensor
-  // shards allow, or one a layer if `by_layer`. The pieces share ownership of `p`. The
-  // slice and the loss outlive the pieces.
+  // The passes above in pieces, to be run one after another. A pass is one piece,
+  // unless tensor shards or experts need data between pieces, or `by_layer` is set.
+  // Each layer then has one piece or more. The pieces share ownership of `p`. This
+  // slice and `loss` outlive the pieces.
   pass_pieces<Scalar> forward_pieces(std::shared_ptr<const pass<Scalar>> p,
                                      loss_sum& loss, bool by_layer) const;
   pass_pieces<Scalar> recompute_pieces(std::shared_ptr<const pass<Scalar>> p,
@@ -168,7 +175,7 @@ private:
                          const std::vector<layer_offsets>& offsets) const;
   frame<Scalar> backward_frame(const pass<Scalar>& p, std::size_t layer) const;
   bool begins_segment(std::size_t layer) const;
-  bool feeds_segment(std::size_t layer) const; // the next layer begins one
+  bool feeds_segment(std::size_t layer) const; // the next layer begins a segment
   std::size_t segment_begin(std::size_t layer) const;
   void forward_layers(const pass<Scalar>& p, std::size_t first, std::size_t last) const;
   void forward_again(const pass<Scalar>& p, std::size_t layer) const;
@@ -198,7 +205,7 @@ private:
   std::int64_t classes_; // of the whole network
   tensor_shard shard_;
   int threads_;
-  bool waits_; // for others between the pieces of its layers
+  bool waits_; // for other shards or experts, between the pieces of a layer
   recomputed_segments segments_;
 };
 

@@ -13,7 +13,7 @@ namespace troupe {
 template <class Scalar>
 class slices_by_length {
 public:
-  /// \param make makes a slice of the layers of a network
+  /// \param make called with a network for each length; returns a slice of the network
   template <class Make>
   slices_by_length(const network<Scalar>& whole, const batching& batches,
                    const Make& make)
@@ -26,13 +26,14 @@ public:
   /// The slice at the network's full length.
   const slice<Scalar>& whole() const { return whole_; }
 
+  /// The slice for sequences of `length` tokens.
   /// \param length of the batches' microbatches; 0: the full length
   const slice<Scalar>& at_length(std::int64_t length) const {
     const auto entry = shorter_.find(length);
     return entry == shorter_.end() ? whole_ : entry->second;
   }
 
-  /// The largest buffers that any microbatch takes.
+  /// The sizes of buffers that suffice for every microbatch.
   slice_sizes sizes(const batching& batches) const {
     slice_sizes most;
     for (const auto& [samples, length] : batches.shapes())

@@ -26,9 +26,9 @@ public:
   /// to weights.
   bool is_mask(const std::string& tensor) const;
 
-  /// The name of the parameter. A prefix that all names of the file share, as
-  /// `_orig_mod.`, is removed. For a GPT-2 `transformer.` is added where a tool left
-  /// the prefix out.
+  /// Returns the name of the tensor's parameter. A prefix that all names of the file
+  /// share, as `_orig_mod.`, is removed. For a GPT-2 `transformer.` is added where a
+  /// tool left the prefix out.
   std::string parameter_of(const std::string& tensor) const;
 
 private:

@@ -9,10 +9,10 @@ namespace troupe {
 /// Microbatches of a batch with different sizes or lengths. A batch's microbatches are
 /// the microbatches of all data replicas, in order.
 struct uneven_microbatches {
-  /// Samples of each microbatch; empty: sizes differ by at most one.
+  /// Samples of each microbatch; empty: sizes differ by at most one sample.
   std::vector<std::int64_t> samples;
   /// Tokens of the samples of each microbatch, used cyclically. Of a longer sample the
-  /// first tokens are used. Empty: all tokens.
+  /// first tokens are used. Empty: all tokens are used.
   std::vector<std::int64_t> lengths;
 };
 

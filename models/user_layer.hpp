@@ -22,8 +22,8 @@ class network_layer {
 public:
   virtual ~network_layer() = default;
 
-  /// The layer in the framework's form. \param self this layer; the result shares
-  /// ownership
+  /// Returns the layer in the framework's form.
+  /// \param self this layer; the result shares ownership
   virtual std::shared_ptr<const layer<float>>
   as_layer(const std::shared_ptr<const network_layer>& self) const = 0;
 };
@@ -42,7 +42,7 @@ struct layer_tensor {
 /// returns, and writes only to arrays that are not const.
 struct user_pass {
   std::int64_t samples; ///< Samples: rows of the arrays.
-  int threads;          ///< Threads of the layer's rank; the pass runs on one.
+  int threads;          ///< Threads of the layer's rank; the pass is called on one.
 
   const float* x; ///< (samples, inputs); null in a first layer that reads tokens.
   const std::int32_t* tokens; ///< (samples, inputs); if a first layer reads tokens.
@@ -63,13 +63,15 @@ struct user_pass {
 
 /// A user's layer: inputs, outputs, parameters, and three passes.
 ///
-/// One object serves all stages, data replicas and threads of a run at once, so passes
-/// must not change the object. A pass runs on a thread of a device. A microbatch has
-/// its forward, input gradient and weight gradient in this order, in every schedule.
-/// Passes of other microbatches may run in between; schedules that split backwards run
-/// the weight gradient much later. An exception of a pass fails the run; the error has
-/// the exception's text and the stage. An exception of another function is train()'s
-/// error. The same input must give the same bits, or runs are not reproducible.
+/// One object serves all stages, data replicas and threads of a run at the same time,
+/// so passes must not change the object. A pass runs on a thread of a device. A
+/// microbatch has its forward, input gradient and weight gradient in this order, in
+/// every schedule. A schedule that recomputes runs the forward again before the input
+/// gradient. Passes of other microbatches may run in between; schedules that split
+/// backwards run the weight gradient much later. An exception of a pass fails the run;
+/// the error has the exception's text and the stage. An exception of another function
+/// is train()'s error. The same input must give the same bits, or runs are not
+/// reproducible.
 class user_layer : public network_layer {
 public:
   /// Values (fp32) that the layer needs for a microbatch, besides input and output.
@@ -78,7 +80,8 @@ public:
   };
 
   /// \param parameters in the order of `user_pass::parameters`, which holds the values
-  /// \param inputs,outputs values a sample, at least 1
+  /// \param inputs values a sample, at least 1
+  /// \param outputs values a sample, at least 1
   /// \throws std::invalid_argument for sizes below 1, or two tensors of one name
   user_layer(std::vector<layer_tensor> parameters, std::int64_t inputs,
              std::int64_t outputs);
@@ -92,8 +95,9 @@ public:
   /// larger buffers.
   virtual buffer_sizes buffers_for(std::int64_t /*samples*/) const { return {}; }
 
-  /// Floating-point operations of a forward, a sample; each gradient takes about as
-  /// many. The split into stages and virtual time use this number.
+  /// Floating-point operations of a forward, per sample. Each of the two gradients
+  /// takes about as many operations as the forward. The split into stages and virtual
+  /// time use this number.
   virtual double operations() const = 0;
 
   /// Writes y.
@@ -103,8 +107,8 @@ public:
   /// needs besides dy. Both gradients receive dy.
   virtual void input_gradient(const user_pass& pass) const = 0;
 
-  /// Writes gradients, summed over the samples. Called also for layers without
-  /// parameters.
+  /// Writes gradients, summed over the samples, or adds the sums to `gradients`
+  /// (`user_pass::adds`). Called also for layers without parameters.
   virtual void weight_gradient(const user_pass& pass) const = 0;
 
   std::shared_ptr<const layer<float>>

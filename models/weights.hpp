@@ -17,8 +17,8 @@
 
 namespace troupe {
 
-/// Fills the bucket of a layer with a run's initial values. \param layer index in the
-/// network
+/// Fills the bucket of a layer with a run's initial values.
+/// \param layer index in the network
 using weight_source = std::function<void(std::size_t layer, float* bucket)>;
 
 /// The initial values of each parameter, for a seed.
@@ -28,14 +28,15 @@ weight_source initial_weights(const network<float>& whole, std::uint64_t seed);
 /// tensors must be exactly the network's parameters, by name and shape. All values must
 /// be finite and of a type that is read (float_types.hpp).
 ///
-/// One prefix that all names share is left out. So are the last rows of tables that are
-/// longer than the model needs (fitted_tensor.hpp). For gpt also the Hub's own files
-/// load. Such files have names without `transformer.`, attention masks (ignored), and
-/// no `lm_head.weight` where the head is `wte`. If tied, an `lm_head.weight` in the
-/// file must equal `wte` to the bit. A gpt's config (hugging_face.hpp) is compared with
-/// the network. The error is one sentence, and the file is then refused whole. Errors
-/// are a tensor that is missing, unknown, of another shape or type, not finite or not
-/// tied. A key of the config that differs is an error too.
+/// One prefix that all names share is left out. The last rows of tables that are longer
+/// than the model needs are left out too (fitted_tensor.hpp). For a gpt, files of the
+/// Hugging Face Hub load as well. Such files have names without `transformer.`,
+/// attention masks (ignored), and no `lm_head.weight` where the head is `wte`. If tied,
+/// an `lm_head.weight` in the file must equal `wte` to the bit. A gpt's config
+/// (hugging_face.hpp) is compared with the network. The error is one sentence, and the
+/// file is then refused whole. Errors are a tensor that is missing, unknown, of another
+/// shape or type, not finite or not tied. A key of the config that differs is an error
+/// too.
 /// \param notes may be null; else receives a sentence for each tensor that is not used
 /// as the file has the tensor
 tl::expected<weight_source, std::string>
@@ -48,10 +49,10 @@ weights_from(const std::filesystem::path& path, const network<float>& whole,
 std::string not_finite(const network<float>& whole,
                        const std::vector<const float*>& buckets);
 
-/// Writes all parameters, if all values are finite, and a tied matrix once, if both
-/// copies are equal; else the file stays unchanged. A gpt's `model.safetensors` also
-/// gets the config that Hugging Face needs (hugging_face.hpp). Returns empty on
-/// success, else one sentence.
+/// Writes all parameters to a file, a tied matrix once. If a value is not finite, or
+/// both copies of a tied matrix differ, the file stays unchanged. A gpt's
+/// `model.safetensors` also gets the config that Hugging Face needs (hugging_face.hpp).
+/// Returns empty on success, else one sentence.
 /// \param buckets a layer each
 /// \param stored type that values are rounded to, in the file alone; values too large
 /// for the type are an error

@@ -12,9 +12,9 @@ namespace troupe {
 
 // Files that are written whole or not at all. An older file of the name stays until the
 // new file is complete and on the disk. A symbolic link stays, and the file at the
-// link's end is replaced. Permissions are the older file's, and so is the owner where
-// the system allows. Several processes may write the same file at once: the last to end
-// wins.
+// link's end is replaced. The new file gets the older file's permissions, and the older
+// file's owner if the system allows. Several processes may write the same file at the
+// same time: the file of the last to end stays.
 //
 // An unfinished file has no name where the file system knows O_TMPFILE, so that a
 // killed program leaves nothing behind. Elsewhere an unfinished file is called
@@ -24,7 +24,7 @@ namespace troupe {
 /// themselves. Folders on the way may be links.
 std::optional<std::filesystem::path> without_links(std::filesystem::path path);
 
-/// Writes pieces one after another, then syncs the file to the disk. Returns empty on
+/// Writes `pieces` one after another, then syncs the file to the disk. Returns empty on
 /// success, else one sentence.
 /// \param on_complete called when all is written, just before the file replaces the
 /// older file
@@ -34,8 +34,8 @@ std::string write_whole_file(const std::filesystem::path& path,
 std::string write_whole_file(const std::filesystem::path& path,
                              std::string_view content);
 
-/// The reason why a file cannot be written, found out without a trace; empty if the
-/// file can be written.
+/// Returns the reason why a file cannot be written; empty if the file can be written.
+/// The check changes no file.
 std::string writability_error(const std::filesystem::path& path);
 
 } // namespace troupe

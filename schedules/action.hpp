@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string>
 
-// Actions: the steps in the program of a rank. An action is an operation on a
-// microbatch at a stage.
+// Actions: the entries in the program of a rank. An action is an operation at a stage,
+// on a microbatch; an update covers several microbatches.
 
 namespace troupe {
 
@@ -25,8 +25,8 @@ enum class op : std::uint8_t {
 /// Number of kinds of `op`.
 inline constexpr int op_count = 6;
 
-/// The letter of an operation: F, B, I, W, U or R. \throws std::logic_error for a value
-/// outside of the enumeration
+/// The letter of an operation: F, B, I, W, U or R.
+/// \throws std::logic_error for a value outside of the enumeration
 char letter_of(op operation);
 
 /// True if the operation runs a stage from input to output.
@@ -45,8 +45,8 @@ inline bool adds_gradient(op operation) {
 }
 
 /// The place of an action in a pair. A rank runs the two actions of a pair as one, as
-/// DualPipe does with a forward and a backward. The first action starts when both have
-/// inputs. Both have outputs when both have ended.
+/// DualPipe does with a forward and a backward. The pair starts when both actions have
+/// inputs. Both outputs exist when both actions have ended.
 enum class in_pair : std::uint8_t { no, first, second };
 
 /// One action of one rank.
@@ -63,8 +63,8 @@ struct action {
   auto operator<=>(const action&) const = default;
 };
 
-/// The name of an action: "F3", or "F3 of stage 2" if `with_stage` is set. The longer
-/// form adds " (replica 1)" in direction 1.
+/// Returns the name of an action: "F3", or "F3 of stage 2" if `with_stage` is set. The
+/// longer form adds " (replica 1)" in direction 1.
 std::string to_string(const action& a, bool with_stage = false);
 
 } // namespace troupe

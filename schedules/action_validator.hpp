@@ -7,11 +7,11 @@
 #include <optional>
 #include <string>
 
-// The validation of each step of a dry run, with sentences for errors and fixes.
+// The validation of each action of a dry run, with sentences for errors and fixes.
 
 namespace troupe {
 
-/// An error of a step, and a simple fix if one is known.
+/// An error of an action, and a simple fix; `fix` is empty if none is known.
 struct step_error {
   std::string text;
   std::string fix = {};
@@ -26,8 +26,10 @@ public:
     // nop
   }
 
-  /// The error of step `a` that no waiting can resolve; absent if there is none. \param
-  /// following the step after `a`; null: there is none
+  /// Returns the error of action `a` that no waiting can resolve; absent if there is
+  /// none.
+  /// \param following the action after `a` in the program of `rank`; null if there is
+  /// none
   std::optional<step_error> validate(const action& a, const action* following,
                                      int rank) const;
 

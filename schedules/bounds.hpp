@@ -9,8 +9,8 @@
 
 namespace troupe {
 
-/// The largest numbers that one hosted stage holds at once. Memory pools are sized by
-/// these bounds.
+/// The largest numbers that one hosted stage holds at the same time. Memory pools are
+/// sized by these bounds.
 struct stage_bounds {
   int stashes;        ///< Microbatches between the start of F and the end of B or W.
   int split_backward; ///< Microbatches between the start of I and the end of W.
@@ -19,10 +19,11 @@ struct stage_bounds {
   bool operator==(const stage_bounds&) const = default;
 };
 
-/// A shape with fewer steps, whose run holds as much at once. The steps are enough for
-/// any program to fill, repeat and drain. As many microbatches follow the last whole
-/// update. Programs repeat once the pipeline is full, so bounds of the shorter run hold
-/// for `dims`. Local rules, and programs that do not repeat, keep the shape.
+/// Returns `dims` with fewer steps, for a shorter run with the same bounds. The
+/// remaining steps let any program fill the pipeline, repeat and drain. The number of
+/// microbatches after the last whole update stays as in `dims`. Programs repeat once
+/// the pipeline is full, so bounds of the shorter run hold for `dims`. Returns `dims`
+/// itself for local rules, for programs that do not repeat, and for short runs.
 shape settled(const schedule& sch, const shape& dims);
 
 /// Bounds for the stages of `rank`, in the order of hosted_by(). Bounds hold for any

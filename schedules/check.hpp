@@ -14,14 +14,15 @@ namespace troupe {
 /// An error in the placement or the programs of a schedule.
 struct program_error {
   std::string text; ///< One sentence.
-  /// The actions that ranks ran before the error, one row per rank, as if a backward
-  /// took two forwards. Brackets mark the wrong step; question marks show the next
-  /// actions of other ranks.
+  /// The last actions before the error of the ranks around the failed rank, one row per
+  /// rank. A backward has the length of two forwards. Brackets mark the wrong action;
+  /// question marks show the next actions of other ranks. Empty for errors of
+  /// validation_error().
   std::string picture;
   std::string fix; ///< A simple fix in words, if one is known; else empty.
 };
 
-/// The error, the picture and the fix, as lines of text.
+/// Returns the error, the picture and the fix, as lines of text.
 std::string to_string(const program_error& fault);
 
 /// Runs the programs of all ranks without time and without arithmetic, and returns the

@@ -19,7 +19,7 @@ class dry_run {
 public:
   /// \param records whether the run can be drawn, for 16 more bytes per stage and
   /// microbatch
-  /// \param sch is only read here; need not outlive the call
+  /// \param sch is read by the constructor only; need not outlive the call
   dry_run(const schedule& sch, const shape& dims, bool records);
 
   enum flag : unsigned char { f = 1, dx = 2, dw = 4 };
@@ -27,8 +27,10 @@ public:
   struct stage_state {
     int versions = 0;     ///< Number of updates made.
     int summed = 0;       ///< Gradients summed since the last update.
-    int last_summed = -1; ///< Microbatch of the last gradient.
-    int newest_summed = -1, newest_forwarded = -1; ///< The highest microbatches.
+    int last_summed = -1; ///< Microbatch of the last gradient; -1: none.
+    /// The highest microbatches whose gradient was summed, or whose forward has run;
+    /// -1: none.
+    int newest_summed = -1, newest_forwarded = -1;
   };
 
   /// The parts of a microbatch's passes that a stage has run, as bits of `flag`.
@@ -55,8 +57,8 @@ public:
   /// Records that a rank runs `a`.
   void apply(const action& a, int rank);
 
-  /// Draws the last actions of the run, see dry_run_record. \pre the object was made
-  /// with `records`
+  /// Draws the last actions of the run, see dry_run_record.
+  /// \pre the object was made with `records`
   std::string draw(int failed_rank,
                    const std::vector<std::optional<action>>& next) const {
     return record_->draw(failed_rank, next);

@@ -21,13 +21,13 @@ public:
     // nop
   }
 
-  /// Records that a rank runs an action whose input exists since `ready`. Returns the
-  /// end of the action, in forwards.
+  /// Records that a rank runs an action whose input exists since `ready`. Times are in
+  /// units of a forward. Returns the time at which the action ends.
   std::int64_t run(int rank, const action& a, std::int64_t ready);
 
   /// Draws the last columns of the ranks around `failed_rank`, with the next action of
-  /// each rank. The action of `failed_rank` is in brackets; the others have a question
-  /// mark.
+  /// each rank. The next action of `failed_rank` is in brackets; next actions of other
+  /// ranks have a question mark.
   std::string draw(int failed_rank,
                    const std::vector<std::optional<action>>& next) const;
 

@@ -16,56 +16,62 @@ namespace troupe {
 /// Each idle rank starts the best action whose input has arrived.
 struct search_rules {
   bool splits = false; ///< Backwards are input gradients and weight gradients.
-  // Time of an action of a stage, in any unit: one value per stage, or one for all
-  // stages.
+  /// Time of a forward. All times are in one unit, with one value per stage, or one
+  /// value for all stages.
   std::vector<std::int64_t> forward = {1};
   /// Time of a backward, or of an input gradient if backwards are split.
   std::vector<std::int64_t> backward = {1};
-  std::vector<std::int64_t> weight = {1}; ///< Used if backwards are split.
-  // The search ignores updates and latency; the comparison of programs counts both.
+  /// Time of a weight gradient; used if backwards are split.
+  std::vector<std::int64_t> weight = {1};
+  /// Time of an update. The search ignores updates and latency; the comparison of
+  /// programs counts both.
   std::vector<std::int64_t> update = {0};
   std::int64_t latency = 0; ///< Time of a message between ranks.
 
   int most_held = 0; ///< Most stage-microbatches of a rank; 0: no limit.
   int in_flight = 0; ///< Most microbatches in the pipeline; 0: no limit.
 
-  // Preferences that callers try both ways, for split backwards.
-  /// After a backward comes a forward that has arrived.
+  /// After a backward, a rank prefers a forward that has arrived.
   bool alternates = false;
-  /// A forward comes before a weight gradient that could run too.
+  /// A rank prefers a forward to a weight gradient that could also run.
   bool forward_first = true;
-  /// Most forwards that a rank of one stage runs ahead of backwards: 1 as in 1F1B, 2
-  /// for about twice as many, 0 for no limit.
+  /// Limit of the forwards that a rank with one stage runs ahead of backwards. 1: as
+  /// many as in 1F1B; 2: about twice as many as in 1F1B; 0: no limit.
   int ahead = 0;
-  /// A rank waits for an input that arrives before a weight gradient would be half
-  /// done.
+  /// True if a rank does not start a weight gradient when an input arrives before half
+  /// of the weight gradient would be done.
   bool waits = false;
 };
 
 /// The actions of a batch, one row per rank.
 using batch_programs = std::vector<std::vector<action>>;
 
-/// Runs one search. Backwards go before forwards, and lower microbatches before higher
-/// ones. Of one microbatch, the last stage goes first. \pre one direction; most_held
-/// lets each rank hold all hosted stages
+/// Runs one search, and returns the programs, with updates at the end. Backwards go
+/// before forwards (an exception is `alternates`), and lower microbatches before higher
+/// ones. Of one microbatch, the last stage goes first.
+/// \pre `where` has one direction
+/// \pre `most_held` is 0, or at least the number of stages that a rank hosts
 batch_programs search(const search_rules& rules, const placement& where,
                       const shape& dims);
 
 /// The makespan of `dims.steps` batches of the programs, in the unit of the costs of
-/// `rules`. \pre one direction, and no rank waits for ever
+/// `rules`.
+/// \pre `where` has one direction, and no rank waits forever
 std::int64_t makespan_of(const batch_programs& programs, const search_rules& rules,
                          const placement& where, const shape& dims);
 
-/// The rules that are tried for a shape.
+/// Returns the rules that a search tries for a shape.
 using tried_rules = std::function<std::vector<search_rules>(const shape& dims)>;
 
-/// Programs of schedules that need no search, for a shape.
+/// Returns programs for a shape that need no search, as further candidates.
 using known_programs = std::function<std::vector<batch_programs>(const shape& dims)>;
 
-/// Programs of the fastest of several searches and of `known`, computed at the first
-/// request and kept. Runs of up to 7 batches are compared as a whole. Longer runs are
-/// compared by 7 batches, because a settled run (bounds.hpp) has at least that many.
-/// Safe to call from several threads.
+/// Returns the programs of the fastest candidate: searches by each of `tried`, and
+/// `known`. Candidates are computed at the first request for a shape; the fastest is
+/// kept. Runs of up to 7 batches are compared as a whole. Longer runs are compared by 7
+/// batches, because a settled run (bounds.hpp) has at least that many. Threads may call
+/// the result at the same time.
+/// \param known may be empty
 explicit_program best_of(tried_rules tried, placement where, known_programs known = {});
 
 } // namespace troupe

@@ -25,7 +25,7 @@ class order {
 public:
   virtual ~order() = default;
 
-  /// Chooses the action to grant now, and removes the input from `arrived`. Absent if
+  /// Returns the action to grant now, and removes the input from `arrived`. Absent if
   /// no action may run yet.
   virtual std::optional<action> next(waiting& arrived,
                                      may_begin permitted = may_begin::anything) = 0;
@@ -33,16 +33,19 @@ public:
   /// Records that a granted action has ended.
   virtual void ended(const action& a) = 0;
 
-  /// True if all actions have been granted and have ended.
+  /// True if the rank has no more work in the run. Either all actions have ended, or
+  /// all updates (local rules: microbatches) up to the count of stop_after().
   virtual bool finished() = 0;
 
-  /// The action that must arrive before any other action can be granted, if there is
-  /// one. After next() has returned the first of a pair, that is the second.
+  /// The next action of the program. Until next() returns that action, next() returns
+  /// only updates that resume. Absent at the end of the program, and under a local
+  /// rule. After next() has returned the first action of a pair, the second action of
+  /// the pair.
   virtual std::optional<action> awaited() = 0;
 
-  /// Starts no more updates; a local rule admits no more microbatches. Returns the
-  /// largest number of updates that any stage has started, or the number of
-  /// microbatches admitted.
+  /// From now on, no stage starts more updates than the stage of the rank that has
+  /// started most. Returns that number of updates. A local rule admits no more
+  /// microbatches, and returns the number admitted; 0 on a rank without stage 0.
   virtual int freeze() = 0;
 
   /// Ends the run after `count` updates of each stage; under a local rule, after
@@ -50,9 +53,9 @@ public:
   /// \pre `count` is at least the number that freeze() returned
   virtual void stop_after(int count) = 0;
 
-  /// Pauses once each stage has made the updates of the run's first `batches` batches.
-  /// A call with a larger number ends the pause. A local rule admits no microbatch
-  /// after these batches.
+  /// Sets a pause after the updates of the run's first `batches` batches. A call with a
+  /// larger number ends the pause. A local rule admits no microbatch after these
+  /// batches.
   /// \pre the last update of these batches covers no later microbatch
   virtual void pause_after(int batches) = 0;
 

@@ -23,22 +23,14 @@ struct hosted_stage {
 /// The name of a stage in messages: "stage 2", or "stage 2 (replica 1)" in direction 1.
 std::string stage_name(hosted_stage where);
 
-/// A mapping of stages to ranks, as functions of the shape. A schedule may define a new
-/// one.
-///
-///   linear          rank 0   1   2   3      bidirectional   rank 0   1   2   3
-///                        s0  s1  s2  s3       direction 0        s0  s1  s2  s3
-///                                             direction 1        s3  s2  s1  s0
-///
-///   looped          rank 0   1   2   3      waves           rank 0   1   2   3
-///                        s0  s1  s2  s3                          s0  s1  s2  s3
-///                        s4  s5  s6  s7                          s7  s6  s5  s4
+/// A mapping of stages to ranks, as functions of the shape. A schedule may use these
+/// placements, or define another placement.
 struct placement {
   std::string_view name;
   /// Number of directions through the ranks. Each direction has all stages, and an
   /// equal share of every batch.
   int directions = 1;
-  /// Number of stages of each direction that a rank hosts, as v of interleaved
+  /// Number of stages of each direction that a rank hosts; v in papers on interleaved
   /// schedules. A pipeline of R ranks has R times as many stages.
   int stages_a_rank = 1;
   /// Number of ranks of one pipeline: ranks are 0 to ranks(dims) - 1, and each rank
@@ -58,11 +50,12 @@ struct placement {
   /// the ranks, and wraps around
   static placement bidirectional(int pairs = 1);
 
-  /// Stage s on rank s mod ranks. \param stages_a_rank at least 1
+  /// Stage s on rank s mod ranks.
+  /// \param stages_a_rank at least 1
   static placement looped(int stages_a_rank);
 
-  /// Stages run along the ranks and back, once for each wave: one wave is a V. \param
-  /// waves at least 1
+  /// Stages run along the ranks and back, once for each wave: one wave is a V.
+  /// \param waves at least 1
   static placement waves(int waves);
 };
 
@@ -78,13 +71,14 @@ int directions_of(const placement& where);
 /// The rank that hosts a stage.
 int rank_of(const placement& where, const shape& dims, hosted_stage hosted);
 
-/// The stages that `rank` hosts, sorted by stage, so that all ranks reach shared
-/// updates in one order.
+/// The stages that `rank` hosts, sorted by stage, then direction, so that all ranks
+/// reach shared updates in one order.
 std::vector<hosted_stage> hosted_by(const placement& where, const shape& dims,
                                     int rank);
 
 /// One sentence about the first error in a placement. Empty if every stage of each
-/// direction has one rank, and every rank has a stage.
+/// direction has one rank, and every rank lists at least one stage, in increasing
+/// order.
 std::string validation_error(const placement& where, const shape& dims);
 
 /// Index in the run of the `k`-th microbatch of a direction; `k` counts over the run. A

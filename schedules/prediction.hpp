@@ -8,9 +8,9 @@
 
 namespace troupe {
 
-/// Predicts when every rank runs each action, from the orders of the schedule alone.
-/// One loop over the ends of actions, without actors and without weights: an
-/// independent reference for actors in virtual time.
+/// Predicts the start and the end of every action on every rank, from the orders of the
+/// schedule alone. One loop over the ends of actions, without actors and without
+/// weights: an independent reference for actors in virtual time.
 /// \param cost nanoseconds of an action
 /// \param latency nanoseconds that an action's result takes to another rank
 timeline predict(const schedule& sch, const shape& dims,

@@ -28,7 +28,8 @@ public:
   /// The action after front(); null if there is none.
   const action* second() const { return second_ ? &*second_ : nullptr; }
 
-  /// Moves the cursor by one action. \pre front() != nullptr
+  /// Moves the cursor by one action.
+  /// \pre front() != nullptr
   void pop() {
     front_ = second_;
     if (second_)
@@ -40,15 +41,16 @@ private:
   std::optional<action> front_, second_;
 };
 
-/// The whole program of a rank.
+/// Returns the whole program of a rank.
 std::vector<action> generate(const schedule& sch, const shape& dims, int rank);
 
-/// The microbatches of a batch, for each stage, in the order in which gradients are
-/// summed. \pre the schedule has one direction, and flushes
+/// Returns for each stage the microbatches of a batch, in the order in which gradients
+/// are summed.
+/// \pre the schedule has one direction, and flushes
 std::vector<std::vector<int>> summing_orders(const schedule& sch, const shape& dims);
 
-/// Programs that repeat the actions of one batch for each batch of the run. \param
-/// actions_of_batch the actions of a rank, with microbatches counted from 0
+/// Returns programs that repeat the actions of one batch for each batch of the run.
+/// \param actions_of_batch the actions of a rank, with microbatches counted from 0
 explicit_program batch_by_batch(
   std::function<std::vector<action>(int rank, const shape& dims)> actions_of_batch);
 

@@ -19,11 +19,12 @@
 
 namespace troupe {
 
-/// The logical time of the forward or backward of a direction's k-th microbatch. `k`
-/// counts in the batch, or in the run if the schedule streams. Only the order of slots
-/// matters: a rank runs actions sorted by slot, each as soon as the input has arrived.
-/// For one stage and operation, slots increase with k. Of equal slots, the lower stage
-/// goes first. A schedule that splits backwards has slots of I and W instead of B.
+/// The logical time of an action on a direction's k-th microbatch. `k` counts in the
+/// batch, or in the run if the schedule streams. Only the order of slots matters: a
+/// rank runs actions sorted by slot, each as soon as the input has arrived. For one
+/// stage and operation, slots increase with k. Of actions in equal slots, the action of
+/// the lower stage goes first. A schedule that splits backwards has slots of I and W
+/// instead of B.
 using slot_formula =
   std::function<std::int64_t(op operation, int stage, int k, const shape& dims)>;
 
@@ -32,12 +33,13 @@ using slot_formula =
 using action_generator = std::function<std::optional<action>()>;
 
 /// Starts the generator of a rank, updates included, for schedules that no formula
-/// fits. A generator stores no list of the run, and may cross batches. Once the
-/// pipeline is full, the program repeats, and holds no more than in a `settled` run
-/// (bounds.hpp).
+/// fits. A generator stores no list of all actions of the run, and may cross batches.
+/// Once the pipeline is full, the program repeats, and needs no larger bounds than in a
+/// `settled` run (bounds.hpp).
 using explicit_program = std::function<action_generator(int rank, const shape& dims)>;
 
-/// A rule without a program: a rank runs the inputs that have arrived, backwards first.
+/// A rule without a program: a rank runs any action whose input has arrived, backwards
+/// first.
 struct backward_first {
   /// Most microbatches forwarded but not yet backwarded at stage 0.
   int max_active_keys;
@@ -46,11 +48,12 @@ struct backward_first {
 /// The state of an idle rank, from which a user's rule chooses the next action.
 struct local_view {
   int rank;
-  /// The forwards and backwards that could start, in that order, sorted by stage and
-  /// microbatch. The next microbatch of stage 0 is included unless max_active_keys are
-  /// in flight.
+  /// The forwards that could start, then the backwards, each sorted by stage and
+  /// microbatch. Forwards of stage 0 are left out while max_active_keys are in flight,
+  /// or if the run admits no more microbatches.
   std::vector<action> arrived;
-  int held;     ///< Stage-microbatches between the start of F and the end of B.
+  /// Number of stage-microbatches on this rank between the start of F and the end of B.
+  int held;
   int may_hold; ///< Limit of `held`.
 };
 
@@ -58,8 +61,8 @@ struct local_view {
 /// other actions. Equal arrivals must give equal choices, or no run can be repeated.
 struct user_rule {
   /// Returns one of view.arrived; absent: the rank waits for the next arrival. A rule
-  /// may not wait where nothing else can arrive. Called on threads of the run, once at
-  /// a time for each rank.
+  /// may not wait where nothing else can arrive. Threads of the run call the rule;
+  /// calls for one rank never overlap.
   std::function<std::optional<action>(const local_view& view)> choose;
   /// Most microbatches in flight at stage 0, as of backward_first.
   int max_active_keys = 4;
@@ -84,7 +87,7 @@ struct schedule {
   /// True if the slot formula splits each backward into an input gradient and a weight
   /// gradient.
   bool splits_backward = false;
-  /// Most stage-microbatches that a rank may hold at once; 0: no limit.
+  /// Most stage-microbatches that a rank may hold at the same time; 0: no limit.
   int most_held = 0;
   /// The forwards that run again, each as an action before the backward that needs the
   /// activations.
@@ -100,9 +103,9 @@ struct schedule {
   bool streams = false;
   /// Microbatches that an update of a stage covers; 0: the batch.
   int update_every = 0;
-  /// True if a direction sends gradients to the other direction bucket by bucket, as
-  /// soon as the last backward has completed a bucket. Otherwise gradients are sent
-  /// when the rank has run all backwards.
+  /// True if directions send gradients to a shared update bucket by bucket, as soon as
+  /// the last backward has completed a bucket. Otherwise a direction sends gradients
+  /// when the rank has run all backwards of the batch.
   bool eager = true;
   /// Returns one sentence about the allowed sizes if `dims` is not allowed, else an
   /// empty text. An empty function allows all sizes.
@@ -128,8 +131,8 @@ struct schedule {
 /// Number of microbatches that an update of one stage covers.
 int update_size(const schedule& sch, const shape& dims);
 
-/// Number of updates of a stage before the run. \pre the batches before the run are
-/// whole updates
+/// Number of updates of a stage before the run.
+/// \pre the batches before the run are whole updates
 int versions_before(const schedule& sch, const shape& dims);
 
 /// The version that a forward reads by the schedule's formula; absent if the forward
@@ -147,7 +150,7 @@ int microbatches_of_direction(const schedule& sch, const shape& dims);
 int oldest_version_needed(const schedule& sch, const shape& dims, hosted_stage where,
                           int forwarded);
 
-/// A number above every version.
+/// The value of oldest_version_needed() if no version is needed; above every version.
 inline constexpr int no_version_needed = std::numeric_limits<int>::max();
 
 /// Largest number of stages of a run.

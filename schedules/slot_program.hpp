@@ -16,14 +16,15 @@ namespace troupe {
 /// merged by slot, with an update after each minibatch.
 class slot_program {
 public:
-  /// \pre the order of `sch` is a slot_formula, and `sch` allows `dims`.
+  /// \pre the order of `sch` is a slot_formula, and `sch` allows `dims`
   slot_program(const schedule& sch, const shape& dims, int rank);
 
   /// The next action; absent at the end.
   std::optional<action> operator()();
 
 private:
-  /// The actions of one operation of one stage, and the number already generated.
+  /// The actions of one operation of one stage in the current batch: the index of the
+  /// next action's microbatch, and the slot of that action.
   struct stream {
     op operation;
     hosted_stage where;

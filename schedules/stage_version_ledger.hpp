@@ -14,14 +14,14 @@ namespace troupe {
 
 /// The versions and gradients of one update of a stage.
 struct update_facts {
-  int from = 0; ///< The newest version; the update makes the next one.
+  int from = 0; ///< Number of the newest version; the update makes the next version.
   /// True if the update overwrites `from`, which is no longer needed.
   bool in_place = false;
   int gradients = 0; ///< Microbatches that the update covers.
-  /// Staleness of a gradient is `from` minus the version that the gradient's forward
-  /// read: the largest, and the sum.
+  /// The largest staleness of a gradient: `from` minus the version that the gradient's
+  /// forward read.
   int stalest = 0;
-  std::int64_t staleness = 0;
+  std::int64_t staleness = 0; ///< The sum of the staleness of all gradients.
 };
 
 /// Tracks which microbatches one stage holds, which weight version each microbatch
@@ -29,14 +29,14 @@ struct update_facts {
 /// takes 8 bytes.
 class stage_version_ledger {
 public:
-  /// \param sch outlives the ledger
+  /// \param sch outlives this object
   stage_version_ledger(const schedule& sch, const shape& dims, hosted_stage where);
 
-  /// True if the version that this forward reads has been made.
+  /// True if the version that the forward of `microbatch` reads has been made.
   bool can_forward(int microbatch) const;
 
-  /// Starts a forward. Returns the version that the forward reads. \pre
-  /// can_forward(microbatch)
+  /// Starts a forward. Returns the version that the forward reads.
+  /// \pre can_forward(microbatch)
   int begin_forward(int microbatch);
 
   /// The version that a backward, input gradient or weight gradient reads.
@@ -45,8 +45,8 @@ public:
   /// Ends a backward or weight gradient: the gradient is summed, and the stash is free.
   void end_backward(int microbatch);
 
-  /// Starts an update with the gradients summed since the last update. The version that
-  /// the update makes exists after end_update().
+  /// Starts an update with the gradients summed since the last update, and returns the
+  /// facts of the update. The version that the update makes exists after end_update().
   update_facts begin_update();
   void end_update() { ++newest_made_; }
 
@@ -58,15 +58,15 @@ public:
   int peak_held() const { return peak_held_; }
   int summed() const { return summed_; }
 
-  /// The lowest microbatch in flight, or -1.
+  /// The lowest microbatch in flight; -1 if there is none.
   int oldest_held() const;
 
 private:
-  /// A microbatch in flight, at its index modulo the size of the table; -1: a free
-  /// entry.
+  /// A microbatch in flight. The index in the table is the microbatch modulo the
+  /// table's size.
   struct entry {
-    int microbatch = -1;
-    int version = 0; // that the forward read
+    int microbatch = -1; // -1: a free entry
+    int version = 0;     // that the forward read
   };
 
   entry& entry_of(int microbatch);
@@ -83,8 +83,9 @@ private:
   int held_ = 0;
   int peak_held_ = 0;
   int summed_ = 0;
-  int oldest_read_ = 0; // by the forwards of summed gradients
-  std::int64_t sum_of_reads_ = 0;
+  // the oldest version that a forward of a summed gradient has read
+  int oldest_read_ = 0;
+  std::int64_t sum_of_reads_ = 0; // of the versions that these forwards have read
 };
 
 } // namespace troupe

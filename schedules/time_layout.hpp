@@ -15,7 +15,7 @@ namespace troupe {
 
 /// A dependency between parts of actions: an event that parts wait for. The event
 /// occurs when `producers` parts have ended, and is forgotten when `consumers` parts
-/// have waited.
+/// that waited have started.
 struct dependency {
   int kind;            ///< The kind of event, numbered by the caller.
   std::int64_t where;  ///< The owner of the event, numbered by the caller.
@@ -23,15 +23,15 @@ struct dependency {
   int producers = 1;
   int consumers = 1;
 
-  /// Equality includes the counts: the same event with other counts would be a
-  /// different event by mistake.
+  /// Compares the counts, too. All dependencies on one event must have equal counts, or
+  /// the layout treats the dependencies as different events.
   bool operator==(const dependency&) const = default;
 };
 
-/// Moves parts of actions to the times at which each rank with a separate device would
-/// have run the parts. The order of a rank and the lengths of parts stay. A part starts
-/// as soon as the rank is free and all awaited events have occurred. Parts may be added
-/// as soon as known; parts that have been laid out are forgotten.
+/// Moves parts of actions to the times at which each rank would have run the parts on a
+/// separate device. The order of a rank and the lengths of parts stay. A part starts as
+/// soon as the rank is free and all awaited events have occurred. A caller may add a
+/// part as soon as the part is known; parts that have been laid out are forgotten.
 class time_layout {
 public:
   /// Called for each part that is laid out, in order for each rank; times are
@@ -51,8 +51,8 @@ public:
   /// Adds the next part of a rank, and lays out all parts that can start.
   void add(std::size_t rank, part next);
 
-  /// A rank whose next part waits for an event that has not occurred; absent if all
-  /// parts are laid out.
+  /// The lowest rank whose next part waits for an event that has not occurred; absent
+  /// if all parts are laid out.
   std::optional<std::size_t> waiting() const;
 
   /// Number of events that are not forgotten.
@@ -65,8 +65,8 @@ private:
     bool waits = false; // listed in progress::waiting of an event
   };
 
-  /// Progress of an event: the numbers of parts that have contributed and that have
-  /// waited.
+  /// Progress of an event: the number of parts that have contributed, and of waiting
+  /// parts that have started.
   struct progress {
     int produced = 0;
     int consumed = 0;

@@ -25,10 +25,10 @@ using timeline = std::vector<std::vector<timed_action>>;
 std::string cell_of(const action& a, bool with_stage);
 
 /// Draws a timeline as text, one row per rank and one column per unit of time. The unit
-/// is the greatest that divides all starts and ends, or larger where the picture would
-/// be wider than `max_columns`. A cell names the action that starts there, with the
-/// stage where a rank has several stages of one direction; '=' continues an action. A
-/// pair that ran as one is "F3B1".
+/// is the greatest that divides all starts and ends. If the picture would be wider than
+/// `max_columns` columns, the unit is larger. A cell names the action that starts in
+/// the column; '=' continues an action. Names include the stage where a rank has
+/// several stages of one direction. A pair that ran as one action is "F3B1".
 std::string draw(const timeline& drawn, int max_columns);
 
 } // namespace troupe

@@ -12,29 +12,30 @@ namespace troupe {
 /// may read.
 class version_ledger {
 public:
-  /// Starts with version 0 as the newest. \param older number of versions before
-  /// version 0 that exist
+  /// Starts with version 0 as the newest.
+  /// \param older number of versions before version 0 that exist
   explicit version_ledger(int older = 0);
 
   int newest() const { return alive_.back().number; }
   bool contains(int version) const;
 
-  /// Keeps `version` alive for a microbatch until release(). \pre contains(version)
+  /// Keeps `version` alive for a microbatch until release().
+  /// \pre contains(version)
   void hold(int version);
   void release(int version);
 
-  /// Declares that later forwards read versions of at least `oldest`, and drops
-  /// versions that are not needed. `peak()` does not count versions that are unneeded
-  /// from the start.
+  /// Declares that later forwards read no version below `oldest`, and drops versions
+  /// that are not needed. Versions that the first call drops, before any update, do not
+  /// count in peak().
   void need_from(int oldest);
 
-  /// Makes version newest() + 1. Returns true if the new version takes the place of the
-  /// newest one, which is no longer needed.
+  /// Makes version newest() + 1. Returns true if the new version replaces the newest
+  /// one in place, because the newest one is no longer needed.
   bool advance();
 
   int alive() const { return static_cast<int>(alive_.size()); }
 
-  /// The largest number of versions alive at once so far.
+  /// The largest number of versions so far that were alive at the same time.
   int peak() const { return peak_; }
 
 private:

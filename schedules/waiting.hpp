@@ -26,12 +26,14 @@ public:
   /// microbatch.
   std::vector<action> find_all(op operation, int first_stage = 0) const;
 
-  /// The action of one operation with the lowest microbatch, on the lowest stage from
-  /// `first_stage` on; absent if there is none.
+  /// The action of one operation with the lowest microbatch, at stages from
+  /// `first_stage` on; of equal microbatches, at the lowest stage. Absent if there is
+  /// none.
   std::optional<action> lowest(op operation, int first_stage = 0) const;
 
 private:
-  /// Microbatches in increasing order, from index `first` on; nearly always a queue.
+  /// Microbatches in increasing order; entries before index `first` have been removed.
+  /// Nearly always a queue.
   struct channel {
     op operation;
     int direction;

@@ -22,7 +22,7 @@ public:
   using any = std::function<std::remove_pointer_t<plain>>;
 
   // Constants of weight rules must be initialised before any dynamic initialiser reads
-  // one.
+  // a constant.
   constexpr version_formula(std::nullptr_t = nullptr) {}
 
   /// \param formula a function or callable with the arguments of `plain`
@@ -52,9 +52,10 @@ private:
 /// Version v is the result of v updates of that stage from the initial values.
 struct weight_rule {
   std::string_view name;
-  /// Never decreases with the microbatch. A backward reads the version that the forward
-  /// read. Without a formula, forward and backward each read the newest version, and no
-  /// version is kept.
+  /// The version that a forward reads; never decreases with the microbatch. The
+  /// microbatch counts from the initial values, also in a resumed run. A backward reads
+  /// the version that the forward read. Without a formula, forward and backward each
+  /// read the newest version, and no version is kept.
   version_formula reads;
   /// True if microbatches read the result of all earlier batches, so that no gradient
   /// is stale.
@@ -67,7 +68,8 @@ namespace weights {
 /// batch.
 extern const weight_rule flush;
 
-/// The version that is newest when a forward or a backward begins.
+/// The version that is newest when a forward or a backward begins; backwards may read
+/// another version than the forward.
 extern const weight_rule latest;
 
 } // namespace weights

@@ -26,21 +26,21 @@ struct found_checkpoint {
                                         ///< read.
 };
 
-// A checkpoint gets the final name of its folder (checkpoint_places.hpp) once all files
-// are on the disk; the manifest is written last. Each stage saves one file:
+// A checkpoint gets the final name of its folder (checkpoint_folders.hpp) once all
+// files are on the disk; the manifest is written last. Each stage saves one file:
 // stage-0.safetensors, with tensor shard and data replica in the name if there are
 // several. Tensors have the names of parameters. Older versions and moments have a
 // prefix: moment-0/NAME.
 
-/// Writes a checkpoint, then removes newer checkpoints (which were passed over) and all
-/// but the `keep` newest. Returns an empty string on success, else one sentence; older
-/// checkpoints stay in that case. Values that are not finite are an error and are not
-/// written.
+/// Writes a checkpoint, then removes checkpoints of more batches (which were passed
+/// over). Of the other checkpoints the `keep` newest stay. Returns an empty string on
+/// success, else one sentence; if writing fails, no checkpoint is removed. Values that
+/// are not finite are an error and are not written.
 std::string write_checkpoint(const std::filesystem::path& folder, const run_plan& plan,
                              const training_copies& copies, int keep);
 
 /// Reads a manifest and checks every file that the manifest names, byte by byte.
-/// Returns the first error in one sentence.
+/// Returns the contents of the manifest, or the first error in one sentence.
 tl::expected<checkpoint_facts, std::string>
 check_checkpoint(const std::filesystem::path& folder);
 

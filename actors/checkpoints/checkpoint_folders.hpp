@@ -14,10 +14,11 @@ namespace troupe {
 
 inline constexpr const char* manifest_name = "manifest.json";
 
-/// The batches in a folder's name; -1: not the name of a checkpoint.
+/// Number of batches in a folder's name; -1 if the name is not a checkpoint's.
 int batches_of(const std::filesystem::path& folder);
 
-/// The checkpoints in a folder, the newest first: subfolders with a manifest.
+/// The checkpoints in a folder, the newest first: subfolders with a manifest and a
+/// checkpoint's name.
 std::vector<std::filesystem::path> checkpoints_in(const std::filesystem::path& folder);
 
 /// The checkpoints that a user's path names, the newest first. The path is a folder of
@@ -30,19 +31,20 @@ bool is_checkpoint(const std::filesystem::path& folder);
 /// The error text for a folder without checkpoints.
 std::string no_checkpoint_in(const std::filesystem::path& folder);
 
-/// Removes unfinished folders that killed programs have left. \pre no process writes
-/// there
+/// Removes unfinished folders that killed programs have left.
+/// \pre no process writes to the folder
 void sweep_checkpoints(const std::filesystem::path& folder);
 
-/// Removes a checkpoint; no checkpoint has that name from the start of the removal. If
-/// the path is a symbolic link, only the link is removed.
+/// Removes a checkpoint. The folder first gets the name of an unfinished one, so that
+/// an incomplete checkpoint never has a checkpoint's name. If the path is a symbolic
+/// link, only the link is removed.
 void remove_checkpoint(const std::filesystem::path& folder);
 
-/// Waits until the entries of a folder are on the disk (fsync).
+/// Waits until the entries of a folder are on the disk (fsync). Errors are ignored.
 void reach_disk(const std::filesystem::path& folder);
 
-/// The folder of a checkpoint during writing. The destructor removes the folder, unless
-/// `finish()` was called.
+/// The folder of a checkpoint during writing. The destructor removes the folder at
+/// path(): the unfinished checkpoint, or a checkpoint that finish() has replaced.
 class unfinished_folder {
 public:
   /// \param name path of the finished checkpoint

@@ -17,7 +17,7 @@
 
 namespace troupe {
 
-/// Facts that decide the numbers of a training, besides its network.
+/// Options and data that decide the results of a training, besides the network.
 struct training_facts {
   std::map<std::string, std::string> options; ///< Values by option name: "--lr".
   std::optional<data_identity> data;          ///< Absent if the data has no identity.
@@ -27,10 +27,10 @@ struct training_facts {
 struct checkpoint_facts {
   int batches = 0;                   ///< Batches that the training has completed.
   std::int64_t samples = 0;          ///< Samples of these batches.
-  int older = 0;                     ///< Versions besides the newest.
-  int moments = 0;                   ///< Moments of the optimizer.
+  int older = 0;                     ///< Number of versions besides the newest.
+  int moments = 0;                   ///< Number of moments of the optimizer.
   std::vector<std::int64_t> updates; ///< Number of updates of each layer.
-  /// Absent from manifests that older versions of troupe wrote.
+  /// Absent if an older version of troupe wrote the manifest.
   std::optional<training_facts> training = {};
 
   /// A tensor of a file: values of one array of the network.
@@ -70,13 +70,16 @@ std::string manifest_of(const checkpoint_facts& facts);
 /// The identity of data in the manifest's format: a JSON object in one line.
 std::string manifest_text(const data_identity& data);
 
-/// Parses the result of `manifest_text`. \throws broken_checkpoint
+/// Parses the result of `manifest_text`.
+/// \throws broken_checkpoint if the text has another form
 data_identity data_identity_in(const std::string& manifest_text);
 
-/// Parses a manifest, from a file or from a text. Does not check the files that the
-/// manifest names.
-/// \throws broken_checkpoint
+/// Parses the manifest in a file. Does not check the files that the manifest names.
+/// \throws broken_checkpoint if the file has no manifest
 checkpoint_facts read_manifest(const std::filesystem::path& file);
+
+/// Parses the text of a manifest. Does not check the files that the manifest names.
+/// \throws broken_checkpoint if the text is no manifest
 checkpoint_facts facts_in(const std::string& manifest);
 
 } // namespace troupe

@@ -21,7 +21,7 @@ namespace troupe {
 struct training_copies {
   /// Batches completed, including batches before the run.
   int batches = 0;
-  /// Copies from each stage that saves anything, in order.
+  /// Copies from each stage that saves anything. The order does not matter.
   std::vector<mail::saved> stages;
 };
 
@@ -33,15 +33,16 @@ std::vector<std::int64_t> updates_in(const run_plan& plan,
 class gathered_state {
 public:
   /// \param whole outlives this object
-  /// \param older versions, besides the newest
+  /// \param older number of versions, besides the newest
+  /// \param moments number of moments of the optimizer
   gathered_state(const network<float>& whole, int older, int moments);
 
-  /// Returns the parameter with this name, or null if the network has none. A parameter
-  /// that is tied to another has no pieces: null.
+  /// Returns the parameter with this name, or null if the network has none. Null also
+  /// for a parameter that is tied to another one and has no pieces.
   const parameter* find(const std::string& name) const;
 
-  /// True if all values of a piece have been put. \pre the piece lies within the
-  /// parameter
+  /// True if all values of a piece have been put.
+  /// \pre the piece lies within the parameter
   bool has(const saved_array& array, const saved_piece& piece) const;
 
   /// Stores the values of a piece. Returns an error text, or an empty string. Errors:

@@ -13,13 +13,13 @@ namespace troupe {
 using whole_buckets = std::vector<std::vector<float>>;
 
 /// The state that a run needs to continue after a batch, on any mesh. All stages of the
-/// saved run were after the same update. Microbatches that were in flight at that point
-/// are forwarded again.
+/// saved run had finished the same update. Microbatches that were in flight at that
+/// point are forwarded again.
 struct training_state {
   int batches = 0; ///< Batches completed, including batches before the saved run.
   whole_buckets parameters;
-  std::vector<whole_buckets> older; ///< Versions that are still read, from the last but
-                                    ///< one backwards.
+  /// Older versions that are still read, the last but one first.
+  std::vector<whole_buckets> older;
   std::vector<whole_buckets> moments; ///< Moments of the optimizer, by index.
   /// Number of updates of each layer, including updates before the saved run.
   std::vector<std::int64_t> updates;

@@ -31,12 +31,14 @@ using collective_member_actor =
                    caf::reacts_to<struct collective_peers>,
                    caf::reacts_to<mail::sum_over>, caf::reacts_to<mail::explain>>;
 
-/// Receives the ends of members, and the answers to requests for explanation.
+/// Receives the ends of members, answers of members to mail::explain, and the list of
+/// members to monitor.
 using collective_listener_actor =
   caf::typed_actor<caf::reacts_to<mail::member_done>, caf::reacts_to<mail::waiting_for>,
                    caf::reacts_to<struct collective_peers>>;
 
-/// Starts a member, or lets a listener monitor members for failures.
+/// The members of a collective, as a message. On receipt a member starts its part, and
+/// a listener monitors the members for failures.
 struct collective_peers {
   /// Handles of members by rank. All members share one list: a thousand lists would
   /// hold a million handles.
@@ -52,7 +54,8 @@ struct collective_member_state {
   collective_peers peers;
 };
 
-/// One rank in a collective.
+/// The behavior of an actor that runs one rank's part of a collective. The message
+/// `collective_peers` starts the part.
 /// \param sums the device that computes the member's sums; null: the member computes
 /// them immediately. Outlives the actor.
 collective_member_actor::behavior_type collective_member(

@@ -19,19 +19,21 @@ struct collective_trial {
   machine_model machines;
   int root = 0;
   double sum_rate = 0; ///< Bytes that a rank adds per second; 0: sums take no time.
-  /// One array per rank. Empty: nothing is computed.
+  /// One array per rank. Empty: only traffic and time are computed.
   std::vector<std::vector<float>> arrays = {};
 };
 
 /// The measurements, counted from messages.
 struct collective_result {
-  collective_traffic sent; ///< Traffic that all ranks sent.
-  nanoseconds makespan = 0;
-  /// Each rank's array at the end; after an all_to_all the second array.
+  collective_traffic sent;  ///< Traffic of all ranks, by collective_traffic::add().
+  nanoseconds makespan = 0; ///< From the start to the end of the last rank.
+  /// Each rank's array at the end, or each rank's second array if the order is not in
+  /// place (all_to_all). Empty if nothing is computed.
   std::vector<std::vector<float>> arrays;
 };
 
-/// Runs a collective from the instant at which all ranks begin. Blocks until the end.
+/// Runs a collective in virtual time; all ranks begin at time 0. Blocks until the end,
+/// and returns the measurements.
 /// \throws std::runtime_error if a member fails, or waits for a message that no member
 /// sends
 collective_result perform(collective_trial trial);

@@ -15,28 +15,31 @@ namespace troupe {
 
 /// The messages that a rank has sent for a collective.
 struct collective_traffic {
-  int rounds = 0; ///< Up to the last round in which the rank sent.
+  int rounds = 0; ///< Rounds up to and with the last one in which the rank sent.
   std::int64_t messages = 0;
   std::int64_t bytes = 0;
-  std::int64_t peak_bytes = 0; ///< The most bytes in one round.
+  std::int64_t peak_bytes = 0; ///< The most bytes that a rank sent in one round.
 
-  /// Adds the traffic of another rank. The peak is the larger of both.
+  /// Adds the traffic of another rank: sums of messages and bytes, and the larger
+  /// number of rounds and the larger peak of the two ranks.
   void add(const collective_traffic& rank_traffic);
 };
 
 /// A member of a collective without an actor: the part, and the count of sent messages.
-/// For one thread.
+/// One thread at a time may call a member.
 class member_core {
 public:
   member_core(collective_part part, collective_memory memory,
               sums_by adder = sums_by::itself);
 
-  /// Forwarded to the part, as in `collective`. All return the messages to send now.
+  /// begin(), receive() and end_sum() call the function of the same name in
+  /// `collective`, and return the messages to send now.
   std::vector<collective_message> begin();
   std::vector<collective_message> receive(const collective_message& message);
   std::vector<collective_message> end_sum();
 
-  /// The sum that the part has stopped at, as in `collective`.
+  /// The sum that the part waits for, as of collective::take_sum(). Absent if there is
+  /// none, or the sum has been returned before.
   std::optional<collective_sum> take_sum() { return part_.take_sum(); }
 
   bool done() const { return part_.done(); }

@@ -52,9 +52,11 @@ struct training_job {
 
   int stages = 1; ///< Ranks of a pipeline; each has as many stages as the schedule's
                   ///< placement says.
-  std::vector<int> split = {}; ///< Units per stage; empty: as even as possible.
-  /// Blocks or layers that a stage recomputes at once, where the schedule recomputes;
-  /// 0: all.
+  /// Units (blocks or layers) per stage; empty: the largest stage costs as little as
+  /// possible.
+  std::vector<int> split = {};
+  /// Number of blocks or layers that a stage recomputes together, if the schedule
+  /// recomputes; 0: all.
   int recomputed_units = 0;
   int microbatches = 8;            ///< Microbatches of a batch, over all data replicas.
   int steps = 100;                 ///< Number of batches.
@@ -65,32 +67,33 @@ struct training_job {
   std::filesystem::path begin = {}; ///< Safetensors file with initial parameters;
                                     ///< empty: initial parameters by the seed.
 
-  int replicas = 1; ///< Data replicas; each takes an equal share of the microbatches.
-  /// How data replicas keep one model, with the names of the programs' `--exchange`:
-  /// "tree", "zero1".. Empty: "ring".
+  int replicas = 1; ///< Data replicas; each runs microbatches / replicas.
+  /// The exchange by which data replicas keep one model, by the names of the programs'
+  /// `--exchange`: "tree", "zero1" and others. Empty: "ring".
   std::string exchange = {};
   /// A meeting that the user provides, in place of `exchange`; may be empty.
   exchange_maker user_exchange = {};
   std::shared_ptr<const user_relays> relays =
     {}; ///< User actors between stages; may be null.
 
-  int threads = 0;           ///< Compute threads; 0: as many as the machine has cores.
-  bool virtual_time = false; ///< Same arithmetic, but 100 GFLOP/s per rank and messages
-                             ///< that take no time: every run gives the same times.
+  int threads = 0; ///< Compute threads; 0: as many as the machine has cores.
+  /// True: virtual time, with the arithmetic of real time. Each rank computes 100
+  /// GFLOP/s and messages take no time, so every run gives the same times.
+  bool virtual_time = false;
   std::int64_t held_out = 0; ///< Upper bound on samples for the evaluation at the end;
                              ///< 0: none.
   bool draws = false;        ///< Draws the run's actions as text; for short trainings.
 
-  /// The longest time, in real time, in which no action ends. Then the training fails,
-  /// and the failure says which actor waits for which. If user code in a pass never
-  /// returns, the thread of that pass and the objects in use stay. Such a program can
-  /// only end by std::_Exit.
+  /// The longest real time without the end of an action. After that time the training
+  /// fails, and the failure says which actor waits for which. If user code in a pass
+  /// never returns, the thread of that pass never ends, and the objects in use are
+  /// never freed. Such a program can only end by std::_Exit.
   std::chrono::milliseconds stall_timeout{10'000};
 
-  /// In real time: the system that hosts the run's actors; null: a system that train()
-  /// makes. The system's threads run the actors' handlers, and the system must outlive
+  /// In real time: the system that hosts the run's actors; null if train() makes a
+  /// system. The system's threads run the actors' handlers, and the system must outlive
   /// the run. `train()` blocks. So call `train()` from a plain thread or a detached
-  /// actor, never from an actor that such a thread runs.
+  /// actor, never from an actor that a thread of the system runs.
   caf::actor_system* system = nullptr;
 };
 
@@ -107,12 +110,14 @@ struct training_news {
 /// The results of a training.
 struct training_result {
   ending outcome = ending::finished;
-  std::string failure; ///< If the training failed: which actor failed, and why.
-  bool stuck = false;  ///< A pass never ends, of this training or of an earlier one in
-                       ///< this process: see training_job::stall_timeout.
+  /// If the training failed: the reason, and the name of an actor that failed.
+  std::string failure;
+  /// True if a pass never ends, of this training or of an earlier training in this
+  /// process: see training_job::stall_timeout.
+  bool stuck = false;
 
   /// Losses in nats per prediction: one value per minibatch (a local rule: per
-  /// microbatch), or the mean of several in a long run.
+  /// microbatch). In a long run a value is the mean of several minibatches.
   std::vector<double> loss;
   /// Number of samples seen at the end of each entry of `loss`.
   std::vector<std::int64_t> loss_samples;
@@ -125,17 +130,17 @@ struct training_result {
   double seconds = 0; ///< Wall time.
   /// Seconds of the run's clock, from the start to the last end of an action.
   double makespan = 0;
-  /// Times are computed as if each rank had a device of its own.
+  /// True if times are computed as if each rank had a device of its own.
   bool modelled = false;
   double bubble = 0;        ///< Mean over ranks of idle / makespan.
   std::vector<double> idle; ///< Seconds per rank: makespan - busy.
-  /// Per rank: most stage-microbatches that held activations at once.
+  /// Per rank: most stage-microbatches that held activations at the same time.
   std::vector<int> peak_activations;
-  /// Per stage: most weight versions alive at once.
+  /// Per stage: most weight versions alive at the same time.
   std::vector<int> weight_versions;
   /// Per stage: largest staleness of a gradient, in versions.
   std::vector<int> staleness;
-  std::vector<std::int64_t> peak_bytes; ///< Per rank: most bytes of tensors at once.
+  std::vector<std::int64_t> peak_bytes; ///< Per rank: peak bytes of tensors.
   std::int64_t exchanged_bytes =
     0; ///< Bytes of gradients that data replicas, and directions, sent to each other.
 
@@ -143,16 +148,17 @@ struct training_result {
   /// action.
   std::string picture;
 
-  /// Parameters by name, values in row-major order of the dims; empty if the training
-  /// failed.
+  /// Parameters by name, values in row-major order of the dims. Empty if the training
+  /// failed, except after a failed final evaluation or if data replicas drifted apart.
   std::map<std::string, std::vector<float>> parameters;
 };
 
-/// Runs a training and waits for the end; no thread or actor remains. The error result
-/// says what is wrong with the job and what is allowed; no run has started then. A
-/// training that starts and fails reports `failure` in the result, which still has
-/// parameters if the final evaluation failed or data replicas drifted apart. Several
-/// trainings may run at the same time, on different threads of the caller.
+/// Runs a training and waits for the end; no thread or actor remains, unless `stuck` is
+/// set. The error result says what is wrong with the job and what is allowed; no run
+/// has started then. A training that starts and fails reports `failure` in the result,
+/// which still has parameters if the final evaluation failed or data replicas drifted
+/// apart. Several trainings may run at the same time, on different threads of the
+/// caller.
 /// \throws std::bad_alloc if the machine has less memory than reported, and any
 /// exception of the callbacks
 tl::expected<training_result, std::string> train(const training_job& job,

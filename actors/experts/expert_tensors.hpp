@@ -19,6 +19,7 @@ public:
   /// \param expert index in the network's list
   /// \param stashes number of microbatches to stash
   /// \param split number of microbatches between I and W
+  /// \param compute_stream outlives this object
   expert_tensors(const run_plan& plan, position where, int expert, int stashes,
                  int split, rank_memory& memory, stream& compute_stream);
 

@@ -32,8 +32,8 @@ public:
   /// do not come from operations.
   virtual double operations_of_stage() const = 0;
 
-  /// The share of the stage's forward of `samples` samples that `rows` rows take. A
-  /// shorter sequence counts as a fraction of a sample.
+  /// The fraction of the stage's forward of `samples` samples that an expert spends on
+  /// `rows` rows. A shorter sequence counts as a fraction of a sample.
   virtual double share_of(std::int64_t rows, double samples) const = 0;
 
   /// Concatenates the rows of all sources and computes the action: outputs, gradients
@@ -44,8 +44,8 @@ public:
   virtual std::vector<buffer> results(const rows_by_source& rows) = 0;
 };
 
-/// An expert in a simulation without arithmetic: every data replica sends equally many
-/// rows.
+/// An expert in a simulation without arithmetic: all data replicas send the same number
+/// of rows.
 class simulated_expert : public expert_work {
 public:
   double operations_of_stage() const override { return 0; }

@@ -17,7 +17,7 @@ namespace troupe {
 class cached_stage : public inference_work {
 public:
   /// \param sequences number of sequences, which have one cache each
-  /// \param lengths the numbers of tokens that a pass may read at once
+  /// \param lengths the numbers of tokens that one pass may read
   cached_stage(const inference_plan& plan, int stage, int sequences,
                const std::set<std::int64_t>& lengths, stream& compute_stream,
                memory_account& account);

@@ -28,9 +28,10 @@ struct evaluation_result {
 /// Bytes of tensor memory of each stage, with the samples in flight.
 std::vector<std::int64_t> bytes_needed(const evaluation_job& job);
 
-/// Runs the evaluation. Losses are added in the order of samples. So the score equals
-/// the evaluator's to the bit, for any number of stages and threads. Equality needs
-/// forwards of equally many samples on the same processors.
+/// Runs the evaluation. Losses are added in the order of samples, so the score does not
+/// depend on the numbers of stages and threads. The score equals the score of an
+/// `evaluator` (models/evaluation.hpp) to the bit, if both compute forwards of equally
+/// many samples on the same processors.
 /// \param interrupted as for perform
 /// \throws as perform
 evaluation_result evaluate(const evaluation_job& job,

@@ -30,15 +30,16 @@ struct generation_job {
   std::uint64_t seed = 1;
 };
 
-/// Returns why a job is invalid and what is allowed, in one sentence; empty if the job
-/// is valid.
+/// Returns one sentence if a job is invalid: the reason, and the values that are
+/// allowed. Returns an empty text if the job is valid.
 std::string validation_error(const generation_job& job);
 
 /// Bytes of tensor memory of each stage, with the tokens in flight.
 /// \pre validation_error(job) is empty
 std::vector<std::int64_t> bytes_needed(const generation_job& job);
 
-/// A generated token, with the logits for sampling.
+/// A generated token, with the logits for sampling, which are valid during the
+/// callback.
 struct generated_token {
   int sequence;
   std::int32_t token;
@@ -52,11 +53,11 @@ struct generation_result {
 };
 
 /// Generates texts. The first pass of a sequence reads the prompt. Then stages keep
-/// keys and values, and a pass reads one token. Beyond the network's number of
-/// positions, each pass reads the last positions again, starting at position 0, because
-/// learned positions require that. Texts do not depend on the numbers of stages,
-/// threads and sequences.
+/// keys and values, and a pass reads one token. A text longer than the context is read
+/// again in each pass: the last positions, starting at position 0, as learned positions
+/// require. Texts do not depend on the numbers of stages, threads and sequences.
 /// \param on_token called for each token, on an actor's thread; may be empty
+/// \param interrupted as for perform
 /// \pre validation_error(job) is empty
 /// \throws as perform
 generation_result

@@ -55,8 +55,8 @@ struct inference_stage_state {
   inference_neighbours peers;
 };
 
-/// Owns some layers. Runs each portion through these layers and sends the result to the
-/// upper neighbour.
+/// Behavior of a stage, which owns some layers. Runs each portion through these layers
+/// and sends the result to the upper neighbour.
 inference_actor::behavior_type
 inference_stage(inference_actor::stateful_pointer<inference_stage_state> self,
                 inference_context shared, device* computer, int stage, int stages,
@@ -71,8 +71,9 @@ struct inference_client_state {
   inference_neighbours peers;
 };
 
-/// Feeds the first stage whenever that stage has capacity, and receives the results of
-/// the last stage. Reports on the run status when the client has all results.
+/// Behavior of the client. Feeds the first stage whenever that stage has capacity, and
+/// receives the results of the last stage. Posts the end to the run status when the
+/// client has all results.
 /// \param client outlives the actor
 /// \param seen outlives the actor; the client's current operation, for the stall
 /// watchdog

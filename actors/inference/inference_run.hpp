@@ -20,15 +20,17 @@ struct inference_result {
   std::string failure; ///< One sentence, if the inference failed.
   /// Wall time in seconds, from the first portion on.
   double seconds = 0;
-  std::vector<std::int64_t> bytes;   ///< Tensor memory of each stage.
-  std::int64_t late_allocations = 0; ///< Allocations of tensors during the run.
+  std::vector<std::int64_t> bytes;   ///< Bytes of tensor memory of each stage.
+  std::int64_t late_allocations = 0; ///< Number of tensor allocations during the run.
 };
 
 /// Runs a client's portions through stages, which are actors with a device each.
 /// Returns when the client is done, an actor fails, or `interrupted` is set.
 /// \param interrupted ends the inference once set by another thread; may be null
-/// \throws std::bad_alloc without enough memory, no_thread without enough threads,
-/// std::runtime_error without the plan's GPUs, and exceptions of the weights
+/// \throws std::bad_alloc without enough memory
+/// \throws no_thread without enough threads
+/// \throws std::runtime_error without the plan's GPUs
+/// \throws exceptions of the weights
 inference_result perform(const inference_plan& plan, inference_client& client,
                          const inference_work_maker& make,
                          const std::atomic<bool>* interrupted = nullptr);

@@ -40,7 +40,8 @@ public:
   mail::waiting_for explain() const;
 
 private:
-  /// Outlives this object while the device runs the forward.
+  /// The input and the output of a forward. Outlives the stage core while the device
+  /// runs the forward, as the device's work owns this object too.
   struct forward_under_way {
     portion in, out;
   };

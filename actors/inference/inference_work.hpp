@@ -14,8 +14,8 @@
 
 namespace troupe {
 
-/// Portions between two neighbours that are made and not yet consumed: one is read
-/// while the next is written.
+/// Largest number of portions between two neighbours that are made and not yet
+/// consumed: one is read while the next is written.
 inline constexpr int portions_between = 2;
 
 /// The work of a stage of an inference. One stage owns the object.

@@ -15,8 +15,9 @@ struct portion {
   std::int64_t samples = 1;
   std::int64_t length = 0; ///< Tokens of each sample; 0: the network's full length.
   std::int64_t past = 0;   ///< Tokens of the sequence that stages have read before.
-  /// Input of the first stage: tokens or pixels; of others: activations. The last
-  /// stage's result: logits of the next token, or nothing if there are labels.
+  /// The input of the first stage: tokens or pixels. The input of other stages:
+  /// activations. The last stage's result: logits of the next token, or nothing if
+  /// there are labels.
   buffer values = {};
   buffer labels = {}; ///< Labels; only in an evaluation.
   loss_sum loss = {}; ///< Loss from the last stage; only in an evaluation.

@@ -13,8 +13,8 @@ namespace troupe {
 /// The parameters of an inference stage, which are never updated: one bucket per layer.
 class stage_weights {
 public:
-  /// Allocates the memory and reads the weights. \throws std::bad_alloc, and any
-  /// exception of the plan's weights
+  /// Allocates the memory and reads the weights.
+  /// \throws std::bad_alloc, and any exception of the plan's weights
   stage_weights(const inference_plan& plan, int stage, memory_account& account);
 
   std::span<const float* const> buckets() const { return addresses_; }

@@ -27,15 +27,17 @@ public:
   std::vector<scheduler_actor> schedulers; ///< Schedulers, by rank.
   std::vector<stage_actor> stages;         ///< Stages, by index().
   std::vector<performer_actor> optimizers; ///< Optimizer shards, by shard_index().
-  /// Parameter servers, by shard_index(); empty: none.
+  /// Parameter servers, by shard_index(); empty if the run has none.
   std::vector<performer_actor> servers;
   /// Schedulers of servers' devices, by shard_index().
   std::vector<scheduler_actor> server_schedulers;
   std::map<std::pair<std::size_t, int>, performer_actor>
     experts; ///< Experts, by the host's index() and the number in the network's list.
-  /// The user's actors between stages, by index() of the lower stage; empty: none.
+  /// The user's actors between stages, by index() of the lower stage; the handle of a
+  /// last stage is null. Empty if the run has no relays.
   std::vector<neighbour_actor> relays;
-  std::vector<std::unique_ptr<relay_ledger>> ledgers; ///< One for each relay.
+  /// Ledgers of relays, at the indexes of `relays`; null for a last stage.
+  std::vector<std::unique_ptr<relay_ledger>> ledgers;
   recorder_actor recorder;
   coordinator_actor coordinator;
 
@@ -54,8 +56,8 @@ public:
     each(relays[index(from.stage < to.stage ? from : to)]);
   }
 
-  /// The ledger of the relay between two neighbours; null: there is no relay. Owned by
-  /// the directory.
+  /// The ledger of the relay between two neighbours; null if there is no relay. Owned
+  /// by this object.
   relay_ledger* ledger_between(position a, position b) const {
     const auto lower = a.stage < b.stage ? a : b;
     return ledgers.empty() || lower.stage < 0 ? nullptr : ledgers[index(lower)].get();
@@ -87,7 +89,7 @@ public:
              : schedulers[static_cast<std::size_t>(plan_->rank_of(target.where))];
   }
 
-  /// Calls each(handle) for all actors that can report the missing input.
+  /// Calls each(handle) for all actors that receive `mail::explain` in a stall.
   template <class Each>
   void for_each_asked(const Each& each) const {
     for_each_of(data, each);

@@ -34,8 +34,8 @@ void report_failures(Self* self) {
   });
 }
 
-/// The text of failure_of() in an exit reason; empty if the actor ended on request. Any
-/// other reason gives CAF's text.
+/// The text of failure_of() in an exit reason, or a sentence with CAF's text of any
+/// other reason. Empty if the actor ended on request or without an error.
 std::string text_of(const caf::error& reason);
 
 } // namespace troupe

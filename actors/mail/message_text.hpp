@@ -20,8 +20,9 @@ constexpr std::string_view name_of_message() {
   return scope == text.npos ? text : text.substr(scope + 1);
 }
 
-/// A message as text, for golden traces: the type, and the action, microbatch, bucket
-/// or member, if the message names any. Of a meeting message: the text of the content.
+/// A message as text, for golden traces: the type, and the action, microbatch, bucket,
+/// source or server, if the message names any. For a meeting message: the text of the
+/// content.
 template <class Message>
 std::string envelope_text(const Message& m) {
   if constexpr (requires { m.body.valueless_by_exception(); }) {

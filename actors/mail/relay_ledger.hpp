@@ -13,7 +13,8 @@
 namespace troupe {
 
 /// The name of a relay by place: "the relay between stage 0 and stage 1".
-/// \param pipeline as in relay_place::replica \param stage the lower one
+/// \param pipeline as in relay_place::replica
+/// \param stage the lower stage
 std::string name_of_relay(int pipeline, int stage);
 
 /// The messages that a relay has received and has not sent on yet. The sending stage
@@ -32,8 +33,8 @@ public:
   void received(const gradient& message) { note(backward_, entry_of(message)); }
 
   /// Removes a message that the relay has sent on.
-  /// \throws std::runtime_error if another message was next, or the message has
-  /// changed. The text says which message the relay had received.
+  /// \throws std::runtime_error if another message or none was next, or if the message
+  /// has changed. The text says which message the relay had received.
   void sent_on(const activation& message) {
     cross_out(forward_, "activation", entry_of(message));
   }
@@ -41,8 +42,8 @@ public:
     cross_out(backward_, "gradient", entry_of(message));
   }
 
-  /// A sentence about the next message that the relay should send on, an activation
-  /// first; empty if there is none.
+  /// Returns a sentence about the next message that the relay should send on, an
+  /// activation first; empty if the relay holds no message.
   std::string holds() const;
 
 private:

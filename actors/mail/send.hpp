@@ -28,8 +28,8 @@ void __tsan_release(void* address);
 
 namespace troupe {
 
-/// Counts the messages of a run: all sent ones, the most that were under way at once,
-/// and the bytes of tensors by traffic. Thread-safe, except for listen().
+/// Counts the messages of a run: all messages sent, the largest number under way at the
+/// same time, and the bytes of tensors by traffic. Thread-safe, except for listen().
 class message_meter {
 public:
   void sent() {
@@ -51,8 +51,8 @@ public:
     return bytes_[static_cast<std::size_t>(kind)];
   }
 
-  /// Counts a handled message of a sum among data replicas. \param at_work true while
-  /// the rank's own device computed
+  /// Counts a handled message of a sum among data replicas.
+  /// \param at_work true if the rank's own device computed meanwhile
   void summed(bool at_work) {
     sums_.fetch_add(1, std::memory_order_relaxed);
     if (at_work)

@@ -11,8 +11,8 @@
 
 namespace troupe {
 
-/// A tensor message between ranks: the traffic class of the bytes, and the two ranks
-/// whose ports carry the bytes in virtual time.
+/// A tensor message between ranks: the traffic class, the bytes, and the positions
+/// whose ranks' ports carry the bytes in virtual time.
 struct tensor_transfer {
   traffic kind;
   std::int64_t bytes;
@@ -50,7 +50,9 @@ void send_tensor(Self* self, const run_context& shared, const tensor_transfer& r
     send_from(self, *shared.meter, to, std::move(message));
 }
 
-/// The same from outside an actor: from a device's callback.
+/// Sends a tensor message from outside an actor, as from a device's callback, and
+/// counts the bytes. In virtual time the message arrives when the network has carried
+/// the bytes.
 template <class Handle, class Message>
 void send_tensor(const run_context& shared, const tensor_transfer& route,
                  const Handle& to, Message message) {

@@ -30,8 +30,8 @@ public:
   using std::runtime_error::runtime_error;
 };
 
-/// The object that a user's function makes.
-/// \param context "user_exchange, for stage 1"
+/// Returns the object that a user's function makes.
+/// \param context the object's name for errors, as "user_exchange, for stage 1"
 /// \throws not_made if the function throws, or returns no object
 template <class Make>
 auto made_by(const std::string& context, const Make& make) {

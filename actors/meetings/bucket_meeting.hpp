@@ -16,8 +16,8 @@
 
 namespace troupe {
 
-/// The memory for messages with copies of a stage's buckets between data replicas: one
-/// pool per bucket.
+/// The buffers of messages between data replicas, which carry copies of a stage's
+/// buckets: one pool per bucket.
 class exchange_pools {
 public:
   exchange_pools(const run_plan& plan, position where, exchange_step step,
@@ -27,29 +27,30 @@ public:
     return pools_[static_cast<std::size_t>(bucket)].get();
   }
 
-  /// The number of values in all pools.
+  /// The size of all pools together, as a number of 4-byte values.
   static std::int64_t values(const run_plan& plan, position where, exchange_step step);
 
 private:
   std::vector<std::unique_ptr<pool>> pools_;
 };
 
-/// Data replicas of a stage exchange buckets, update by update. Either the replicas sum
-/// the gradients of each bucket; messages of the last layers are then under way while
-/// the first layers still compute. Or the replicas gather a version of which each has
-/// made a share. In a sum, the index of a step is the bucket. The gathering of all
-/// buckets is one step. A step is over when all buckets of the update have been
-/// exchanged.
+/// The meeting of a stage's data replicas that exchange buckets in each update. With
+/// exchange_step::sum the replicas sum the gradients of each bucket. The sums of the
+/// last layers may then run while the first layers still compute. With
+/// exchange_step::gather the replicas gather a version of which each replica has made a
+/// share. In a sum, the index of a step is the bucket; one step gathers all buckets.
+/// Every step is over when all buckets of the update have been exchanged.
 class bucket_meeting : public meeting {
 public:
   static constexpr int all_buckets = 0; ///< Index of the step that gathers all buckets.
 
-  /// \param plan outlives the meeting \param pools null where nothing is computed
+  /// \param plan outlives the meeting
+  /// \param pools null where nothing is computed
   bucket_meeting(const run_plan& plan, position where, exchange_step step,
                  std::shared_ptr<exchange_pools> pools);
 
-  /// The array of this data replica's values of a bucket. The array belongs to the
-  /// meeting until the step is over.
+  /// Sets the array of this data replica's values of a bucket. The meeting reads and
+  /// writes the array until the step is over.
   void expect(int bucket, float* values) {
     arrays_[static_cast<std::size_t>(bucket)] = values;
   }
@@ -86,7 +87,7 @@ private:
   std::vector<std::int64_t> values_; // of each bucket
   std::vector<float*> arrays_;       // of each bucket
   std::shared_ptr<exchange_pools> pools_;
-  bool odd_update_ = false; // at most two updates are under way
+  bool odd_update_ = false; // separates messages of two updates under way
   int done_ = 0;
   // GPUs launch the sums in the same order on all ranks, from the last bucket to the
   // first. A bucket that is complete before its turn waits.

@@ -13,8 +13,7 @@ namespace troupe {
 /// The meeting of all directions of a schedule at one optimizer shard. All directions
 /// send gradients for an update, and the shard makes one version for all. The shard is
 /// on the rank of the first direction, and sends the version to the other ranks. In a
-/// schedule of one direction the only member is the stage, which sends gradients in the
-/// same way.
+/// schedule of one direction only one stage sends gradients.
 class direction_meeting : public meeting {
 public:
   /// Index of the step that waits for all directions.
@@ -29,7 +28,8 @@ public:
   using bucket_complete = std::function<meeting_messages(
     int bucket, const std::vector<buffer>& of_directions)>;
 
-  /// \param plan outlives the meeting \param on_complete may be empty
+  /// \param plan outlives the meeting
+  /// \param on_complete may be empty
   direction_meeting(const run_plan& plan, position where, bucket_complete on_complete);
 
   meeting_messages begin(int index) override;
@@ -39,8 +39,8 @@ public:
 
   int count() const { return static_cast<int>(parts_.size()); }
 
-  /// A direction's part of the update. \pre is_done(all_gradients), or the part has
-  /// arrived
+  /// A direction's request for the update.
+  /// \pre is_done(all_gradients), or this request has arrived
   const mail::update_request& request_of(int direction) const {
     return *parts_[static_cast<std::size_t>(direction)];
   }
@@ -48,7 +48,8 @@ public:
     return *parts_[static_cast<std::size_t>(direction)];
   }
 
-  /// Starts the next update, when all directions have the version.
+  /// To be called when all directions have the version: later messages belong to the
+  /// next update.
   void next_update();
 
 private:

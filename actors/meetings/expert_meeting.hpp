@@ -22,26 +22,29 @@ namespace troupe {
 /// in the action under way.
 class expert_meeting : public meeting {
 public:
-  /// Lends the parameters of a version and, for backwards, the gradients of a bucket.
+  /// Returns a bucket's parameters in a version, and the buffer of the bucket's
+  /// gradients. The buffer is empty unless `gradients`.
   using lender = std::function<std::pair<weight_place<float>, buffer>(
     std::size_t bucket, int version, bool gradients)>;
 
-  /// \param plan outlives the meeting \param lend,account empty where nothing is
-  /// computed
+  /// \param plan outlives the meeting
+  /// \param lend empty where nothing is computed
+  /// \param account pays for the rows in messages; null where nothing is computed
   /// \pre the stage has experts
   expert_meeting(const run_plan& plan, position where, lender lend,
                  memory_account* account);
 
-  /// The rows of a layer, counted over the network, and the operation that experts
-  /// apply. That is the operation of the action under way, or a recomputation within
-  /// the action.
+  /// The rows of one layer for experts, and the operation that the experts apply: the
+  /// action's operation, or a recomputation within the action.
   struct rows_of_layer {
-    std::size_t layer;
+    std::size_t layer; ///< Index in the network.
     shard_collective<float> rows;
     op operation;
   };
 
-  /// An action begins that reads this version. `steps` has an entry for each step.
+  /// To be called when an action begins.
+  /// \param version of the weights that the action reads
+  /// \param steps one entry for each step, in order
   void expect(const action& a, int version, std::vector<rows_of_layer> steps);
 
   meeting_messages begin(int index) override;
@@ -52,10 +55,11 @@ public:
   /// The experts' share of an action's work, from 0 to 1.
   double share() const { return share_; }
 
-  /// Starts a new sum of gradients: the earlier gradients belong to an update.
+  /// To be called when an update begins: later gradients of each layer start a new sum.
   void begin_update() { sums_begun_.clear(); }
 
-  /// The numbers of rows for each expert since the last call.
+  /// Returns the loads since the last call, one for each forward of a layer: the rows
+  /// of each expert, and the dropped rows. Empty where nothing is computed.
   std::vector<mail::expert_load> take_loads() { return std::exchange(loads_, {}); }
 
 private:
@@ -70,7 +74,7 @@ private:
   position where_;
   lender lend_;
   double share_;
-  std::vector<int> experts_; // experts of the stage, in the network's list
+  std::vector<int> experts_; // the stage's experts: indexes in the network's list
   std::vector<layer_bucket> buckets_;
   std::unique_ptr<pool> payloads_; // null where nothing is computed
   std::int64_t width_;             // values per row
@@ -80,9 +84,9 @@ private:
   float* array_ = nullptr;
   // offset and length of each expert's rows
   std::vector<std::pair<std::int64_t, std::int64_t>> row_ranges_;
-  // experts that have not answered
+  // experts that have not answered: indexes in `experts_`
   std::vector<int> missing_;
-  std::vector<std::size_t> sums_begun_; // layers
+  std::vector<std::size_t> sums_begun_; // layers with gradients since the update
   std::vector<mail::expert_load> loads_;
 };
 

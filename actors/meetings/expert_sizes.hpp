@@ -11,30 +11,31 @@ namespace troupe {
 /// the largest microbatch.
 struct expert_sizes {
   std::int64_t rows = 0;    ///< Most rows of one data replica for one expert.
-  int sources = 0;          ///< Data replicas that send rows.
+  int sources = 0;          ///< Number of data replicas that send rows to an expert.
   std::int64_t width = 0;   ///< Values per row.
-  std::int64_t stash = 0;   ///< Stash of one expert and microbatch.
-  std::int64_t split = 0;   ///< Kept from I to W by one expert, for one microbatch.
-  std::int64_t scratch = 0; ///< Scratch of one expert.
-  std::int64_t payload = 0; ///< Values of the rows in one message.
+  std::int64_t stash = 0;   ///< Values of one expert's stash for one microbatch.
+  std::int64_t split = 0;   ///< Values that one expert keeps from I to W.
+  std::int64_t scratch = 0; ///< Values of one expert's scratch memory.
+  std::int64_t payload = 0; ///< Most values of rows in one message.
 
-  /// The total for all experts on the rank of a stage.
-  /// \param hosted experts on the rank
-  /// \param a_layer experts in a layer
+  /// The number of values that all experts of a stage need on the stage's rank.
+  /// \param hosted number of the stage's experts on the rank
+  /// \param a_layer number of experts in a layer
   /// \param stashes number of microbatches that the stage stashes
   /// \param split_slots number of microbatches that the stage keeps from I to W
   std::int64_t values(int hosted, int a_layer, int stashes, int split_slots) const;
 };
 
 /// The sizes for one expert.
-/// \param expert index in the network's list \pre plan.work
+/// \param expert index in the network's list
+/// \pre plan.work
 expert_sizes sizes_of_expert(const run_plan& plan, int expert);
 
 /// Values per row to an expert; where nothing is computed a row is one value.
 std::int64_t width_of_rows(const run_plan& plan);
 
-/// The experts' share of an action's work where nothing is computed. That is the share
-/// of one feed-forward half among four halves of blocks with the costs of GPT's.
+/// The experts' share of an action's work where nothing is computed. Of two GPT blocks,
+/// one has experts for its feed-forward part, which is 2/3 of a block's cost.
 inline constexpr double simulated_expert_share = 1.0 / 3;
 
 } // namespace troupe

@@ -12,28 +12,27 @@
 
 namespace troupe {
 
-/// The memory for whole layers of which a stage holds only a share. Two layers are
-/// whole at the same time. Functions are empty and pools null where nothing is
-/// computed.
+/// The memory for whole layers of which a stage holds only a share, for two layers at a
+/// time. Functions are empty and pools null where nothing is computed.
 struct layer_memory {
-  /// The array in which a layer is gathered. The stage's share of a version is in the
-  /// array already.
+  /// Returns the array in which a layer's parameters are gathered. The array already
+  /// contains the stage's share of the version.
   std::function<float*(int layer, int version)> to_gather;
-  /// The gradients of one microbatch for a layer.
+  /// Returns the array of a layer's gradients for one microbatch.
   std::function<float*(int layer)> gradients;
-  /// Adds the stage's share of the gradients to the share's sum. If `first`, sets the
-  /// sum instead.
+  /// Adds the stage's share of these gradients to the update's sum of the share; sets
+  /// the sum if `first`.
   std::function<void(int layer, bool first)> add_share;
-  pool* gathers = nullptr; ///< Copies of parameters in messages.
-  pool* sums = nullptr;    ///< Copies of gradients in messages.
+  pool* gathers = nullptr; ///< Buffers of messages with parameters.
+  pool* sums = nullptr;    ///< Buffers of messages with gradients.
 };
 
-/// Data replicas that hold only a share of gradients (ZeRO 2), or of parameters, too
-/// (ZeRO 3; Rajbhandari et al., "ZeRO", 2020, sections 5.2, 5.3). The replicas gather a
-/// layer's parameters just before use, and sum a layer's gradients as soon as they
-/// exist. Layers use two places in turn. The steps that weave.hpp puts between the
-/// pieces of an action wait until a place is free. Indices of steps: gather_of(layer),
-/// sum_of(layer).
+/// The meeting of data replicas that hold only a share of gradients (ZeRO 2), or of
+/// gradients and parameters (ZeRO 3; Rajbhandari et al., "ZeRO", 2020, sections 5.2,
+/// 5.3). The replicas gather a layer's parameters just before use, and sum a layer's
+/// gradients as soon as the gradients exist. Layers use two places of memory in turn.
+/// The steps between the pieces of an action (weave.hpp) wait until a collective has
+/// left the layer's place. Indices of steps: gather_of(layer), sum_of(layer).
 class layer_meeting : public meeting {
 public:
   static int gather_of(int layer) { return 2 * layer; }
@@ -42,8 +41,9 @@ public:
   /// \param plan outlives the meeting
   layer_meeting(const run_plan& plan, position where, layer_memory memory);
 
-  /// An action begins that reads this version. \param begins_sum true if the action's
-  /// gradients are the first of an update
+  /// To be called when an action begins.
+  /// \param version of the weights that the action reads
+  /// \param begins_sum true if the action's gradients are the first of an update
   void expect(int version, bool begins_sum) {
     version_ = version;
     begins_sum_ = begins_sum;
@@ -52,7 +52,7 @@ public:
   meeting_messages begin(int index) override;
   meeting_messages receive(mail::meeting_message received) override;
 
-  /// True if no such collective uses the layer's place.
+  /// True if no collective of the step's kind, gather or sum, uses the layer's place.
   bool is_done(int index) const override;
 
   std::optional<missing_peer> waits_for() const override;

@@ -17,14 +17,16 @@ namespace troupe {
 
 /// The reason why a meeting waits, as text.
 struct missing_peer {
-  std::string input;          ///< The input that the meeting waits for.
-  std::string peer;           ///< Name of the missing actor; empty if there is none.
-  std::string user_code = {}; ///< The text of mail::waiting_for::user_code.
+  std::string input; ///< The input that the meeting waits for.
+  std::string peer;  ///< Name of the missing actor; empty if no actor is missing.
+  /// A sentence about the user's code that has to proceed first; else empty. The stall
+  /// report has the sentence as mail::waiting_for::user_code.
+  std::string user_code = {};
 };
 
-/// A sum that a member of a meeting has stopped at, as a request to the member's
-/// device. At the end of the sum the meeting receives a message (mail::sum_over) with
-/// the number.
+/// A member's request for work on a device: a sum that the meeting waits for, or the
+/// launch of an exchange between GPUs. When the work has ended, the meeting receives
+/// mail::sum_over with `number`.
 struct requested_sum {
   meeting_kind meeting;
   int number;
@@ -33,54 +35,59 @@ struct requested_sum {
 
 using sum_requester = std::function<void(requested_sum sum)>;
 
-/// Finds a member's end of a group of GPUs that exchange the arrays of a meeting
-/// themselves. Members are `stride` data replicas apart. Null: messages carry the
-/// arrays.
+/// Returns the caller's end of the group of GPUs that exchange the arrays of a meeting
+/// themselves; null if messages carry the arrays.
+/// \param stride number of data replicas from one member to the next; 1 for tensor
+/// shards
 using group_finder = std::function<gpu_group*(meeting_kind meeting, int stride)>;
 
-/// The answer of a member that waits for its own sum.
+/// The result of meeting::waits_for() while a member waits for the end of its own sum.
 inline missing_peer unfinished_sum() {
   return {"its sum to be done", ""};
 }
 
 /// An exchange with other ranks that an action needs before the action's next piece.
-/// Examples: tensor shards sum, data replicas share a layer out, experts compute rows,
-/// optimizer shards compute a norm. Each member of a meeting has an object of its own,
-/// which lives as long as the member. A meeting has steps; pieces of actions
-/// (weave.hpp) name a step by an index, which each kind of meeting defines. All members
-/// begin the same steps in the same order, but not at the same time: a message may
-/// arrive early.
+/// Examples: tensor shards sum, data replicas gather a layer's shards, experts compute
+/// rows, optimizer shards compute a norm. Each member of a meeting has an object of its
+/// own, which lives as long as the member. A meeting has steps. A piece of an action
+/// (weave.hpp) names a step by an index, whose meaning each kind of meeting defines.
+/// All members begin the same steps in the same order, but not at the same time. So a
+/// message may arrive before the receiver begins the step.
 ///
 /// Meetings do not use actors. One thread at a time calls a meeting.
 class meeting {
 public:
   virtual ~meeting() = default;
 
-  /// This member begins a step. Returns the messages to other members.
+  /// Begins a step on this member. Returns the messages to send.
   virtual meeting_messages begin(int index) = 0;
 
-  /// Handles a message of another member. Returns the answers.
+  /// Handles a message of a member, or the end of a requested sum (mail::sum_over).
+  /// Returns the messages to send.
   virtual meeting_messages receive(mail::meeting_message received) = 0;
 
   /// True if this member need not wait at a step.
-  /// \pre the step has begun, or no step has
+  /// \pre this member has begun this step, or no step at all
   virtual bool is_done(int index) const = 0;
 
-  /// The peer that the meeting waits for; absent if the meeting waits for none.
+  /// The input and the peer that the meeting waits for; absent if the meeting does not
+  /// wait.
   virtual std::optional<missing_peer> waits_for() const = 0;
 
-  /// Hands all sums to the device from now on; otherwise a meeting computes sums
-  /// immediately. Meetings without sums never request any.
+  /// Lets the meeting request each sum from the device, by calls of this function.
+  /// Without this call a meeting computes sums immediately. Meetings without sums
+  /// ignore the call.
   /// \pre no step has begun
   virtual void yield_sums(const sum_requester&) {}
 
-  /// Lets GPUs exchange arrays where possible. A meeting requests such an exchange like
-  /// a sum.
+  /// Lets GPUs exchange the meeting's arrays, where the first function finds a group.
+  /// The meeting requests the launch of an exchange by calls of the second function.
+  /// Meetings without arrays ignore the call.
   /// \pre no step has begun
   virtual void exchange_by(const group_finder&, const sum_requester&) {}
 };
 
-/// The meetings of one performer, by kind; null where the performer has none. Not
+/// The meetings of one performer, by kind; null for a kind without a meeting. Not
 /// owned.
 class meeting_list {
 public:

@@ -16,10 +16,11 @@ class norm_meeting : public meeting {
 public:
   static constexpr int factor_known = 0;
 
-  /// \param plan outlives the meeting \pre plan.work clips
+  /// \param plan outlives the meeting
+  /// \pre the optimizer of plan.work clips
   norm_meeting(const run_plan& plan, position where);
 
-  /// This shard's squares, and the number of samples in the sum of gradients.
+  /// Sets this shard's squares, and the number of samples in the sum of gradients.
   void expect(mail::norm_part part) { local_part_ = std::move(part); }
 
   meeting_messages begin(int index) override;
@@ -27,7 +28,7 @@ public:
   bool is_done(int) const override { return factor_.has_value(); }
   std::optional<missing_peer> waits_for() const override;
 
-  /// The factor for the gradients. \pre is_done()
+  /// The clipping factor, by which the gradients are multiplied. \pre is_done()
   double factor() const { return *factor_; }
 
   /// The next begin() belongs to the next update.
@@ -40,8 +41,8 @@ private:
   std::vector<position> group_;
   mail::norm_part local_part_{};
   bool started_ = false;
-  int updates_ = 0; // begun here
-  // updates, where this shard is the first
+  int updates_ = 0; // number begun here
+  // number of updates answered, if this shard is the first
   int answered_ = 0;
   std::vector<std::optional<mail::norm_part>> parts_; // one per member of the group
   std::optional<double> factor_;

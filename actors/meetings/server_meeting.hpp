@@ -16,10 +16,11 @@ class server_meeting : public meeting {
 public:
   static constexpr int answered = 0;
 
-  /// \param plan outlives the meeting \pre plan has servers
+  /// \param plan outlives the meeting
+  /// \pre plan has servers
   server_meeting(const run_plan& plan, position where);
 
-  /// Makes the message to all servers, at the time of sending.
+  /// Makes the message that all servers receive; begin() calls the function.
   using push_maker = std::function<mail::push()>;
   void expect(push_maker maker) { push_ = std::move(maker); }
 

@@ -11,16 +11,17 @@
 
 namespace troupe {
 
-/// The meeting of the tensor shards of a stage: one collective after another. Each is a
-/// sum, a gather or a scatter of an array that all shards have. The index of a step is
-/// the index of a collective in the action under way.
+/// The meeting of the tensor shards of a stage: one collective after another. Each
+/// collective is a sum, a gather or a scatter of an array that all shards have. The
+/// index of a step is the index of a collective in the action under way.
 class tensor_meeting : public meeting {
 public:
-  /// \param plan outlives the meeting \param payloads the buffers of messages; null
-  /// where nothing is computed
+  /// \param plan outlives the meeting
+  /// \param payloads the buffers of messages; outlives the meeting; null where nothing
+  /// is computed
   tensor_meeting(const run_plan& plan, position where, pool* payloads);
 
-  /// The collectives of the action that begins, in order.
+  /// To be called when an action begins, with the action's collectives in order.
   void expect(std::vector<shard_collective<float>> collectives) {
     expected_ = std::move(collectives);
   }

@@ -14,43 +14,48 @@
 
 namespace troupe {
 
-/// One end of a tied matrix: the embedding, or the head. Ranges count the values of the
-/// matrix.
+/// One end of a tied matrix: the embedding, or the head. Ranges [first, last) below are
+/// indexes of the matrix's values.
 enum class tied_end : std::uint8_t { embedding, head };
 
-/// The meeting of optimizer shards that hold the two copies of a tied matrix (Press and
+/// The meeting of optimizer shards with the two copies of a tied matrix (Press and
 /// Wolf, "Using the Output Embedding to Improve Language Models", 2017). Each end sends
-/// the summed gradient to the other end, and both add the two. Both copies therefore
-/// take the same step (Shoeybi et al., "Megatron-LM", 2019). Where data replicas share
-/// an update out, each shard sends values to the replicas that hold the same values at
-/// the other end. Each update has one step of this meeting.
+/// its summed gradient to the other end, and adds the received gradient. Both copies
+/// therefore get the same update (Shoeybi et al., "Megatron-LM", 2019). With ZeRO an
+/// optimizer shard holds only some values of a copy. The shard then exchanges each
+/// value with the data replica that holds the value at the other end. The meeting has
+/// one step in each update: `gradients_added`.
 class tie_meeting : public meeting {
 public:
   static constexpr int gradients_added = 0;
 
-  /// True if a stage has an end of a tied matrix.
+  /// True if a stage has an end of a tied matrix; false where nothing is computed.
   static bool is_at(const run_plan& plan, position where);
 
   /// The optimizer shards with which a shard exchanges gradients, including the shard
   /// itself if it has both ends.
   static std::vector<position> others_of(const run_plan& plan, position where);
 
-  /// \param plan outlives the meeting \param copies as copies_of() returns
+  /// \param plan outlives the meeting
+  /// \param copies pool of the number and size that copies_of() returns
   /// \pre is_at(plan, where)
   tie_meeting(const run_plan& plan, position where, std::shared_ptr<pool> copies);
 
-  /// The buffers that the meeting's messages need.
+  /// The number and size of the buffers that the meeting's messages need.
   static payload_bound copies_of(const run_plan& plan, position where);
 
-  /// The summed gradients of the stage's buckets. The buffers must outlive the update.
+  /// Sets the summed gradients, one buffer for each of the stage's buckets. The buffers
+  /// must outlive the update.
   void expect(std::vector<buffer> gradients);
 
   // Work of an update, on the rank's stream.
 
-  /// Copies the gradients that other shards receive. \pre expect() has been called
+  /// Copies the gradients that other shards receive into the buffers of messages.
+  /// \pre expect() has been called
   void copy(stream& stream);
 
-  /// Adds the received gradients, at the first call.
+  /// Adds the received gradients to this shard's own. Later calls in the update do
+  /// nothing.
   /// \pre is_done(gradients_added)
   void add(stream& stream);
 
@@ -69,9 +74,9 @@ private:
   struct end_here {
     tied_end which;
     std::size_t bucket;
-    std::int64_t first;          // of the end's values,
-    std::int64_t last;           // one past the last
-    std::int64_t place_of_first; // in the array of the bucket's gradients
+    std::int64_t first;          // index of the shard's first value
+    std::int64_t last;           // one past the shard's last value
+    std::int64_t place_of_first; // offset in the bucket's gradients
     struct exchange {
       position peer; // the shard at the other end
       std::int64_t first, last;
@@ -104,10 +109,10 @@ private:
   sum_requester request_;                     // empty: sums take no time
   // sums under way, by number: the sender of the part
   std::map<int, position> sums_;
-  int asked_ = 0;   // number of sums
-  int updates_ = 0; // number begun
+  int asked_ = 0;   // number of sums requested
+  int updates_ = 0; // number of updates begun
   bool started_ = false;
-  std::vector<position> missing_; // awaited shards; twice, if at both ends
+  std::vector<position> missing_; // awaited shards; twice if a shard has both ends
 };
 
 } // namespace troupe

@@ -15,25 +15,26 @@
 
 namespace troupe {
 
-/// The name of a replica's meeting, for errors and reports.
+/// The name of the user's meeting in a data replica of a stage, for errors and reports.
 std::string name_of_user_meeting(int stage, int replica);
 
-/// The description of a replica, which the user's function receives to make an exchange
+/// The description of a data replica, from which the user's function makes an exchange
 /// object. Without plan.work the description has no parameters.
 exchange_member user_exchange_member(const run_plan& plan, int stage, int replica);
 
-/// Data replicas of a stage exchange gradients by an object of the user's. The object
-/// receives the messages of one update at a time; early messages wait here. Each update
-/// has one step.
+/// The meeting of a stage's data replicas that exchange gradients by an object of the
+/// user's. The object receives only messages of the current update. Messages of later
+/// updates are stored here until then. Each update has one step, `exchanged`.
 class user_meeting : public meeting {
 public:
   static constexpr int exchanged = 0;
 
-  /// \param plan outlives the meeting \pre plan.user_exchange
+  /// \param plan outlives the meeting
+  /// \pre plan.user_exchange
   user_meeting(const run_plan& plan, position where);
 
-  /// The gradients of the stage's buckets, of this replica. The buffers must outlive
-  /// the update.
+  /// Sets the gradients of this data replica, one buffer for each of the stage's
+  /// buckets. The buffers must outlive the update.
   void expect(const std::vector<buffer>& gradients);
 
   meeting_messages begin(int index) override;

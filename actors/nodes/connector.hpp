@@ -12,7 +12,8 @@
 
 namespace troupe {
 
-/// Opens connections from this process to others, in plain or by TLS. Thread-safe.
+/// Opens connections from this process to other processes, without encryption or by
+/// TLS. Thread-safe.
 class connector {
 public:
   virtual ~connector() = default;
@@ -24,12 +25,13 @@ public:
   virtual std::unique_ptr<byte_stream> to(socket_descriptor socket,
                                           const std::string& host) = 0;
 
-  /// Makes a control line of a stream after the greeting. CAF's middleman takes over
-  /// the stream's socket.
+  /// Makes a control line of a stream on which the greeting has passed. CAF's middleman
+  /// takes over the stream's socket.
   virtual std::shared_ptr<control_line> line(std::unique_ptr<byte_stream> stream,
                                              control_listener listener) = 0;
 
-  /// Connects to an address and sends a greeting; see `troupe::connect_and_greet`.
+  /// Connects to an address and sends a greeting. Returns the stream, or a sentence
+  /// about the error; see `troupe::connect_and_greet`.
   tl::expected<std::unique_ptr<byte_stream>, std::string>
   greet(const node_address& where, const greeting& hello,
         std::chrono::milliseconds timeout) {

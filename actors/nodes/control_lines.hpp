@@ -33,13 +33,13 @@ public:
   /// Sends a frame; drops the frame if the line has ended.
   virtual void send(control_frame frame) = 0;
 
-  /// Ends the line as soon as more than `bytes` bytes of frames wait to be sent,
-  /// because the other side does not read.
+  /// Limits the frames that wait to be sent to `bytes` bytes. A frame beyond the limit
+  /// ends the line, because the other side does not read.
   virtual void limit_unsent(std::size_t bytes) = 0;
 
-  /// Ends the line; the destruction of the last handle does the same. After the return
-  /// no listener function is called or running, except the call that `close()` itself
-  /// is made in.
+  /// Ends the line; the destruction of the last handle calls `close()`. After the
+  /// return no listener function is called or running, except the call that `close()`
+  /// itself is made in.
   virtual void close() = 0;
 
   void send(const wire::node_message& message) {
@@ -48,16 +48,19 @@ public:
 };
 
 /// The callbacks of a control line, called on the middleman's thread. `ended` is called
-/// once and last.
+/// at most once, after all calls of `received`.
 struct control_listener {
   std::function<void(control_frame)> received;
   /// Called with the reason why this side has ended the line, as for a damaged frame;
-  /// the callback may still send. An empty reason: the other side has closed the line.
+  /// the callback may still send. The reason is empty if the other side has closed the
+  /// line or does not read.
   std::function<void(const std::string& why)> ended;
 };
 
-/// Reasons that a leader reports for a line which the other side has ended.
+/// The reason that a leader reports for a line which the other side has ended.
 inline constexpr const char* closed_line = "it has closed the connection";
+
+/// The addition to `closed_line` if the other side never sent a message.
 inline constexpr const char* before_anything = " before it said anything";
 
 /// The reason that a node reports for a line to another node which the other side has

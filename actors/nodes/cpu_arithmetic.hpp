@@ -12,7 +12,7 @@ namespace troupe {
 /// XXH3 of a small network's initial values, in hexadecimal digits.
 std::string sum_of_first_values();
 
-/// XXH3 of a small network's parameters after two steps of training, in hexadecimal
+/// XXH3 of a small network's parameters after training by two updates, in hexadecimal
 /// digits.
 std::string sum_of_small_training();
 

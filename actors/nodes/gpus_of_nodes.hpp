@@ -12,14 +12,19 @@ namespace troupe {
 // Direct exchange of arrays between GPUs in a run over nodes: the facts that a node
 // reports, and the leader's choice from all nodes' facts.
 
-/// The identity of a plan's data for comparison; empty if the data has none.
+/// The identity of a plan's data, as a fact that nodes compare; empty if the data has
+/// no identity.
 std::vector<mail::deciding_fact> facts_of_data(const run_plan& plan);
 
-/// The facts that a node reports: processors of its ranks, and identity of its data.
+/// The facts that a node reports: the machine, the processors of its ranks, the
+/// identity of its data, and checksums of its CPU arithmetic.
+/// \param ranks of the node
 mail::prepared facts_of_part(const run_plan& plan, const std::vector<int>& ranks);
 
-/// Returns why a node cannot take part in the groups that the leader has chosen; empty
-/// if there is no obstacle.
+/// Returns a sentence that says why a node cannot take part in the groups that the
+/// leader has chosen; empty if the node can.
+/// \param ranks of the node
+/// \param groups indexes among exchanging_groups
 std::string group_error(const run_plan& plan, const std::vector<int>& ranks,
                         const std::vector<int>& groups);
 
@@ -36,18 +41,20 @@ struct node_facts {
   mail::prepared reported;
 };
 
-/// Returns why the GPUs of several kinds cannot take part in one run; empty if there is
-/// one kind. Other kinds compute other bits, which no check at run time would notice.
+/// Returns a sentence that names two kinds of GPUs, and the nodes with these GPUs;
+/// empty if all GPUs are of one kind. Different kinds compute different bits, which no
+/// check at run time would notice.
 std::string kind_error(const std::vector<node_facts>& nodes);
 
 /// The groups of GPUs that exchange arrays directly.
 struct chosen_groups {
   std::vector<int> groups; ///< Indexes among exchanging_groups.
-  std::string exclusion; ///< Why other candidate groups do not exchange directly; empty
-                         ///< if there are none.
+  /// The reason why other candidate groups do not exchange directly; empty if all
+  /// candidate groups do.
+  std::string exclusion;
 };
 
-/// Chooses the groups.
+/// Chooses the groups of GPUs that exchange arrays directly.
 /// \param node_map the node of each rank, from 1
 /// \param encrypted true if nodes reach each other by TLS, which NCCL does not support
 chosen_groups choose_groups(const run_plan& plan, const std::vector<int>& node_map,

@@ -35,34 +35,41 @@ struct layer_key {
   auto operator<=>(const layer_key&) const = default;
 };
 
-/// A key as 12 bytes, the text of a frame on a tensor link.
+/// Encodes a key as 12 bytes, the text of a frame on a tensor link.
 std::vector<unsigned char> to_text(const layer_key& key);
+
+/// Decodes a key. The error is a sentence, for a text that is not 12 bytes long.
 tl::expected<layer_key, std::string>
 layer_key_from(std::span<const unsigned char> text);
 
-/// The arrays (parameters, older versions, moments) of `layers` that a node needs
-/// before a resumed or file-initialised run starts. The leader lists the keys and reads
-/// the values from the plan.
+/// Returns the keys of the arrays of `layers` that the leader sends to a node:
+/// parameters, older versions, moments. The node needs the arrays before a resumed or
+/// file-initialised run starts.
 std::vector<layer_key> keys_of(const run_plan& plan, const std::vector<int>& layers);
+
+/// Reads the values of an array from the leader's plan.
 std::vector<float> values_of(const run_plan& plan, const layer_key& key);
 
-/// Values of layers that a leader has sent, where a run starts with these values. One
-/// thread receives; another thread waits.
+/// The values of layers that a node receives from the leader, for a run that starts
+/// with these values. One thread receives; another thread waits.
 class layer_values {
 public:
   explicit layer_values(const mail::prepare& facts);
 
-  /// Makes a plan start with these values, after the batches before the run. The plan's
-  /// sources read values later. All values must have arrived before the first read.
+  /// Makes a plan start with these values, as the continuation of the batches that
+  /// earlier runs have trained. The plan's weight sources read the values later. All
+  /// values must have arrived before the first read.
   /// \pre this object outlives every reader of the plan's weights
   void apply_to(run_plan& plan);
 
-  /// Returns the memory for arriving values. The error says why the values are
-  /// unexpected.
+  /// Returns the memory for arriving values. The error is a sentence: no array with
+  /// this key and size is awaited.
+  /// \param text the key, by to_text()
+  /// \param values number of values
   tl::expected<std::span<float>, std::string>
   buffer_for(std::span<const unsigned char> text, std::size_t values);
 
-  /// Notes that the values of the last `buffer_for` are complete.
+  /// Notes that the values of the last `buffer_for` have arrived completely.
   void mark_received();
 
   /// Releases the memory. No later call may read values.

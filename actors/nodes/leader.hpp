@@ -28,14 +28,14 @@ struct cluster {
   std::string version; ///< Version of troupe.
   connector* connections = nullptr;
 
-  /// Facts of all attempts of a run, which must be equal. Null: only this attempt's
+  /// Facts of all attempts of a run, which must be equal. Null if only this attempt's
   /// facts are compared.
   common_facts* facts = nullptr;
 
   /// Set by another thread to end the wait for nodes. May be null.
   const std::atomic<bool>* interrupted = nullptr;
 
-  /// Called with a sentence about each node that runs another run. May be empty.
+  /// Called with a sentence about each node that executes another run. May be empty.
   std::function<void(const std::string&)> on_wait = {};
 };
 
@@ -50,8 +50,9 @@ class leader : public distant_run {
 public:
   /// Connects to all nodes, and waits until each node's part of the run is ready.
   /// \param cluster_options outlives this object
-  /// \throws node_failure, std::runtime_error with a sentence; nodes_differ if no other
-  /// attempt can succeed
+  /// \throws node_failure if a node is lost or cannot take part
+  /// \throws lasting_refusal, such as nodes_differ, if no other attempt can succeed
+  /// \throws std::runtime_error with a sentence in other cases, as ended_while_waiting
   leader(const cluster& cluster_options, std::shared_ptr<const run_plan> plan,
          const run_description& description);
 

@@ -29,10 +29,11 @@ namespace troupe {
 /// lines.
 class message_router : public frame_receiver {
 public:
-  /// Called when a node cannot be reached any more, on any thread.
+  /// Called on any thread when a node cannot be reached any more or has sent an invalid
+  /// message, with the reason.
   using loss = std::function<void(int node, const std::string& why)>;
 
-  /// \param plan,on_loss outlive this object
+  /// \param on_loss objects to which the function refers outlive this object
   /// \param nodes the node of each rank
   /// \param local_node number of this node
   /// \throws std::system_error if no thread can be started
@@ -42,25 +43,28 @@ public:
   /// Calls `close()`.
   ~message_router() override;
 
-  // Connections to another node: a control line, and a tensor link.
+  // Both functions add a connection to another node: a control line, or the stream of a
+  // tensor link.
   void add(int node, std::shared_ptr<control_line> line);
   void add(int node, std::unique_ptr<byte_stream> tensors);
 
   /// Returns a function that makes proxies of all actors in other processes.
   local_run::distant_maker maker();
 
-  /// From now on messages for local actors are delivered.
+  /// Starts the delivery of messages to the actors of `local`.
   /// \pre `local` has gathered the actors
-  /// \param local outlives this object, or the call of close()
+  /// \param local outlives this object, unless close() is called first
   void open(local_run& local);
 
   /// Sets the groups whose GPUs exchange arrays directly. Called once, before open().
   void set_groups(const known_groups& groups) { rules_.set_groups(groups); }
 
-  /// Handles a frame of a control line.
+  /// Handles a frame of a control line. An invalid frame is reported as loss of the
+  /// node.
   void handle(int node, const control_frame& frame);
 
-  /// Sends the values of a layer, before a run.
+  /// Sends the values of a layer to a node, before a run.
+  /// \param text the values' key, by to_text()
   void send_layer(int node, std::vector<unsigned char> text,
                   std::shared_ptr<const std::vector<float>> values);
 
@@ -68,17 +72,18 @@ public:
   /// \param to outlives the call of close()
   void receive_layers(layer_values& to) { layers_ = &to; }
 
-  /// Bytes of tensors received and sent.
+  /// Bytes that all tensor links have received and sent so far.
   std::int64_t moved() const { return tensors_.moved(); }
 
-  /// Stops all sending and delivery.
+  /// Stops all sending and delivery. Tensors not sent yet are dropped.
   void close();
 
-  /// Ends the actors of `local`, then closes. Messages that these actors have sent are
-  /// still sent, including the last losses; messages for these actors are dropped.
+  /// Ends the actors of `local`, then calls close(). Messages without tensors to the
+  /// leader, such as the last losses, are still sent. Tensors not sent yet, and
+  /// messages for these actors, are dropped.
   void close_after_actors(local_run& local);
 
-  /// Frames of older generations, which were dropped.
+  /// Number of received frames of older generations, which were dropped.
   std::int64_t stale() const { return stale_ + tensors_.stale(); }
 
 private:

@@ -20,7 +20,7 @@ std::vector<std::int64_t> tensor_bytes(const run_plan& plan,
 /// True if the actor with this address takes part in the run.
 bool exists(const run_plan& plan, const wire::address& receiver);
 
-/// The rank that hosts an actor; -1: the process of the leader.
+/// The rank that hosts an actor; -1 for an actor in the leader's process.
 int rank_of(const run_plan& plan, const wire::address& receiver);
 
 } // namespace troupe

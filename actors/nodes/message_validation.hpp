@@ -15,26 +15,28 @@
 
 namespace troupe {
 
-/// The messages that processes of a run may send to each other, by the run's plan.
+/// The rules for messages between processes of a run, derived from the run's plan.
 /// Sizes are computed once, in the constructor. Thread-safe.
 class message_validation {
 public:
   explicit message_validation(std::shared_ptr<const run_plan> plan);
 
-  /// Returns why no actor of this run can have sent the message to its receiver; empty
-  /// if one can. A valid message has ranks, positions, versions and counts of the plan,
-  /// and tensors of the plan's sizes. So receivers do not check again.
+  /// Returns a sentence that says why no actor of this run can have sent the message to
+  /// its receiver; empty if the message is valid. A valid message has ranks, positions,
+  /// versions and counts of the plan, and tensors of the plan's sizes. So receivers do
+  /// not check again.
   std::string validation_error(const wire::addressed_message& message) const;
 
   /// Capacity, in values, of a buffer for a tensor of `bytes` bytes in the message.
-  /// The capacity is the same for all messages of a kind to a stage, even if sizes
-  /// differ between microbatches. So a stage may reuse the buffer, and the number of
-  /// different buffers stays small.
+  /// Activations, gradients and rows of experts have one capacity each at a stage, even
+  /// if sizes differ between microbatches. So a stage may reuse a buffer, and few
+  /// buffer sizes exist. The capacity for any other tensor is the tensor's size.
   /// \pre validation_error(message) is empty
   std::int64_t capacity_of(const wire::addressed_message& message,
                            std::int64_t bytes) const;
 
-  /// Sets the groups that collective calls may come from. Called once, from any thread.
+  /// Sets the groups of GPUs whose calls for collectives and peer channels are valid.
+  /// Called once, from any thread.
   void set_groups(const known_groups& groups);
 
 private:
@@ -43,13 +45,13 @@ private:
   bool is_call(const mail::meeting_message& m, const collective_message& call) const;
   bool has_channel(position from, position to) const;
 
-  /// Sizes in values, for one shard of a stage; the same in all data replicas.
+  /// Sizes in values, for one shard of a stage; equal in all data replicas.
   struct shard_sizes {
-    std::int64_t capacity_below =
-      0; ///< Capacity of a buffer for tensors from the stage below; 0: there are none.
-    /// Capacity of a buffer for gradients from the stage above; 0: there are none.
+    /// Capacity of a buffer for activations from the stage below; 0 in the first stage.
+    std::int64_t capacity_below = 0;
+    /// Capacity of a buffer for gradients from the stage above; 0 in the last stage.
     std::int64_t capacity_above = 0;
-    /// Most values of rows to or from an expert, in one message.
+    /// Most values of rows to or from an expert, in one message; 0 without experts.
     std::int64_t most_rows = 0;
     std::int64_t most_array = 0; ///< Most values of an array in any other message.
   };
@@ -63,8 +65,8 @@ private:
   std::shared_ptr<const run_plan> plan_;
   std::vector<shard_sizes> stages_; // in the order that `sizes_at` uses
   std::vector<exchanging_group> groups_;
-  std::atomic<bool> knows_groups_ = false; // the list is complete, and never changes
-                                           // again
+  // True if `groups_` is complete, and never changes again.
+  std::atomic<bool> knows_groups_ = false;
 };
 
 } // namespace troupe

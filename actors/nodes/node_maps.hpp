@@ -10,21 +10,23 @@
 
 namespace troupe {
 
-/// The default node of each rank, from 1: equal numbers of consecutive ranks, so that
-/// tensor shards and neighbours of a pipeline share a node. For schedules with two
-/// directions both ranks of a stage share a node.
+/// The default node of each rank, from 1. Each node gets a block of consecutive ranks,
+/// so that tensor shards and neighbours of a pipeline share a node where possible.
+/// Sizes of blocks differ by at most 1. With two directions, blocks are of ranks in
+/// another order, in which both ranks of a stage are adjacent.
 std::vector<int> default_node_map(const run_plan& plan, int nodes);
 
 /// The ranks of a node, in order.
 std::vector<int> ranks_at(const std::vector<int>& node_map, int node);
 
-/// Returns why a plan cannot run on nodes with this map, and what is allowed; empty if
-/// there is no obstacle.
+/// Returns a sentence that says why a plan cannot run with this map, and which maps are
+/// allowed; empty if the plan can run.
+/// \param nodes number of nodes
 std::string node_map_error(const run_plan& plan, const std::vector<int>& node_map,
                            int nodes);
 
-/// Returns why a lost node may take all kept steps of a stage with it. Empty if no node
-/// hosts all data replicas of a rank.
+/// Returns a sentence about a node that hosts all data replicas of a rank; empty if no
+/// such node exists. The loss of this node loses all kept steps of a stage.
 std::string redundancy_error(const run_plan& plan, const std::vector<int>& node_map);
 
 } // namespace troupe

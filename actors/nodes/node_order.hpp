@@ -15,18 +15,18 @@ namespace troupe {
 /// process.
 using node_identity = std::array<std::uint64_t, 2>;
 
-/// Draws an identity from the system's random device. \throws std::exception without
-/// such a device
+/// Draws an identity from the system's random device.
+/// \throws std::exception without such a device
 node_identity new_identity();
 
 /// Returns the numbers of nodes, from 1, in the order in which a run asks nodes to take
 /// part. All runs ask the nodes that they share in the same order, whatever addresses
-/// these runs use. A node that has accepted is held, so two runs never each wait for a
-/// node of the other.
+/// these runs use. A run holds each node that has accepted, so two runs never wait for
+/// each other's nodes.
 std::vector<int> order_of(const std::vector<node_identity>& nodes);
 
-/// Returns the numbers of two addresses that lead to one node; absent without such a
-/// pair.
+/// Returns the numbers, from 1, of two addresses that lead to one node; absent if all
+/// addresses lead to different nodes.
 std::optional<std::pair<int, int>> twins_among(const std::vector<node_identity>& nodes);
 
 } // namespace troupe

@@ -33,7 +33,7 @@ struct node_failure : std::runtime_error {
     // nop
   }
 
-  /// True if the node had answered before, so no address or option is wrong.
+  /// True if the node was lost after an answer, so no address or option is wrong.
   bool is_loss;
 };
 
@@ -43,7 +43,8 @@ struct lasting_refusal : node_failure {
   using node_failure::node_failure;
 };
 
-/// Nodes whose bits would differ within one run.
+/// Nodes that cannot form one run: bits would differ, or two addresses lead to one
+/// node.
 struct nodes_differ : lasting_refusal {
   using lasting_refusal::lasting_refusal;
 };
@@ -60,11 +61,12 @@ struct ended_while_waiting : std::runtime_error {
 /// detects silent ones. Thread-safe.
 class node_registry {
 public:
-  /// A node's progress.
+  /// A node's progress: its identity is known, its plan is prepared, it is connected to
+  /// the other nodes, and it is ready to start.
   enum class step : std::uint8_t { none, known, prepared, connected, ready };
 
   /// \param names of the nodes, with their ranks: "node a:4242 (rank 0)"
-  /// \param on_wait called with a sentence if a node runs another run; may be empty
+  /// \param on_wait called with a sentence if a node executes another run; may be empty
   /// \throws no_thread
   node_registry(std::vector<std::string> names,
                 std::chrono::milliseconds failure_timeout,
@@ -79,33 +81,37 @@ public:
   /// Handles a message of a node.
   void receive(int node, wire::node_message message);
 
-  /// Notes that a node is alive, because of a message for an actor.
+  /// Notes that a node is alive, because the node has sent a message for an actor.
   void note(int node);
 
   /// Notes that a node's control line, or the tensor link to that node, has ended.
-  /// \param is_link true for the link; nodes close links first when a run has ended
+  /// \param is_link true for the link, whose end is ignored after end(): nodes close
+  /// links first
   void lose(int node, const std::string& why, bool is_link = false);
 
   void send(int node, const wire::node_message& message);
   void send_all(const wire::node_message& message);
 
-  /// Waits until all nodes, or only node `number`, have reached this step. If several
+  /// Waits until all nodes, or only node `number`, have reached `progress`. If several
   /// nodes failed, a failure that is no loss is thrown first.
-  /// \throws node_failure, lasting_refusal, or ended_while_waiting if `interrupted` is
-  /// set during the wait
+  /// \throws node_failure or lasting_refusal if any node has failed
+  /// \throws ended_while_waiting if `interrupted` is set during the wait
+  /// \param interrupted may be null
   void await(step progress, const std::atomic<bool>* interrupted,
              std::optional<int> number = {});
 
-  /// The identities of all nodes, by node number. \pre known
+  /// The identities of all nodes, by node number.
+  /// \pre all nodes have reached step::known
   std::vector<node_identity> identities() const;
 
-  /// The facts that a node has reported. \pre prepared
+  /// The facts that a node has reported. \pre the node has reached step::prepared
   mail::prepared facts(int number) const {
     const std::lock_guard guard{lock_};
     return member_at(number).facts;
   }
 
-  /// Ids of the groups that a node has made. \pre connected
+  /// The ids that a node has made for groups of GPUs.
+  /// \pre the node has reached step::connected
   std::vector<group_id> ids(int number) const {
     const std::lock_guard guard{lock_};
     return member_at(number).ids;
@@ -117,7 +123,7 @@ public:
   /// Converts a time of this machine's steady clock to a node's steady clock.
   nanoseconds time_on(int node, nanoseconds local_time) const;
 
-  /// Upper bound on the error between any two clocks.
+  /// Upper bound on the error between the clocks of any two nodes, in nanoseconds.
   nanoseconds clock_doubt() const;
 
   /// Starts the run: from now on a lost node is a failure of the run.
@@ -128,8 +134,9 @@ public:
   stall_rule::verdict look() const;
   std::string at_work() const;
 
-  /// Ends the run: waits for the reports of the remaining nodes, at most as long as a
-  /// failure takes to notice, and closes all lines.
+  /// Ends the run on all nodes and closes all lines. After begin(), first waits for the
+  /// reports of the remaining nodes, for at most the failure timeout or 500 ms. Returns
+  /// the reports; none at later calls.
   std::vector<mail::node_report> end();
 
   /// True if a node is lost.
@@ -148,7 +155,7 @@ private:
     bool gone = false;
     bool answered = false; // has sent a message
     bool is_loss = false;  // the failure is the loss of a node that had answered
-    bool lasts = false;    // the failure is one that a new attempt cannot change
+    bool lasts = false;    // a new attempt cannot change the failure
     silence silent;
     stall_rule::verdict verdict = stall_rule::verdict::fine;
     std::string at_work;
@@ -162,12 +169,12 @@ private:
     std::optional<mail::node_report> report;
   };
 
-  /// A report that one node has lost another.
+  /// A report that one node has lost the link to another node.
   struct suspicion {
     int reporter;
     int suspect_node; // 0: the leader
     std::string why;
-    nanoseconds remaining_time; // of the watch thread
+    nanoseconds remaining_time; // until the watch thread reports a failure
   };
 
   struct reading;

@@ -29,10 +29,13 @@ class node_server {
 public:
   struct settings {
     std::string version; ///< Version of troupe; leaders must have the same version.
-    int queue = 8;       ///< Runs that may wait while one is running.
+    int queue = 8;       ///< Most runs that may wait while another run is executed.
     acceptor::limits connection_limits = {};
-    std::size_t clients = 16; ///< Control lines of clients without a part in a run.
-    /// Longest silence of a client; then the node closes the line.
+    /// Most control lines of clients. Lines of the current or last run's leader may
+    /// exceed this number.
+    std::size_t clients = 16;
+    /// Longest silence of a client without a part in a run; then the node closes the
+    /// line.
     std::chrono::nanoseconds client_silence = std::chrono::seconds{30};
   };
 
@@ -48,16 +51,20 @@ public:
 
   /// Conditions that end a node.
   struct endings {
-    const std::atomic<bool>& at_once;   ///< Ends the current run as well.
-    const std::atomic<bool>& after_run; ///< The current run continues to its end.
+    /// If set, the node ends immediately, and with it the current run.
+    const std::atomic<bool>& at_once;
+    /// If set, the node ends after the current run.
+    const std::atomic<bool>& after_run;
   };
 
-  /// Serves runs on the caller's thread until one of the two flags is set. A leader
-  /// that gets the same signal ends the run itself, with all results saved.
+  /// Serves runs on the caller's thread until one of the two flags is set. `after_run`
+  /// is for a signal that the leader gets too: the leader then ends the run, with all
+  /// results saved.
   /// \param report called with a sentence about each event
   void serve(const endings& when,
              const std::function<void(const std::string&)>& report);
 
+  /// Serves runs until `stop` is set, which also ends the current run.
   void serve(const std::atomic<bool>& stop,
              const std::function<void(const std::string&)>& report) {
     serve({stop, stop}, report);
@@ -68,9 +75,9 @@ private:
   struct client {
     std::shared_ptr<control_line> line;
     std::shared_ptr<worker> running = {};            // null: not yet
-    nanoseconds last_message = wall_clock::steady(); // last
+    nanoseconds last_message = wall_clock::steady(); // steady time
     nanoseconds since = wall_clock::steady();
-    std::int64_t received = 0; // bytes, without a run
+    std::int64_t received = 0; // bytes received while without a run
     int questions = 0;
     bool is_refused = false; // the node is full and has said so
   };

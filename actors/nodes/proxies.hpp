@@ -16,9 +16,9 @@ namespace troupe {
 /// Sends a message to an actor in another process. Called on the proxies' threads.
 using message_sender = std::function<void(const wire::address&, wire::actor_message)>;
 
-/// Spawns proxies. For each actor in another process, its proxy has the same typed
-/// interface and passes all messages to the sender function. Other actors see no
-/// difference between a proxy and a local actor.
+/// Spawns proxies. A proxy has the typed interface of one actor in another process, and
+/// passes all messages to the sender function. Other actors see no difference between a
+/// proxy and a local actor.
 class proxies : public distant_actors {
 public:
   /// \param system outlives this object

@@ -13,8 +13,8 @@
 namespace troupe {
 
 /// Buffers that receive tensors of other processes. The number of buffers grows to the
-/// largest number in use at once. That number is bounded by the senders' pools and by
-/// the schedule. For one thread; buffers may be released on any thread.
+/// largest number in use at the same time, which the senders' pools and the schedule
+/// bound. For one thread; buffers may be released on any thread.
 class receive_buffers {
 public:
   /// Returns a free buffer of exactly `values` values, and allocates one if necessary.

@@ -49,14 +49,20 @@ public:
   /// the leader.
   void run(const std::atomic<bool>* stop = nullptr);
 
-  // Called on other threads: messages of the leader, and connections of other nodes of
-  // the run.
+  // Called on other threads than run().
+
+  /// Handles a frame of the leader's control line.
   void handle(control_frame frame);
+  /// Makes run() return, because the leader is lost.
   void lose_leader();
+  /// True if a connection with this greeting belongs to the run.
   bool expects(const greeting& hello) const;
+  /// Adds a connection of another node, or the leader's tensor link. Drops a second
+  /// connection of the same kind.
+  /// \pre expects(hello)
   void join(const greeting& hello, std::unique_ptr<byte_stream> stream);
 
-  /// The state of this node, in words.
+  /// The state of this node, in words: "plays ranks of a run as node 1 of 2".
   std::string description() const;
 
 private:
@@ -78,7 +84,7 @@ private:
   void beat();
   void lose(int node, const std::string& why);
 
-  /// Routers of runs whose actors could not be ended.
+  /// Routers of runs whose actors could not be ended; kept until the process ends.
   static std::vector<std::shared_ptr<message_router>> abandoned_;
 
   const worker_services& services_;

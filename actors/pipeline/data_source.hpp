@@ -19,7 +19,8 @@ namespace troupe {
 class data_pools {
 public:
   /// \param first position of the pipeline's first stage
-  /// \param whole parent account, which counts the same bytes; outlives the pools
+  /// \param whole parent account, which also counts the bytes of these pools; outlives
+  /// the pools
   data_pools(const run_plan& plan, position first, memory_account& whole);
 
 private:
@@ -29,14 +30,16 @@ public:
   pool inputs, labels;
 };
 
-/// The task kind of a read. Lower kinds are the ops; kind op_count is the sums of
-/// updates and meetings.
+/// The task kind of a read of samples. Kinds below op_count are operations (`op`). Kind
+/// op_count is other work, such as sums, copies and transfers.
 inline constexpr int reading = op_count + 1;
 
 /// Hooks around the reads of a data source in real time.
 struct sample_reader {
-  occupation* current_task = nullptr; ///< Task of the reader; null in virtual time.
-  /// Runs on the data source's thread before each read, which may block. May be empty.
+  /// The reader's current task, set during reads; null in virtual time.
+  occupation* current_task = nullptr;
+  /// Called on the data source's thread before each read, as the read may block the
+  /// thread. May be empty.
   std::function<void()> before_reading = {};
 };
 
@@ -53,8 +56,8 @@ struct data_source_state {
 
 /// An actor that reads the samples of one pipeline. On each demand of the first stage
 /// the actor sends one microbatch's input to the first stage and the labels to the
-/// last.
-/// \param pools null in a simulation, where tensors are empty
+/// last. Demands after the last microbatch have no effect.
+/// \param pools null in a simulation: the input is then empty, and no labels are sent
 data_source_actor::behavior_type
 data_source(data_source_actor::stateful_pointer<data_source_state> self,
             run_context shared, position where, std::shared_ptr<data_pools> pools,

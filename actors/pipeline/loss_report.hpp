@@ -7,8 +7,8 @@
 namespace troupe {
 
 /// Returns the report of a microbatch's loss that the last stage sends to the recorder.
-/// \param microbatch counted over the data replica's run; the report counts over all
-/// replicas
+/// \param microbatch index in the data replica's run; the report has the index over all
+/// data replicas
 /// \param version of the weights that made the loss, for the error message
 /// \param ended end of the microbatch's forward, in nanoseconds on the run's clock
 /// \throws std::runtime_error if the loss is not finite: further updates would spoil

@@ -9,8 +9,8 @@ namespace troupe {
 /// equal cost and one bucket each, and are cut into equal pieces. Tensor shards sum
 /// between pieces; with sequence parallelism they gather before a piece and scatter
 /// after the piece. Experts receive rows after the first piece. A backward begins with
-/// the last layer. A backward also recomputes each segment that no action has
-/// recomputed. Buffers are empty.
+/// the last layer. With recomputation, a backward also recomputes each segment but the
+/// last, which the recompute action has recomputed. Buffers are empty.
 class simulated_stage : public stage_work {
 public:
   /// \param plan outlives the stage

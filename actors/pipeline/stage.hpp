@@ -15,7 +15,8 @@
 namespace troupe {
 
 /// The port of a stage that is an actor: turns the core's requests into messages to
-/// other actors. Runs on the stage actor's thread, except for returned callbacks.
+/// other actors. Runs on the stage actor's thread; the callbacks that functions return
+/// may run on any thread.
 class stage_actor_port : public actor_port<stage_actor, stage_port> {
 public:
   stage_actor_port(self_pointer self, run_context shared, performer me,
@@ -32,21 +33,22 @@ public:
   void report(mail::version_made version) override;
   void report(mail::snapshot copy) override;
 
-  /// Checks a received tensor against the relay ledgers of user relays.
-  /// \throws std::runtime_error if a relay forwarded another tensor than the
-  /// received one
+  /// Both functions check a received tensor against the ledgers of the user's relays.
+  /// \throws std::runtime_error if a relay forwarded a tensor that differs from the
+  /// tensor that the relay received, or sent a tensor back
   void check(const activation& message) const;
   void check(const gradient& message) const;
 
-  /// Starts the GPU receive of a call, a message without payload. The stage receives
-  /// the complete message afterwards.
+  /// Starts the GPU receive that a call (a message without payload) announces. The
+  /// stage receives the message with its payload afterwards.
   /// \throws std::logic_error if the call is not the next one, or no peer channel
   /// exists
   template <class Message>
   void receive(const Message& call);
 
-  /// To be called before the end of a pass counts: a pass may have read a buffer whose
-  /// GPU receive failed. \throws std::runtime_error if a receive failed
+  /// To be called before the stage handles the end of a pass: the pass may have read a
+  /// buffer whose GPU receive failed.
+  /// \throws std::runtime_error if a receive failed
   void check_channels() const { channels_.check(); }
 
 private:

@@ -12,24 +12,24 @@
 
 namespace troupe {
 
-/// One end of a peer channel between two stages on different GPUs. The channel's
-/// first stage sends tensors to the second. Each way between two neighbours has a
-/// channel.
+/// One end of a peer channel between two stages on different GPUs. The channel's first
+/// stage sends tensors to the second. Two neighbours have a channel for each way.
 struct peer_channel_end {
-  gpu_group* group = nullptr; ///< The pair of GPUs; null: messages carry the payload.
-  int calls = 0;              ///< Number of calls sent, or received.
+  gpu_group* group = nullptr; ///< The pair of GPUs; null if messages carry payloads.
+  int calls = 0;              ///< Number of calls sent (or received) so far.
 };
 
 /// The peer channels between a stage and one neighbour.
 struct peer_channels {
   peer_channel_end outgoing = {}, incoming = {};
   std::shared_ptr<pool> buffers = {}; ///< Pool of buffers for received tensors.
-  /// The stage receives a message when its GPU receive is launched, not when the
-  /// receive ends.
+  /// True if the stage gets a message at the launch of the GPU receive; false if at the
+  /// end of the receive.
   bool at_launch = false;
 };
 
-/// The peer channels of a stage, to the stage below and to the one above.
+/// The peer channels of a stage: with the previous stage (below), and with the next
+/// stage (above).
 struct channels_of_stage {
   peer_channels below, above;
 };
@@ -76,12 +76,13 @@ public:
 
   /// Enqueues the GPU's send of the payload.
   /// \param on_call receives the call to send to the neighbour, on the device's thread,
-  /// once the send is launched
+  /// when the send has been launched
   /// \pre can_send()
   template <class Message>
   void send(Message message, message_handler<Message> on_call);
 
-  /// \throws std::runtime_error if a receive failed whose message the stage already has
+  /// Checks the GPU receives whose messages the stage got at launch.
+  /// \throws std::runtime_error if one of these receives failed
   void check() const;
 
   /// Enqueues the GPU's receive of the payload that a call announces.
@@ -92,7 +93,8 @@ public:
   void receive(const Message& call, message_handler<Message> on_received);
 
 private:
-  /// Activations go up, and gradients down.
+  /// True for activations, which go to the next stage; gradients go to the previous
+  /// one.
   template <class Message>
   static constexpr bool goes_up = std::same_as<Message, activation>;
 

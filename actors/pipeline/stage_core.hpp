@@ -30,8 +30,8 @@ public:
   /// To be called when all actors are wired: the first stage demands a microbatch.
   void start() { is_first() ? port_->demand() : void(); }
 
-  // Each function stores an input. The forward or backward whose inputs are complete is
-  // announced to the scheduler as arrived.
+  // Each function stores an input. A forward or backward with complete inputs is
+  // announced to the scheduler as arrived. A forward also waits for its weight version.
   void receive(const activation& input);
   void receive(const labels& input);
   void receive(const gradient& input);
@@ -41,7 +41,7 @@ public:
   void receive(mail::meeting_message message);
 
   /// Runs an action that the scheduler has granted, for the first time or after a
-  /// pause. A pass may be granted while another is under way: the version ledger
+  /// pause. A pass may be granted while another pass is under way: the version ledger
   /// advances in the order of grants.
   /// \param turn position of the pass in the device's order
   /// \param pair the second action of a pair, if `a` is the first
@@ -101,7 +101,8 @@ private:
   stage_version_ledger ledger_;
   std::shared_ptr<stage_work> work_;
   std::shared_ptr<stage_meetings> meetings_;
-  std::vector<granted_pass> passes_; // at most as many as the device accepts at once
+  // Passes under way and free entries: no more than the device accepts at a time.
+  std::vector<granted_pass> passes_;
   stage_updates updates_;
   std::vector<int> unversioned_; // forwards whose weight version is not made yet
   // Unfinished GPU works that write an input, keyed by the pass that reads the input.

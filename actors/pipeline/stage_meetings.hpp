@@ -25,8 +25,8 @@ public:
 
   meeting_list list();
 
-  /// Sets the function that computes sums and launches the exchanges of GPUs, if the
-  /// plan has any.
+  /// Sets the function that requests sums, and launches of exchanges between GPUs. No
+  /// effect if sums take no time and no GPUs exchange arrays.
   void yield(const sum_requester& request_sum);
 
   /// True if a meeting follows each layer of a pass of this operation.
@@ -46,11 +46,12 @@ public:
   /// experts; 0 to 1.
   double stage_share() const { return alone_ || !experts_ ? 1 : 1 - experts_->share(); }
 
-  /// Returns how rows were distributed over experts since the last call.
+  /// Returns the loads since the last call, one for each forward of a layer with
+  /// experts: the rows of each expert. Empty without experts.
   std::vector<mail::expert_load> take_loads();
 
   /// To be called when an update begins: the gradients summed so far belong to this
-  /// update, and the next ones start new sums.
+  /// update, and later gradients start new sums.
   void begin_update();
 
 private:

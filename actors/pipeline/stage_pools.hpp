@@ -10,8 +10,8 @@
 
 namespace troupe {
 
-/// Bounds of the copies of a stage's state: of weight versions, and of the optimizer
-/// shard's moments.
+/// The number and size of the buffers for copies of a stage's state: of weight
+/// versions, and of the optimizer shard's moments.
 struct copies_bound {
   payload_bound versions, moments;
 
@@ -32,51 +32,58 @@ struct stage_pools {
   int versions = 1;
   /// Values of buckets of older versions, in bf16.
   std::vector<std::int64_t> rounded_buckets;
-  /// Versions in bf16; not counted in `versions`.
+  /// Number of older versions in bf16; `versions` does not count these.
   int rounded_versions = 0;
-  std::vector<std::int64_t> packed; ///< Packed matrices of each bucket.
-  int snapshots = 0; ///< Copies of the parameters in transit to an evaluation.
+  std::vector<std::int64_t> packed; ///< Values of each bucket's packed matrices.
+  /// Number of copies of the parameters in transit to an evaluation.
+  int snapshots = 0;
 
   int stashes = 0;
   std::int64_t recomputed_output = 0; ///< Values of the output of a recomputed forward.
   std::int64_t stash = 0;
-  int inputs_slots = 0; ///< Inputs of recomputed segments.
+  int inputs_slots = 0; ///< Buffers for inputs of recomputed segments.
   std::int64_t inputs = 0;
-  int kept_slots = 0; ///< Values kept from I to W.
+  int kept_slots = 0; ///< Buffers for values kept from I to W.
   std::int64_t kept = 0;
-  int boundary_slots = 0; ///< Activations to, and gradients from, the next stage.
+  /// Buffers for activations to, and gradients from, the next stage.
+  int boundary_slots = 0;
   std::int64_t boundary = 0;
-  int input_slots = 0; ///< Samples for the first stage, and labels for the last.
+  /// Buffers for samples of the first stage. An equal number of buffers holds the
+  /// labels for the last stage.
+  int input_slots = 0;
   std::int64_t input = 0;
   std::int64_t labels = 0;
   std::int64_t scratch = 0;
-  /// Values of the optimizer state; 0 in all directions but one.
+  /// Values of the optimizer state; 0 in all directions but the first.
   std::int64_t optimizer = 0;
   std::int64_t exchanged = 0; ///< Values of copies in transit to data replicas.
   std::int64_t experts = 0;   ///< Values for the layers' experts on this rank.
-  /// Values of parameters that data replicas update singly.
+  /// Values of parameters that data replicas update one by one (servers, Hogwild).
   std::int64_t shared = 0;
   payload_bound to_shards; ///< Copies in transit to tensor shards.
   payload_bound ties;      ///< Gradients in transit to the other end of a tied matrix.
   copies_bound saved;      ///< Copies for one checkpoint.
   copies_bound kept_steps; ///< Kept copies of the last two batches.
 
-  // Where data replicas hold shares: whole parameters and gradients of two layers at
-  // once.
+  // Values of the largest layer's whole parameters, and of its whole gradients, where
+  // data replicas hold shares. Each has two buffers.
   std::int64_t gathered = 0;
   std::int64_t whole_gradients = 0;
-  payload_bound sums, gathers; ///< Copies of both, in transit.
+  payload_bound sums, gathers; ///< Copies in transit: of gradients, of parameters.
 
   std::int64_t bytes() const;
 };
 
-/// Compute threads of a rank's team: the plan's `threads` divided over ranks, at least
-/// 1; 1 in virtual time.
+/// Number of compute threads of a rank: the plan's `threads` divided over ranks, at
+/// least 1; 1 in virtual time.
 int team_size(const run_plan& plan, int rank);
 
-/// Bounds of a stage's copies for one checkpoint, and of the copies that the stage
-/// keeps of one step. Empty if the plan asks for none. \pre plan.work
+/// Bounds of a stage's copies for one checkpoint; empty if the plan has no checkpoints.
+/// \pre plan.work
 copies_bound saved_copies(const run_plan& plan, position where);
+
+/// Bounds of the copies that a stage keeps after one batch (run_plan::keep_steps);
+/// empty if the plan keeps none. \pre plan.work
 copies_bound kept_copies(const run_plan& plan, position where);
 
 /// The sizes of the pools of a stage on its rank. \pre plan.work
@@ -85,8 +92,9 @@ stage_pools pools_of(const run_plan& plan, position where);
 /// Bytes of tensor memory that each rank of a plan needs, by rank. \pre plan.work
 std::vector<std::int64_t> bytes_needed(const run_plan& plan);
 
-/// Bytes of the buffers for messages between a stage and the next.
-/// \param lower the stage \pre `lower` has a next stage
+/// Bytes of the buffers for messages between a stage and the next stage.
+/// \param lower the lower of the two stages
+/// \pre `lower` has a next stage
 std::int64_t boundary_bytes(const run_plan& plan, position lower);
 
 } // namespace troupe

@@ -11,12 +11,13 @@
 
 namespace troupe {
 
-/// The requests of a stage's core, besides the requests of every performer. An actor
-/// sends each request as a message; a test records each.
+/// The requests of a stage's core, in addition to the requests of every performer. An
+/// actor sends each request as a message; a test records each request.
 class stage_port : public performer_port {
 public:
-  /// True if the stage's device makes copies while passes run. Otherwise the stage
-  /// makes copies at once, in zero time, so that no evaluation changes virtual time.
+  /// True if the stage's device copies parameters, for evaluations and proofs, while
+  /// passes run. If false, the stage copies immediately and in zero time, so that no
+  /// evaluation changes virtual time.
   virtual bool copies_aside() const = 0;
 
   virtual void demand() = 0; ///< Requests one microbatch from the data source.

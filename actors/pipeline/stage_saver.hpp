@@ -55,14 +55,15 @@ public:
   /// remain
   mail::saved copy(int batches, const std::vector<aged_version>& versions);
 
-  /// Keeps a copy of the stage's whole state, and drops all earlier copies but the
-  /// last. Another stage may be lost before keeping the same batch; then a run resumes
-  /// from the earlier one.
-  /// \param batches finished by the run \pre no work of the stage runs
+  /// Keeps a copy of the stage's whole state, and drops all earlier copies except the
+  /// most recent. Another stage may be lost before keeping the same batch; the run then
+  /// resumes from the earlier copy.
+  /// \param batches finished by the run
+  /// \pre no work of the stage runs
   void keep(int batches, const std::vector<aged_version>& versions);
 
-  /// Returns the copies kept after `batches` batches. Returns none if the stage has
-  /// dropped the copies, or never kept any.
+  /// Returns the copies kept after `batches` batches. The result has no arrays if the
+  /// stage has dropped these copies, or never kept any.
   mail::saved fetch_kept_state(int batches) const;
 
 private:

@@ -24,7 +24,8 @@ std::shared_ptr<pool> boundary_pool(const run_plan& plan, position where,
 /// pipeline.
 struct boundary {
   std::shared_ptr<pool> messages = {};
-  bool left_at_launch = false; ///< See stage_work::leaves_at_launch.
+  /// True if passes send messages to this neighbour at launch, and not at their end.
+  bool left_at_launch = false;
 };
 
 /// The tensors of one direction of a stage: parameters by version, the sum of the
@@ -100,7 +101,8 @@ private:
   std::vector<layer_bucket> held_buckets_;
   std::vector<std::size_t>
     layer_buckets_; // by layer: the layer's own bucket, without experts
-  std::vector<std::vector<int>> completed_by_; // buckets of each layer of the stage
+  std::vector<std::vector<int>>
+    completed_by_; // by layer: buckets of the layer and its experts
   stream& stream_;
   boundary below_, above_;
   pool stashes_, inputs_, kept_, to_shards_, sums_under_way_, gathers_under_way_;
@@ -109,7 +111,7 @@ private:
   tensor_memory recomputed_output_; // output of recomputations, never read
   bucket_shares shares_;
   bucket_extent has_parameters_, has_gradients_;
-  // Arrays of two layers at once, indexed by the layer's parity.
+  // Arrays for two layers, indexed by the layer's parity.
   tensor_memory gathered_[2], whole_gradients_[2];
   stage_versions versions_;
   bucket_pools sums_; // one buffer each

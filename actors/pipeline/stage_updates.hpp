@@ -29,7 +29,7 @@ struct forward_report {
 /// versions are copied and reported here too.
 class stage_updates {
 public:
-  /// \param plan,port,work,meetings,ledger outlive the object
+  /// \param plan,port,work,meetings,ledger outlive this object
   stage_updates(const run_plan& plan, position where, stage_port& port,
                 stage_work& work, stage_meetings& meetings,
                 stage_version_ledger& ledger);
@@ -40,10 +40,13 @@ public:
     bool first = false;
     bool last = false;
   };
+
+  /// To be called when a B or W begins. Returns the position of its gradients.
   position_in_sum begin_backward();
 
   /// Keeps the reports of a forward until the update begins that covers the microbatch.
-  /// So an interrupted run reports losses and expert loads of its updates alone.
+  /// So an interrupted run reports losses and expert loads only of updates that have
+  /// begun.
   void end_forward(int microbatch, forward_report reports);
 
   /// To be called when B or W of a microbatch has ended: counts its samples, and notes
@@ -51,16 +54,16 @@ public:
   void end_backward(int microbatch);
 
   /// Sends the optimizer shard the request for an update, as soon as no copy under way
-  /// reads the buffers that the update may overwrite. The optimizer shard runs the
-  /// update from there.
+  /// reads the buffers that the update may overwrite. The optimizer shard then runs the
+  /// update.
   void begin(const action& a);
 
   /// To be called when the next version is written. The update counts as finished when
   /// all requested copies of the version are made.
   void end(const mail::updated& last);
 
-  /// To be called when the device has ended a work of copying(). Reports the copy, and
-  /// begins an update that waited for this copy.
+  /// To be called when the device has ended a copy, which is the work that copying()
+  /// names. Reports the copy, and begins an update that waited for this copy.
   /// \throws std::logic_error if no copy is under way
   void end_copy();
 
@@ -91,8 +94,9 @@ public:
   /// \throws std::logic_error if an update is still under way
   mail::collected collect() const;
 
-  /// Returns the versions that passes still read, the newest first.
-  /// \throws as collect()
+  /// Returns the newest version and the older versions that passes still read, the
+  /// newest first.
+  /// \throws std::logic_error if an update is still under way
   std::vector<aged_version> versions() const;
 
 private:

@@ -27,13 +27,15 @@ std::vector<buffer> acquire(const bucket_pools& pools);
 /// The weight versions of a stage. In fp32 every version is stored in full, and an
 /// update makes the next version from the newest. Where a run stores bf16, updates
 /// write the newest version in place. If older passes still read this version, the
-/// update first saves a copy with the matrices of products as bf16. Products read the
-/// same bits anyway (Micikevicius et al., "Mixed Precision Training", 2018,
-/// section 3.1, keep one fp32 master copy).
+/// update first saves a copy with the matrices of products as bf16. Products round
+/// matrices to bf16 in any case, so the copy changes no result. The newest version is
+/// the fp32 master copy of Micikevicius et al., "Mixed Precision Training", 2018,
+/// section 3.1.
 class stage_versions {
 public:
   /// \param compute_stream stream of the stage's device; outlives the versions
-  /// \param sizes,memory number, sizes and memory accounts of the pools
+  /// \param sizes number and sizes of the pools' buffers
+  /// \param memory accounts of the rank; outlives the versions
   stage_versions(const run_plan& plan, position where, const stage_pools& sizes,
                  rank_memory& memory, stream& compute_stream);
 
@@ -56,15 +58,15 @@ public:
   /// \pre no update is under way
   std::vector<weight_bucket<float>> stored(int version) const;
 
-  /// Returns the buffers for the next version, and the work that first saves the
-  /// previous version.
+  /// Returns the buffers for the next version, and the work that saves the previous
+  /// version before the update; empty if the update need not save.
   update_buffers prepare_update(const update_facts& update);
 
   /// Drops the versions that the version ledger no longer contains.
   void keep_only(const stage_version_ledger& ledger);
 
   /// Returns buffers for a copy of a version, and the work that writes the copy.
-  /// \pre as whole()
+  /// \pre the version is the newest, or all are fp32
   parameter_copy copy(int version);
 
   /// Number of a bucket's parameter values that the stage holds.
@@ -84,10 +86,10 @@ private:
   stream& stream_;
   bool older_are_rounded_;
   std::vector<layer_bucket> held_buckets_;
-  std::vector<std::int64_t> firsts_, values_; // by bucket: first and number held
+  std::vector<std::int64_t> firsts_, values_; // by bucket: first index, number held
   bucket_pools whole_, rounded_, snapshots_;
   std::vector<tensor_memory> packed_memory_;
-  std::vector<std::vector<int>> packed_versions_; // versions of copies, by bucket
+  std::vector<std::vector<int>> packed_versions_; // of the packed copies, by bucket
   std::map<int, held_version> versions_;
 };
 

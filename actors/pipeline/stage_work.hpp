@@ -37,8 +37,8 @@ struct parameter_copy {
 struct update_buffers {
   /// Buffers by bucket; `to` may be the same buffers as `from`.
   std::vector<buffer> from, to;
-  /// Saves the previous version. Must run on the stage's device before the update
-  /// writes to the buffers, if not empty.
+  /// Saves the previous version, on the stage's device and before the update writes to
+  /// `to`. Empty if the update need not save a version.
   std::function<void()> save_previous = {};
 };
 
@@ -70,7 +70,7 @@ public:
   virtual bool leaves_at_launch(op operation) const = 0;
 
   /// Returns the activation or gradient to send, of a pass that has been launched or
-  /// has ended. Empty if the buffer was taken before, or the pass sends none.
+  /// has ended. Empty if the buffer was taken before, or the pass sends no message.
   virtual buffer take_message(op operation, int microbatch) = 0;
 
   /// To be called before a pass is launched. Returns the GPU work that may still read
@@ -92,15 +92,18 @@ public:
   /// of the layers, and of the layers' experts on this rank.
   virtual std::vector<int> buckets_of(const std::vector<int>& layers) const = 0;
 
-  /// The buffers of a version's parameters, and of the summed gradients, by bucket.
+  /// The buffers of a version's parameters, by bucket.
   /// \pre the version is the newest, or all are fp32
   virtual std::vector<buffer> parameters(int version) const = 0;
+
+  /// The buffers of the summed gradients, by bucket.
   virtual std::vector<buffer> gradients() const = 0;
 
-  /// The buckets of any stored version. \pre no update is under way
+  /// The buckets of any stored version, in fp32 or with bf16 matrices.
+  /// \pre no update is under way
   virtual std::vector<weight_bucket<float>> stored(int version) const = 0;
 
-  /// Provides the buffers for version `update.from` + 1, and starts no work.
+  /// Returns the buffers for version `update.from` + 1, and starts no work.
   virtual update_buffers prepare_update(const update_facts& update) = 0;
 
   /// Drops the versions that the version ledger no longer contains.

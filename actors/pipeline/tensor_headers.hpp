@@ -9,7 +9,7 @@ namespace troupe {
 /// Returns the header of a tensor message that a pipeline's stage or data source sends.
 /// \param from position of the sender
 /// \param stage that receives the message
-/// \param values of 4 bytes for each sample
+/// \param values number of 4-byte values for each sample
 /// \param version of the weights that produced the payload
 inline tensor_header header_of(const run_plan& plan, position from, int stage,
                                int microbatch, std::int64_t values, int version) {

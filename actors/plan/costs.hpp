@@ -16,28 +16,30 @@ namespace troupe {
 
 /// Duration of each op in virtual time, in nanoseconds: one value per stage, or one
 /// value for all stages. A recomputation without a value takes as long as a forward.
+/// Any other op without a value takes no time.
 struct cost_table {
   std::array<std::vector<nanoseconds>, op_count> by_op;
-  /// Duration of a forward and a backward that run as one; empty: F + B.
+  /// Duration of a forward and a backward that run as one, in nanoseconds, with values
+  /// as in `by_op`. Empty: the sum of both durations.
   std::vector<nanoseconds> pair = {};
 
   nanoseconds duration_of(op operation, int stage) const;
 
-  /// Duration of `device_work` together with the work in `also`, which runs as one with
-  /// `device_work`. A forward with a backward takes the `pair` duration, if there is
-  /// one.
+  /// Duration of `device_work` together with the work in `device_work.also`, in
+  /// nanoseconds. Both run as one. A forward with a backward takes the `pair` duration,
+  /// if there is one.
   nanoseconds total_duration(const work& device_work) const;
 };
 
-/// Converts a table by rank into a table by stage. The table gives the cost of a rank's
-/// share of the network. The cost of a rank that hosts several stages is divided
-/// equally among these stages.
+/// Converts a table by rank into a table by stage. `of_ranks` gives the cost of a
+/// rank's share of the network. The cost of a rank that hosts several stages is divided
+/// equally among these stages. With as many ranks as stages, the table stays unchanged.
 cost_table shared_by_stages(cost_table of_ranks, const placement& where,
                             const shape& dims);
 
-/// Cost model of a table: each op is divided by the `tensor` shards. An update is also
-/// divided by `update_shares`, the data replicas that share updates. Work that is no op
-/// costs nothing.
+/// Cost model of a table. The cost of each op is divided by `tensor`, the number of
+/// tensor shards. The cost of an update is also divided by `update_shares`, the number
+/// of data replicas that divide updates. Work that is no op costs nothing.
 cost_model costs_from(cost_table table, int tensor = 1, int update_shares = 1);
 
 /// Cost model of additions of fp32 values: one operation per value, at

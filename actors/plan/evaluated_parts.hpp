@@ -13,7 +13,7 @@ namespace troupe {
 /// replica 0 and tensor shard 0. Neighbouring stages on one processor form one part.
 /// \param has_local_ranks true if the ranks are in this process; if false, this CPU
 /// computes all layers
-/// \pre work
+/// \pre the plan has a training (`plan.work`)
 std::vector<evaluated_part> evaluated_parts(const run_plan& plan,
                                             bool has_local_ranks = true);
 

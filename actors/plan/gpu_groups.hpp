@@ -13,14 +13,16 @@
 
 namespace troupe {
 
-/// A group of ranks that exchange whole arrays in one meeting after another: the tensor
-/// shards of a stage, or data replicas. A peer channel between two neighbouring stages
-/// is a group as well: the first of two members sends tensors to the second.
+/// A group of ranks that exchange whole arrays in successive meetings of one kind.
+/// Members are the tensor shards or the data replicas of a stage. A peer channel
+/// between two neighbouring stages is a group as well: the first member sends tensors
+/// to the second.
 struct exchanging_group {
-  /// The meeting that the group serves; absent: a peer channel.
+  /// The meeting that the group serves; absent if the group is a peer channel.
   std::optional<meeting_kind> kind;
-  int stride; ///< Data replicas from member to member; 1 for tensor shards and
-              ///< channels.
+  /// Distance between neighbouring members, in data replicas; 1 for tensor shards and
+  /// channels.
+  int stride;
   std::vector<position> members;
 
   bool operator==(const exchanging_group&) const = default;
@@ -32,15 +34,16 @@ struct exchanging_group {
 std::vector<exchanging_group> exchanging_groups(const run_plan& plan);
 
 /// Indexes (into `exchanging_groups`) of groups whose members all have GPUs, each a
-/// different one. Empty in virtual time, where messages are timed by the machine model.
+/// different one. Empty without a training, and in virtual time, where the machine
+/// model gives the durations of messages.
 /// \param gpus GPU name of each rank, distinct between GPUs; an empty name stands for
 /// the CPU
 std::vector<int> groups_on_gpus(const run_plan& plan,
                                 const std::vector<std::string>& gpus);
 
-/// True if stage `lower` and the next stage can have peer channels, provided that both
-/// are in this process. Each of the two stages then has a pool for the tensors between
-/// them.
+/// True if the stage at `lower` and the next stage can have peer channels, provided
+/// that both are in this process. Each of the two stages then has a pool for the
+/// tensors between them.
 bool may_have_channel(const run_plan& plan, position lower);
 
 /// GPU names of all ranks, by rank. All ranks must be in this process.

@@ -9,18 +9,20 @@
 
 namespace troupe {
 
-/// Reads the values of a bucket from a source of whole layers: a tensor shard's part of
-/// a layer, or one expert's parameters.
+/// Reads the values of buckets from a source of whole layers. A bucket has a whole
+/// layer, a tensor shard's part of a layer, or one expert's parameters.
 class layer_reader {
 public:
-  /// \param plan,source outlive the reader
+  /// \param plan outlives this object
+  /// \param source outlives this object
   layer_reader(const run_plan& plan, const weight_source& source)
     : plan_(plan), source_(source) {
     // nop
   }
 
-  /// Returns the values of a bucket; the reference is valid until the next call. A
-  /// layer is read from the source only once for neighbouring buckets of that layer.
+  /// Returns the values of a bucket; the reference is valid until the next call.
+  /// Successive calls for buckets of one layer read that layer from the source only
+  /// once.
   const std::vector<float>& values(const layer_bucket& bucket);
 
 private:
@@ -28,7 +30,7 @@ private:
   const weight_source& source_;
   std::optional<std::size_t> layer_;
   std::vector<float> whole_values_,
-    shard_values_; // of layer `layer_`: whole, and this shard's part
+    shard_values_; // of layer `layer_`: whole, and the last bucket's part
 };
 
 } // namespace troupe

@@ -14,8 +14,9 @@ namespace troupe {
 /// A bucket: parameters in one contiguous array. A layer has one bucket, and one more
 /// bucket for each expert.
 struct layer_bucket {
-  std::size_t of_layer; ///< Index in the whole network.
-  int expert; ///< Index in the network's list; -1: the layer's own parameters.
+  std::size_t of_layer; ///< Index of the layer in the whole network.
+  /// Index in the network's list of experts; -1: the layer's own parameters.
+  int expert;
   std::shared_ptr<const layer<float>> owner;
 };
 

@@ -45,15 +45,16 @@ struct run_plan {
   bool sequence_parallel = false; ///< Tensor shards also divide the positions of
                                   ///< sequences.
 
-  /// Blocks or layers that a stage recomputes at once, where the schedule recomputes.
-  /// The stage stores the input of each such group. 0: only the stage's input is
-  /// stored.
+  /// Units (blocks or layers) of a segment, if the schedule recomputes. A stage
+  /// recomputes one segment at a time, and stores the input of each segment. 0: the
+  /// whole stage is one segment.
   int recomputed_units = 0;
 
-  /// How data replicas keep one model. Present if there are several replicas.
+  /// The rules by which data replicas keep one model. Present if `data` is above 1.
   std::optional<replica_exchange> exchange = {};
 
-  /// A meeting that the user provides, in place of the exchange's sum; may be empty.
+  /// Makes the meetings that the user provides in place of the exchange's sum; empty if
+  /// the user provides none.
   exchange_maker user_exchange = {};
 
   std::optional<training> work; ///< The training; absent from a simulation.
@@ -82,8 +83,10 @@ struct run_plan {
   std::vector<double> slowdowns;
 
   // Results that a run keeps for its caller, and how the run is observed.
-  bool keep_record = false; ///< Keeps every action, for proofs; false: only sums.
-  /// Actions per rank to keep without a record, for a trace.
+  /// Keeps every action, for proofs. If false, keeps only sums over actions.
+  bool keep_record = false;
+  /// Number of first actions of each rank that a run without a record keeps, for a
+  /// trace.
   std::int64_t keep_first = 0;
   bool watched = false;        ///< Actions are reported to an observer during the run.
   bool keep_weights = false;   ///< Keeps the parameters at the end.
@@ -92,20 +95,23 @@ struct run_plan {
   bool keep_versions = false;
   /// Computes times as if each rank had a device of its own.
   bool model_times = false;
-  /// Keeps copies of the last two steps at every stage: see pause_every.
+  /// Every stage keeps copies of its state after the last two batches: see
+  /// pause_every().
   bool keep_steps = false;
-  /// Receives launch times of rank 0, if that rank is on a GPU; null: launches are not
-  /// recorded.
+  /// Receives launch times of rank 0, if that rank is on a GPU; null if launches are
+  /// not recorded.
   std::shared_ptr<launch_times> launches = nullptr;
-  // Batches between two evaluations or checkpoints, counted with the batches before the
-  // run. 0: none.
+  /// Batches between two evaluations, counted with the batches before the run. 0: no
+  /// evaluations.
   int evaluate_every = 0;
+  /// Batches between two checkpoints, counted with the batches before the run. 0: no
+  /// checkpoints.
   int checkpoint_every = 0;
-  /// Real time without the end of an action; then the run fails.
+  /// The run fails if no action ends for this long, in real time.
   std::chrono::milliseconds stall_timeout{10'000};
 
-  /// Batches between two pauses of all ranks. In a pause each stage copies parameters
-  /// and optimizer state.
+  /// Batches between two pauses of all ranks; 0: no pauses. In a pause each stage
+  /// copies parameters and optimizer state.
   int pause_every() const { return keep_steps ? 1 : checkpoint_every; }
 
   bool recomputes() const { return sch.recomputes != recomputation::none; }
@@ -116,7 +122,7 @@ struct run_plan {
     return clock == clock_kind::virtual_time && sum_rate > 0;
   }
 
-  /// Pipelines: one for each data replica and each direction of the schedule.
+  /// Number of pipelines: one for each data replica and each direction of the schedule.
   int replicas() const { return data * directions_of(sch.where); }
   int ranks() const { return data * ranks_of_pipeline() * tensor; }
   int ranks_of_pipeline() const { return ranks_of(sch.where, dims); }
@@ -153,17 +159,20 @@ struct run_plan {
     return false;
   }
 
-  /// Devices that compute at the same time: one per rank, and one per parameter server.
+  /// Number of devices that compute at the same time: one per rank, and one per
+  /// parameter server.
   int devices() const {
     return updates_are_by(update_by::servers) ? 2 * ranks() : ranks();
   }
 
-  /// Index of a stage's pipeline, without the tensor shard.
+  /// Index of a stage's pipeline, from 0 to replicas() - 1. All tensor shards of a
+  /// stage have the same index.
   int replica_at(position p) const {
     return p.data * directions_of(sch.where) + p.direction;
   }
 
-  /// Tensor shards compute the same loss; shard 0 reports that loss.
+  /// True if `p` reports the loss. All tensor shards compute the same loss, and shard 0
+  /// reports that loss.
   bool reports_loss(position p) const { return p.tensor == 0; }
 
   /// True if an evaluation reads the parameters of `p`. An evaluation needs each
@@ -225,17 +234,19 @@ struct run_plan {
            && !shares_out(shared_out::gradients);
   }
 
-  /// True if this exchange consists of sums, not of a meeting that the user provides.
+  /// True if data replicas exchange gradients once per update by sums, not by a meeting
+  /// that the user provides.
   bool sums_at_update() const { return exchanges_at_update() && !user_exchange; }
 
   /// Directions of the schedule. The same stage of all directions has one optimizer
   /// shard.
   int directions() const { return directions_of(sch.where); }
 
-  /// True if optimizer shards are notified of each bucket with complete gradients. The
-  /// notification comes as soon as a backward has completed the bucket
-  /// (`reports_immediately`), or when the update starts.
+  /// True if optimizer shards are notified of each bucket with complete gradients.
   bool reports_buckets() const { return sums_at_update() || directions() > 1; }
+
+  /// True if the notification comes as soon as a backward has completed the bucket. If
+  /// false, the notification comes when the update starts.
   bool reports_immediately() const {
     return directions() > 1 ? sch.eager && !shares_out(shared_out::gradients)
                             : sums_at_update();
@@ -268,26 +279,33 @@ struct run_plan {
     return rounds_older_versions() && update_size(sch, dims) > directions();
   }
 
-  /// Values that a stage holds of each bucket: all, or a share.
+  /// Number of values that a stage holds of each bucket of `tensors`: all, or a share.
   std::vector<std::int64_t> held_of(shared_out tensors, position p) const;
 
-  /// Optimizer shards whose gradients one norm covers, in the order in which squares
-  /// are summed. The first of these shards sums the squares.
-  /// \pre work, and clipping
+  /// The optimizer shards whose gradients the norm at `p` covers, in the order in which
+  /// squares are summed. The first of these shards sums the squares.
+  /// \pre `work` is present, and the optimizer clips
   std::vector<position> norm_group(position p) const;
 
-  /// The network of a tensor shard, and the layers of that network which a stage runs.
-  /// `slice_of` is for sequences of the network's full length, `slices_of` for the
-  /// lengths of all microbatches.
-  /// \pre work
+  /// The network whose layers the stage at `p` runs: the whole, or a tensor shard's.
+  /// \pre `work` is present
   const network<float>& network_of(position p) const;
+
+  /// The layers that a stage runs, for sequences of the network's full length.
+  /// \param team_size threads of the streams that compute the passes
+  /// \pre `work` is present
   slice<float> slice_of(position p, int team_size = 1) const;
+
+  /// The layers that a stage runs, for the sequence lengths of all microbatches.
+  /// \param team_size as for slice_of()
+  /// \pre `work` is present
   slices_by_length<float> slices_of(position p, int team_size = 1) const;
 
-  /// Values (fp32) per sample that a stage receives from the stage before; 0 for the
-  /// first stage.
-  /// \param length of the sample's sequence, as given by batches()
-  /// \pre work
+  /// Values per sample that a stage receives from the stage before; 0 for the first
+  /// stage. Two values of bf16 count as one.
+  /// \param length tokens of the sample's sequence, as given by batches(); 0: full
+  /// length
+  /// \pre `work` is present
   std::int64_t values_below(position p, std::int64_t length) const;
 
   /// First layers of the segments that a stage recomputes, as indexes among the stage's
@@ -296,7 +314,7 @@ struct run_plan {
 
   /// Floating-point operations of a stage's forward, including experts, for one sample
   /// of the network's full length.
-  /// \pre work
+  /// \pre `work` is present
   double operations_of(int stage) const;
 
   /// The experts of a stage's layers, as indexes into the network's list. In a
@@ -311,24 +329,25 @@ struct run_plan {
            || !experts_of(stage).empty();
   }
 
-  /// True if a tensor between stage `lower` and the next stage is sent at launch,
-  /// provided that both stages are in one process. This holds on GPUs, whose streams
-  /// wait for each other. False for local rules, which choose by arrivals, and for
-  /// passes with meetings, whose arrays are moved by actors.
+  /// True if a tensor between the stage at `lower` and the next stage is sent at
+  /// launch, provided that both stages are in one process. This holds on GPUs, whose
+  /// streams wait for each other. False for local rules, which choose by arrivals, and
+  /// for passes with meetings, whose arrays are moved by actors.
   bool leaves_at_launch(position lower) const;
 
-  /// Position of the stage that hosts expert `expert`, among the stages that the stage
-  /// at `p` sends rows to.
+  /// Position of the stage that hosts an expert, among the stages that the stage at `p`
+  /// sends rows to.
+  /// \param expert index in the network's list of experts
   position host_of(int expert, position p) const;
   std::string name_of_expert(int expert, position host) const;
 
   /// The buckets of a stage: for each layer the layer's own bucket, then the buckets of
   /// experts that are hosted at `p`.
-  /// \pre work
+  /// \pre `work` is present
   std::vector<layer_bucket> layer_buckets(position p) const;
   layer_list<float> layers_of(position p) const;
 
-  /// Values of each bucket; in a simulation by `sizes`.
+  /// Number of values of each bucket of a stage; in a simulation derived from `sizes`.
   std::vector<std::int64_t> buckets_of(position p) const;
 
   /// The data replicas that sum each bucket. For an expert's bucket: the replicas that
@@ -347,8 +366,9 @@ struct run_plan {
   /// Upper bounds on a stage's memory, by its schedule.
   stage_bounds bounds_of(hosted_stage where) const;
 
-  /// Copies of a stage's parameters that evaluations may need at the same time. One
-  /// more copy is needed for each batch by which stages can drift apart.
+  /// Number of copies of a stage's parameters that evaluations may need at the same
+  /// time; 0 if no evaluation reads the stage. Evaluations need two copies, and one
+  /// more for each batch by which stages can drift apart.
   int snapshots_of(position p) const;
 
   /// Group number of a rank. Ranks of one group end after the same update when a run is
@@ -373,8 +393,8 @@ struct run_plan {
     return batches().length_of(microbatch_of_all(of_data, microbatch));
   }
 
-  /// Tokens in a microbatch, divided by the tokens of the largest microbatch. 1 if all
-  /// microbatches have equal sizes.
+  /// Tokens in a microbatch, divided by the tokens of the largest microbatch. 1 if
+  /// `uneven` is null.
   double part_of_largest(int of_data, int microbatch) const;
 };
 

@@ -26,7 +26,8 @@ struct saved_array {
   auto operator<=>(const saved_array&) const = default;
 };
 
-/// "parameters", "parameters-1" for the last version but one, "moment-0".
+/// Name of an array: "parameters", "parameters-1" for the last version but one,
+/// "moment-0".
 std::string name_of(const saved_array& array);
 
 /// Values of one parameter that one stage saves: row-major values of the stage's part
@@ -59,7 +60,7 @@ std::vector<saved_piece> pieces_of(const run_plan& plan, position where,
 std::int64_t values_of(const std::vector<saved_piece>& pieces);
 
 /// Calls `run(offset in the whole parameter, offset in the piece, count)` for each run
-/// of values that is contiguous in both.
+/// of values. A run is contiguous both in the parameter and in the piece.
 void for_each_run(
   const saved_piece& piece,
   const std::function<void(std::int64_t whole_offset, std::int64_t piece_offset,

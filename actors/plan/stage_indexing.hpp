@@ -29,23 +29,25 @@ public:
             pipeline % plan_->tensor};
   }
 
-  /// Index of the pipeline that a stage belongs to, and of the stage in lists of all
-  /// stages.
+  /// Index of the pipeline that a stage belongs to.
   std::size_t pipeline(position where) const {
     return static_cast<std::size_t>(plan_->replica_at(where) * plan_->tensor
                                     + where.tensor);
   }
+
+  /// Index of a stage in lists of all stages.
   std::size_t index(position where) const {
     return pipeline(where) * static_cast<std::size_t>(stages())
            + static_cast<std::size_t>(where.stage);
   }
 
-  /// Index of a stage's optimizer shard in lists of all optimizer shards, and the
-  /// length of such a list.
+  /// Index of a stage's optimizer shard in lists of all optimizer shards.
   std::size_t shard_index(position where) const {
     return static_cast<std::size_t>(
       (where.data * plan_->tensor + where.tensor) * stages() + where.stage);
   }
+
+  /// Number of optimizer shards in a run.
   std::size_t shards() const {
     return static_cast<std::size_t>(plan_->data * plan_->tensor * stages());
   }

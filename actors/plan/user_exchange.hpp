@@ -52,13 +52,13 @@ public:
   virtual std::vector<exchange_message>
   begin(std::span<const std::span<float>> gradients) = 0;
 
-  /// Handles a message of data replica `from`. Returns the answers.
+  /// Handles a message of data replica `from`. Returns messages to other replicas.
   virtual std::vector<exchange_message> receive(int from,
                                                 std::span<const std::byte> payload) = 0;
 
   /// True once this replica's gradients are final and no message to this replica is
-  /// outstanding for this update. A message after that ends the run. Called only after
-  /// `begin()` and after each `receive()`.
+  /// outstanding for this update. A message that arrives after is_done() returned true
+  /// ends the run. Called only after `begin()` and after each `receive()`.
   virtual bool is_done() const = 0;
 
   /// The reason of waiting, in words, for stall reports.
@@ -66,7 +66,7 @@ public:
 };
 
 /// Offset and shape of a parameter's gradient in the arrays of `begin()`. A parameter
-/// is a matrix or a bias.
+/// has one dim (a bias, or the gain of a norm) or several (a matrix, or filters).
 struct exchanged_parameter {
   std::string name; ///< Name in the weight file.
   /// Dims in the weight file: rows and columns of a matrix.

@@ -18,32 +18,35 @@
 
 namespace troupe {
 
-/// Sizes of messages in a simulation, which has no tensors. Bytes are bytes of fp32.
+/// Sizes of messages in a simulation, which has no tensors. All sizes in bytes are of
+/// fp32 values.
 struct simulated_sizes {
-  double message = 0;  ///< Bytes of an activation, and of the gradient.
-  double gradient = 0; ///< Bytes of a stage's gradients, and of the parameters.
+  double message = 0;  ///< Bytes of an activation, and of an activation's gradient.
+  double gradient = 0; ///< Bytes of a stage's gradients, and of a stage's parameters.
   int buckets = 1;     ///< Buckets of a stage, of equal size.
   double sum = 0;      ///< Bytes of one sum between tensor shards.
-  /// Number of sums between tensor shards in a forward, and in a backward.
+  /// Number of sums between tensor shards in each forward and in each backward.
   int sums = 2;
   double experts = 0; ///< Bytes of the rows that a stage sends to experts.
   /// Storage of tensors that stages send to each other and that tensor shards gather by
   /// sequence. Summed arrays and rows of experts are always fp32.
   precision stored = precision::fp32;
 
-  /// Bytes of a tensor in this storage. \param bytes of the tensor in fp32
+  /// Bytes of a tensor that is stored as `stored`.
+  /// \param bytes of the tensor in fp32
   double stored_bytes(double bytes) const {
     return stored == precision::bf16 ? bytes / 2 : bytes;
   }
 };
 
-/// State of a training with batches before this run, besides the first weights. Sources
-/// give values of a whole network, for any earlier division into shards.
+/// The state, besides weights, of a training that earlier batches have begun. Each
+/// source gives values of a whole network, for any shards of the earlier run.
 struct earlier_training {
-  std::vector<weight_source> older; ///< Versions, from the last but one backwards.
+  std::vector<weight_source> older; ///< Older versions, the last but one first.
   /// Moments of the optimizer, by index; empty: all 0.
   std::vector<weight_source> moments;
-  std::vector<std::int64_t> updates; ///< Number of updates of each layer; empty: none.
+  /// Number of updates of each layer; empty: no layer has been updated.
+  std::vector<std::int64_t> updates;
 };
 
 /// The work of a run that computes; a simulation has none.

@@ -17,15 +17,16 @@ namespace troupe {
 bool choices_can_be_judged(const run_plan& plan);
 
 /// Checks a record against AMPNet's rule. If choices_can_be_judged(plan), the check
-/// covers each choice and, where an action's time is the stage's alone, each duration.
-/// Otherwise the check covers the bounds.
+/// covers each choice and, in runs without servers and experts, each duration.
+/// Otherwise the check covers counts, bounds and the order of microbatches.
 /// \param doubt largest difference between the clocks of two ranks, in nanoseconds
 std::string first_wrong_choice(const run_plan& plan, const published::rule& paper_rule,
                                const record& ran, nanoseconds doubt = 0);
 
 /// Checks the makespan and every rank's idle time, wherever a paper gives both. Papers
-/// give both for runs whose forwards all take the same time, and likewise backwards,
-/// while nothing else takes time. In real time nothing is checked.
+/// give both for runs in which all forwards take one time, all backwards take one time,
+/// and nothing else takes time. Other runs, and runs in real time, are not checked: the
+/// result is empty.
 std::string first_wrong_time(const run_plan& plan, const published::rule& paper_rule,
                              const measures& ran);
 

@@ -26,20 +26,25 @@ struct proof {
   bool fails() const { return outcome == verdict::fails; }
 };
 
-/// Returns a proof that holds if `deviation` is empty.
+/// Returns a proof that holds if `deviation` is empty, and else fails with `deviation`
+/// as the detail.
 /// \param praise the detail of a proof that holds
 proof judged(const std::string& name, const std::string& deviation,
              const std::string& praise);
 
 /// The difference between the results of two trainings.
 struct difference {
-  double relative = 0; ///< Largest over tensors: norm of the difference over norm.
-  std::string where;   ///< That tensor; empty if both are equal to the bit.
-  std::string first;   ///< First loss and first value that differ, as text.
+  /// Largest over tensors and losses: norm of the difference / norm in `b`.
+  double relative = 0;
+  /// The tensor with this difference, or "losses"; empty if all are equal to the bit.
+  std::string where;
+  std::string first; ///< First loss and first value that differ, as text.
 
   bool none() const { return where.empty(); }
   std::string text() const;
 };
+
+/// Compares losses, parameters and gradients of two trainings, bit by bit.
 difference between(const training& work, const trained& a, const trained& b);
 
 /// Describes a differing value of a parameter: "stage 1: gradient of ln_f.bias[3] is
@@ -49,7 +54,8 @@ std::string difference_at(const training& work, const std::string& kind,
                           std::size_t layer, const parameter& which, std::int64_t index,
                           float is, float should_be);
 
-/// Prints a value with enough digits to distinguish any two floats, or doubles.
+/// Returns a value as text, with enough digits to distinguish any two floats; for other
+/// values, any two doubles.
 std::string exact(double value);
 
 } // namespace troupe

@@ -12,7 +12,7 @@ namespace troupe {
 // Hogwild), without computing the updates again. Each check returns the run's first
 // breach of the exchange's rule as a sentence, or an empty string if there is none.
 
-/// Checks that each update of each data replica updated and read every share once. The
+/// Checks that in each update each data replica updated and read every share once. The
 /// accesses that servers recorded must also keep the bound on staleness. No server may
 /// answer a replica that is further ahead of the slowest replica than the bound.
 std::string first_wrong_access(const run_plan& plan, const run_result& result);

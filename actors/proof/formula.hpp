@@ -15,8 +15,8 @@ namespace troupe {
 plain_plan plain_of(const run_plan& plan);
 
 /// Returns the loop of a published formula: the formula gives the version that each
-/// microbatch reads, and the microbatches that each update covers. \pre plan.work, and
-/// a formula exists for versions
+/// microbatch reads, and the microbatches that each update covers.
+/// \pre plan.work, and a formula exists for versions
 plain_plan plain_of(const run_plan& plan, const published::rule& paper_rule);
 
 /// Returns the record's first deviation from the published formula as a sentence, or an

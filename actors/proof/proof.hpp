@@ -13,8 +13,8 @@ namespace troupe {
 /// Sets a plan's options so that a run keeps everything that the proofs need.
 void keep_for_proofs(run_plan& plan);
 
-/// True if a run can be repeated from the record. A real-time run cannot if data
-/// replicas write the same memory at once (Hogwild).
+/// True if a run can be repeated from the record. False for a real-time run in which
+/// data replicas write the same memory at the same time (Hogwild).
 bool can_be_replayed(const run_plan& plan);
 
 /// Returns the proofs that apply to a run:
@@ -39,7 +39,8 @@ std::vector<proof> prove(const run_plan& plan, const run_result& result,
                          const std::optional<published::rule>& paper_rule);
 
 /// Returns the proofs that apply to a run, with the published rule of the plan's
-/// schedule. \pre as prove() with a rule
+/// schedule.
+/// \pre keep_for_proofs(plan), and the run has finished; can_be_replayed(plan)
 std::vector<proof> prove(const run_plan& plan, const run_result& result);
 
 } // namespace troupe

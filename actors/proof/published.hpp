@@ -33,7 +33,8 @@ struct rule {
   bool operator==(const rule&) const = default;
 };
 
-/// Returns the published rule that a user named; absent where none is published.
+/// Returns the published rule that a user named. Absent if the name has no published
+/// rule, and for Chimera with several pairs of directions.
 /// \param parameters as typed by the user; the optimizer's options are ignored
 std::optional<rule> find(const std::string& name,
                          const std::map<std::string, std::string>& parameters);
@@ -45,22 +46,26 @@ bool flushes(const rule& paper_rule);
 /// Number of directions in which microbatches run through the stages: 1 or 2.
 int directions(const rule& paper_rule);
 
-/// Returns P, and the rank that hosts stage s of a direction. The second direction runs
-/// from the last rank to the first. With several stages, a rank hosts every P-th stage,
-/// or the stages go forth and back along the ranks.
+/// Returns P, the number of ranks of a pipeline.
 int ranks(const rule& paper_rule, const shape& dims);
+
+/// Returns the rank that hosts stage s of a direction. The second direction runs from
+/// the last rank to the first. With several stages, a rank hosts every P-th stage, or
+/// the stages go forth and back along the ranks.
 int host(const rule& paper_rule, const shape& dims, int s, int direction);
 
 /// The backwards that are split into input and weight gradients: none, some or all.
 enum class split : std::uint8_t { none, partial, full };
 split splits(const rule& paper_rule);
 
-/// Returns K for one direction of a stage, and the number of a stage's updates in the
-/// run.
+/// Returns K, the number of one direction's microbatches that an update of a stage
+/// covers.
 int minibatch(const rule& paper_rule, const shape& dims);
+
+/// Returns the number of a stage's updates in the run.
 int updates(const rule& paper_rule, const shape& dims);
 
-/// Number of one direction's microbatches that update u covers, counted from 0.
+/// Number of one direction's microbatches that update u covers; u counts from 0.
 int covered(const rule& paper_rule, const shape& dims, int u);
 
 /// Index of the last microbatch that update u covers, of all directions. Absent for
@@ -82,19 +87,22 @@ std::optional<int> version_read(const rule& paper_rule, const shape& dims, int s
 /// largest number of versions. A shorter run may keep fewer versions.
 bool is_steady(const rule& paper_rule, const shape& dims);
 
-/// Largest number of versions alive at once on a stage. Alive are the newest version,
-/// and each version that a microbatch in flight or a later one still reads.
+/// Largest number of versions alive at the same time on a stage. Alive are the newest
+/// version, and each version that a microbatch in flight or a later one still reads.
 int versions_kept(const rule& paper_rule, const shape& dims, int s);
 
 /// Staleness of microbatch n's gradient: the version from which its update starts,
-/// minus the version that its forward read. Absent for AMPNet, which has a bound alone;
-/// the bound holds as long as no microbatch overtakes another.
+/// minus the version that its forward read. Absent for AMPNet, which has only a bound.
 std::optional<int> staleness(const rule& paper_rule, const shape& dims, int s, int n);
+
+/// Largest staleness of a gradient on stage s. For AMPNet this is a bound, which holds
+/// as long as no microbatch overtakes another.
 int max_staleness(const rule& paper_rule, const shape& dims, int s);
 
-/// Largest number of microbatches that a rank holds at once, summed over its stages. A
-/// rank holds a microbatch from the start of the forward to the end of the backward or
-/// weight gradient. For AMPNet the upper bound; absent where no paper has a number.
+/// Largest number of microbatches that a rank holds at the same time, summed over its
+/// stages. A rank holds a microbatch from the start of the forward to the end of the
+/// backward or weight gradient. For AMPNet the number is an upper bound. Absent where
+/// no paper has a number.
 std::optional<int> activations_held(const rule& paper_rule, const shape& dims,
                                     int rank);
 
@@ -104,7 +112,7 @@ struct action_times {
 };
 
 /// Makespan and idle time of a batch, in the unit of action_times. All actions of a
-/// kind take the same time; updates and messages take none.
+/// kind take one time; updates and messages take no time.
 struct batch_time {
   std::int64_t makespan;
   std::int64_t idle; ///< Idle time of every rank.

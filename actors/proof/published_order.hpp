@@ -32,17 +32,16 @@ struct recorded_times {
 /// Checks a record of a line of stages, one row each, against AMPNet's rule (Gaunt et
 /// al. 2017). Returns the first breach as a sentence, or an empty string if there is
 /// none. The check follows the rule from choice to choice:
-///   - an update, as soon as min_update_frequency gradients are summed;
+///   - an update, as soon as min_update_frequency gradients, or the last, are summed;
 ///   - else the backward of the lowest microbatch that has arrived;
-///   - else the forward of the lowest microbatch that has arrived, at stage 0 only
-///   while
-///     fewer than max_active_keys microbatches are in flight.
+///   - else the forward of the lowest microbatch that has arrived; at stage 0, only
+///     while fewer than max_active_keys microbatches are in flight.
 /// Each choice must start as soon as possible. Stage 0 has the next microbatch as soon
-/// as the stage begins one.
+/// as the stage begins the forward of the previous microbatch.
 ///
 /// Without arrival times (`times.latency` is null) the check is weaker. Counts and
 /// bounds must hold, and no action may begin before the end of its input's action.
-/// Forwards run in the order of microbatches, and so do backwards, since messages do
+/// Forwards, and also backwards, run in the order of microbatches, since messages do
 /// not overtake one another. The last stage runs each backward directly after its
 /// forward.
 /// \param stages recorded actions by stage, each row in order of time

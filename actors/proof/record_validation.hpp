@@ -11,7 +11,7 @@
 namespace troupe {
 
 /// Returns the published rule of a schedule, derived from the schedule itself and not
-/// from a user's options. Absent where none is published.
+/// from a user's options. Absent if the schedule has no published rule.
 std::optional<published::rule> rule_of(const schedule& sch);
 
 /// Checks a run's record against the published formulas. Returns the first deviation as

@@ -8,11 +8,11 @@
 
 namespace troupe {
 
-/// Repeats a recorded training without actors. Each stage computes its recorded
-/// actions in the recorded order, on the recorded weight versions. The result must
-/// equal the run's to the bit.
+/// Repeats a recorded training without actors. Each stage computes its recorded actions
+/// in the recorded order, on the recorded weight versions. The result must equal the
+/// run's to the bit.
 /// \pre plan.work
-/// \param accesses order of accesses to parameters that data replicas update singly
+/// \param accesses order of accesses to parameters that data replicas update one by one
 /// \param witness is called at each update, and may replace values; may be null
 /// \throws std::logic_error if no run can have made the record
 trained replay(const run_plan& plan, const record& ran,

@@ -11,7 +11,7 @@
 
 namespace troupe {
 
-/// The parameters of one stage that data replicas update singly, for a replay. Each
+/// The parameters of one stage that data replicas update one by one, for a replay. Each
 /// share of the parameters is updated and read in the order of the recorded history.
 class replayed_exchange {
 public:
@@ -27,8 +27,9 @@ public:
   void push(int data, std::int64_t samples, double factor, buckets gradients);
   bool under_way(int data) const { return update_of(data).has_value(); }
 
-  /// Returns once the version that a data replica reads after its push. Absent if the
-  /// history has accesses of other data replicas before, whose pushes are missing.
+  /// Makes the recorded accesses as far as pushes exist. Returns the version that a
+  /// data replica reads after its push, once for each push. Absent if earlier accesses
+  /// of other data replicas lack their pushes.
   /// \pre under_way(data)
   std::optional<buckets> pull(int data);
 
@@ -51,7 +52,7 @@ private:
     std::vector<shared_access> history;
     std::size_t next = 0;
     std::int64_t samples = 0;
-    std::vector<optimizer> optimizers; // a single one, or one for each data replica
+    std::vector<optimizer> optimizers; // one; with Hogwild one for each data replica
   };
 
   std::optional<pushed>& update_of(int data) {

@@ -15,22 +15,25 @@ namespace troupe {
 /// versions.
 class replayed_updates {
 public:
-  /// \param plan,stages,compute_stream,witness outlive the object
+  /// \param plan,stages,compute_stream,witness outlive this object
   /// \param stages first all stages of pipeline 0, then of pipeline 1, and so on
-  /// \param accesses order of accesses to parameters that data replicas update singly
+  /// \param accesses order of accesses to parameters that data replicas update one by
+  /// one
   /// \param compute_stream stream for updates that all data replicas make together
-  /// \param witness is called at each such update; may be null
+  /// \param witness called at each update that all data replicas make together; may be
+  /// null
   replayed_updates(const run_plan& plan, std::vector<replayed_stage>& stages,
                    const shared_history& accesses, stream& compute_stream,
                    update_witness* witness);
 
-  /// Makes the update that is the stage's current action, for all stages that share in
-  /// the update. Returns false if one of these stages has not reached the update.
+  /// Makes the update that is the stage's current action, for all stages that take part
+  /// in the update. Returns false if one of these stages has not reached the update, or
+  /// if recorded accesses of other data replicas come first.
   /// \throws std::logic_error if no run can have made the update
   bool make(replayed_stage& stage);
 
-  /// Returns a sentence on recorded accesses that no update of the replay has made;
-  /// empty if none are left.
+  /// Returns a sentence about recorded accesses that no update of the replay has made;
+  /// empty if all are made.
   std::string error() const;
 
   /// The final parameters of a stage.

@@ -23,8 +23,7 @@ void sum_data_replicas(const run_plan& plan, const std::vector<float*>& arrays,
 
 /// Returns the buckets in which a run sums a layer's gradients. A layer has one bucket;
 /// a layer with experts has a bucket without the experts, and one for each expert. For
-/// a norm, each data replica in turn measures the values that no other one has
-/// measured. \pre plan.work
+/// a norm, exactly one data replica measures each value. \pre plan.work
 std::vector<gradient_bucket> summed_buckets(const run_plan& plan, std::size_t layer);
 
 /// Returns the buckets of all layers of a stage. \pre plan.work

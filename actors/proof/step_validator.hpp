@@ -10,7 +10,7 @@
 
 namespace troupe {
 
-/// True if a run sums in another order than any plain loop. Tensor shards do, and so do
+/// True if a run sums in another order than any plain loop: with tensor shards, or with
 /// experts that serve several data replicas.
 bool sums_elsewhere(const run_plan& plan);
 
@@ -22,25 +22,26 @@ bool sums_elsewhere(const run_plan& plan);
 ///
 /// Near means: a tensor's difference is at most the tolerance times its norm, or times
 /// a hundredth of the stage's norm. Some gradients are nothing but rounding: softmax
-/// ignores a key's bias. An error that drops or doubles part of a sum is far larger.
-/// The optimizer gives the same bits from the same gradients. One exception: tensor
-/// shards sum the norm for clipping in another order.
+/// ignores a key's bias. An error that drops or doubles part of a sum is far larger
+/// than the tolerance. The optimizer gives the same bits from the same gradients. One
+/// exception: tensor shards sum the norm for clipping in another order.
 class step_validator : public update_witness {
 public:
   static constexpr double tolerance = 2e-5;
 
   /// The tolerance where values are stored as bf16. Two values that differ by a
-  /// rounding of fp32 may round to two neighbours in bf16, 2^-8 apart, and all later
-  /// layers round the results again. Of 1500 runs of small networks the largest
-  /// difference was 2.5e-3; large networks may differ more. Errors are far larger:
-  /// where shards dropped a sum, no run of 120 was between 1e-3 and this bound.
+  /// rounding of fp32 may round to two neighbours in bf16, 2^-8 apart. All later layers
+  /// round the results again. Of 1500 runs of small networks the largest difference was
+  /// 2.5e-3; large networks may differ more. Errors are far larger: of 120 runs whose
+  /// shards dropped a sum, none had a difference between 1e-3 and this bound.
   static constexpr double tolerance_of_bf16 = 0x1p-7;
 
-  /// The tolerance where a GPU's products round fp32 to tf32. The same happens to
-  /// operands alone, and neighbours are 2^-11 apart.
+  /// The tolerance where a GPU's products round fp32 to tf32. Only operands of products
+  /// are rounded, and neighbours in tf32 are 2^-11 apart.
   static constexpr double tolerance_of_tf32 = 2.5e-4;
 
-  /// \param plan,result outlive the object \pre the plan keeps versions
+  /// \param plan,result outlive this object
+  /// \pre the plan keeps versions
   step_validator(const run_plan& plan, const run_result& result)
     : plan_(plan), result_(result), allowed_(tolerance_for(plan)) {
     // nop

@@ -44,17 +44,19 @@ public:
   /// `no_turn`
   void resume(std::int64_t turn = no_turn);
 
-  /// The action's work has ended on the device; times are of the run's clock. Returns
-  /// whether the whole action has ended: then the performer sends `done`. Otherwise the
-  /// action pauses, and sends `arrived` again at once if no meeting is open.
+  /// Handles the end of the action's work on the device, with times of the run's clock.
+  /// Returns true if the whole action has ended: then the performer sends `done`.
+  /// Otherwise the action pauses, and sends `arrived` again immediately if no meeting
+  /// is open.
   bool ended(nanoseconds start, nanoseconds end);
 
-  /// A meeting may have ended: sends `arrived` if the paused action waits for nothing
-  /// any more.
+  /// Sends `arrived` if the paused action waits for no meeting any more. The performer
+  /// calls poll() when a meeting may have ended.
   void poll();
 
-  /// Describes the work or meeting that the action waits for; absent if no action is
-  /// under way. \param name the name of the performer in the answer
+  /// Describes the work or the meeting that the action waits for; absent if the action
+  /// waits for neither.
+  /// \param name the name of the performer in the answer
   std::optional<mail::waiting_for> explain(const std::string& name) const;
 
 private:

@@ -14,8 +14,8 @@ namespace troupe {
 
 /// The port of a performer that is an actor: each request of the core becomes a
 /// message. The performer's devices call back with messages to the actor.
-/// \tparam Handle the actor's own handle type \tparam Port `performer_port`, or an
-/// interface with more requests
+/// \tparam Handle the actor's own handle type
+/// \tparam Port `performer_port`, or an interface with more requests
 template <class Handle, class Port = performer_port>
 class actor_port : public Port {
 public:
@@ -116,8 +116,8 @@ protected:
   std::shared_ptr<const void> core_;
 };
 
-/// Passes the end of device work to the core. \throws the exception that the work
-/// threw, so the actor ends with that reason
+/// Passes the end of device work to the core.
+/// \throws the exception that the work threw, so the actor ends with that reason
 template <class Core>
 void handle_end(Core& core, const mail::ended& e) {
   if (e.failure)

@@ -21,7 +21,8 @@ struct performer_state {
   std::shared_ptr<performer_core> core;
 };
 
-/// Makes the core of a performer. \param port outlives the core's use of that port
+/// Makes the core of a performer.
+/// \param port outlives the core's use of that port
 using core_maker = std::function<std::shared_ptr<performer_core>(performer_port& port)>;
 
 /// The behavior of a performer that is not a stage: an optimizer shard, an expert, or a

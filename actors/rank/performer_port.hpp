@@ -15,7 +15,7 @@ struct performer_devices {
   /// The device of the performer's rank. An optimizer shard has one device for each
   /// direction, in order.
   std::vector<device*> computers;
-  /// Runs the sums of meetings; null: meetings compute sums themselves.
+  /// Runs the sums of meetings; null if meetings compute sums themselves.
   device* sums = nullptr;
 };
 
@@ -26,20 +26,20 @@ class performer_port {
 public:
   virtual ~performer_port() = default;
 
-  // To the scheduler of the action's rank.
+  // Each function sends the message of that name to the scheduler of the action's rank.
   virtual void arrived(const action& a) = 0;
   virtual void paused(const measured_action& so_far) = 0;
   virtual void done(const measured_action& measured) = 0;
 
-  /// To the device. When the work has ended, the performer receives `ended` with this
-  /// action.
+  /// Gives work to the device of the action's rank. When the work has ended, the
+  /// performer receives `ended` with this action.
   virtual void compute(work device_work, const action& a) = 0;
 
-  /// To the device that runs the rank's sums, or to the GPU group's own. When the sum
-  /// has ended, the performer receives `mail::sum_over`.
+  /// Gives a sum to the device that runs the rank's sums, or to the device that the
+  /// request names. When the sum has ended, the performer receives `mail::sum_over`.
   virtual void sum(requested_sum request) = 0;
 
-  /// To another performer.
+  /// Sends a message to another performer.
   virtual void send(mail::meeting_message message) = 0;
 
   void send_all(meeting_messages messages) {

@@ -17,16 +17,17 @@ namespace troupe {
 /// watchdog reads the operations.
 struct charge {
   double operations = 0; ///< Floating-point operations of all pieces.
-  double size = 1;       ///< Share of the cost that such an action usually has.
-  /// Further costs that the action pays: the first of a pair pays for the second, which
-  /// then costs nothing. A backward pays for recomputed segments.
+  double size = 1;       ///< Cost relative to a whole action of this kind.
+  /// Works whose costs the action pays in addition. The first action of a pair pays for
+  /// the second action, which then costs nothing. A backward pays for recomputed
+  /// segments.
   std::vector<work_key> also = {};
 };
 
 /// Callbacks of an action, called by the device; each may be empty.
 struct action_callbacks {
   std::function<void(int bucket)> bucket = {}; ///< Called for each complete bucket.
-  on_launched launched = {}; ///< Called when the last work is on the GPU.
+  on_launched launched = {}; ///< Called when the last work has been launched on a GPU.
 };
 
 /// Runs one action: returns the next work for the device, or names the meeting that the
@@ -52,31 +53,34 @@ public:
   /// The action under way, or the last action if none is.
   const action& current_action() const { return action_; }
 
-  /// True if all meetings that the next piece needs are over. \pre under_way(), and not
-  /// at_work()
+  /// True if the next piece can start: all meetings that the piece needs are over, and
+  /// the piece does not yield to another action first.
+  /// \pre under_way(), and not at_work()
   bool can_resume() const;
 
-  /// Work with the next pieces, up to one that ends in a meeting, or that a piece with
-  /// needed meetings follows. \param out receives the messages of the meetings that
-  /// begin with that work
+  /// Returns work with the next pieces. The work ends before a piece that needs or
+  /// begins a meeting. The work also ends after a piece that ends in a meeting or has
+  /// flags for the record.
+  /// \param out receives the messages of the meetings that begin with that work
   /// \pre can_resume()
   work next_work(meeting_messages& out);
 
-  /// The work has ended. Returns the messages of the meetings that begin with this end.
+  /// Notes that the work has ended. Returns the messages of the meetings that begin
+  /// with this end.
   meeting_messages end_work();
 
-  /// The meetings that the last piece ended in (flags of `part_end`), once, for the
-  /// record.
+  /// Returns the meetings that the last work ended in, as flags of `part_end` for the
+  /// record. A second call returns `nothing`.
   std::uint8_t take_end() { return std::exchange(end_, std::uint8_t{nothing}); }
 
-  /// pause() marks the action as paused. resumes() returns true once, when the action
-  /// can run again, and clears the mark.
+  /// pause() marks the action as paused; waits() returns the mark. resumes() returns
+  /// true once, when the action can run again, and clears the mark.
   void pause() { waits_ = true; }
   bool waits() const { return waits_; }
   bool resumes();
 
   /// The missing peer of the first open meeting that the next piece needs; absent if
-  /// all are over.
+  /// all meetings are over.
   std::optional<missing_peer> waits_for() const;
 
 private:

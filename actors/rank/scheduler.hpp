@@ -32,12 +32,13 @@ struct scheduler_state {
   bool decision_pending = false;
   bool reported_finished = false;
   int round = 0;                          ///< Round of the last `hold`.
-  std::optional<int> reported_checkpoint; ///< Batches, as last reported.
+  std::optional<int> reported_checkpoint; ///< Batches of the last `at_checkpoint`.
 };
 
 /// The scheduler of one device: receives `arrived` and `done`, and grants actions in
 /// the order of the rank's program or local rule. The scheduler of a parameter server's
 /// own device has no rank, and measures nothing.
+/// \param rank,depth as scheduler_core takes
 scheduler_actor::behavior_type
 scheduler(scheduler_actor::stateful_pointer<scheduler_state> self, run_context shared,
           std::optional<int> rank, int depth);

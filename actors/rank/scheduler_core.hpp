@@ -18,10 +18,10 @@ namespace troupe {
 /// scheduler core.
 class scheduler_core {
 public:
-  /// \param rank absent: the device follows no program, and each action that arrives is
-  /// granted, as on a parameter server's device
-  /// \param depth number of actions that the device accepts at once, where a second one
-  /// may be granted (has_capacity())
+  /// \param rank absent if the device follows no program, as a parameter server's
+  /// device: each action that arrives is granted
+  /// \param depth number of actions that the device accepts at the same time, where a
+  /// second one may be granted (has_capacity())
   scheduler_core(std::shared_ptr<const run_plan> plan, std::optional<int> rank,
                  int depth);
 
@@ -30,7 +30,7 @@ public:
   /// \pre is_in_turn(d)
   void handle(const mail::done& d);
 
-  /// True if all passes granted before this one have ended here. Two stages may report
+  /// True if all passes granted before this pass have ended here. Two stages may report
   /// ends in any order; the record keeps the device's order.
   bool is_in_turn(const mail::done& d) const;
   void handle(const mail::paused& p);
@@ -44,12 +44,12 @@ public:
     std::optional<action> pair = {};
   };
 
-  /// The next action to grant; absent if nothing is ready or the device has no
-  /// capacity. Experts go first: a stage waits for each.
+  /// Returns the next action to grant; absent if no action is ready or may start now.
+  /// Actions of experts and parameter servers go first, because stages wait for each.
   std::optional<granted> grant();
 
-  /// True if a grant depends on everything that has arrived: under a local rule, and
-  /// while an update is paused, which goes before the program.
+  /// True if a grant depends on everything that has arrived. That is so under a local
+  /// rule, and while an update is paused: a paused update goes before the program.
   bool has_choice() const {
     return rank_ && (plan_->sch.local_rule() || !paused_updates_.empty());
   }
@@ -57,7 +57,8 @@ public:
   void hold() { held_ = true; }
 
   /// Starts no more updates (a local rule: admits no more microbatches). Returns the
-  /// number that has started, as `order::freeze`.
+  /// rank, and the number that `order::freeze` returns.
+  /// \pre the scheduler has a rank
   mail::started freeze() { return {*rank_, order_->freeze()}; }
   void handle(const mail::stop_after& s) { order_->stop_after(s.count); }
 
@@ -71,8 +72,8 @@ public:
   /// True if the rank is held and nothing runs.
   bool at_rest() const { return held_ && running_ == 0; }
 
-  /// True if the rank has run all actions of the order. A device without a program
-  /// never has.
+  /// True if the rank has run all actions of the order; always false for a device
+  /// without a program.
   bool finished() { return rank_ && running_ == 0 && order_->finished(); }
 
   /// The input or action that the scheduler waits for, in words.
@@ -94,13 +95,13 @@ private:
   bool passes_meet_ = false;
   // Each evaluation needs a copy of the parameters; a rank waits when no copy is left.
   int evaluated_stage_ = -1; ///< The highest stage here in direction 0; -1: none.
-  /// Backwards from one evaluation to the next; 0: no evaluations.
+  /// Number of backwards from one evaluation to the next; 0: no evaluations.
   std::int64_t backwards_to_evaluation_ = 0;
   std::unique_ptr<order> order_;
   waiting waiting_;
   /// Actions of experts and servers: granted first, in order of arrival.
   std::vector<granted> unordered_;
-  std::vector<action> in_turn_; ///< Running actions with turns, in that order.
+  std::vector<action> in_turn_; ///< Running actions that have turns, in order of turns.
   std::vector<granted> paused_updates_;
   /// A paused action of a stage, other than an update. No other pass of this rank
   /// begins before the paused one resumes, so a rank stashes no more than the program
@@ -108,9 +109,10 @@ private:
   std::optional<action> paused_;
   std::vector<position> hosted_;
   std::int64_t turns_ = 0; ///< Number of turns granted.
-  /// Copies of the parameters that evaluations may use at once.
+  /// Number of parameter copies that evaluations may use at the same time.
   int copies_ = 0;
-  /// Backwards of the evaluated stage, since the last batch evaluated before the run.
+  /// Number of backwards of the evaluated stage, since the last batch evaluated before
+  /// the run.
   int backwards_ = 0;
   int evaluated_ = 0;
   int next_checkpoint_ = 0; ///< Batches of the run; 0: no checkpoint is due.

@@ -14,7 +14,7 @@
 
 namespace troupe {
 
-/// One meeting: the kind, and the index among meetings of that kind.
+/// One step of a meeting: the kind, and the index among steps of that kind.
 struct meeting_step {
   meeting_kind kind;
   int index;
@@ -26,7 +26,7 @@ using meeting_steps = std::vector<meeting_step>;
 
 /// Work of an action between two meetings.
 struct piece {
-  /// Index in the stage, if the piece is of one layer; else -1.
+  /// Index of the layer in the stage, if the piece is of one layer; else -1.
   int layer = -1;
   double share = 1;          ///< Share of the action's cost.
   std::function<void()> run; ///< Empty: no arithmetic.
@@ -44,8 +44,8 @@ struct piece {
 struct woven_action {
   meeting_steps begins; ///< Steps that begin with the action, before the first piece.
   std::vector<piece> pieces;
-  /// Works that GPUs may still run, as `work::inputs`, for the first work. An action
-  /// that meets other ranks between pieces has none.
+  /// Works that GPUs may still run and whose results the first piece reads, as
+  /// `work::inputs`. Empty for an action that meets other ranks between pieces.
   std::vector<std::shared_ptr<gpu_completion>> inputs = {};
 };
 
@@ -63,7 +63,7 @@ struct weaving {
 /// - gather(next layer) begins when a layer starts, and a layer needs its own gather.
 ///   So the next layer's parameters travel while this layer computes.
 /// - sum(layer) begins when a layer has ended. Buffers hold two layers: a layer needs
-///   the sum of the layer two before, and the end needs the last two sums.
+///   the sum of the layer two before, and a last piece needs the last two sums.
 ///
 ///   layer         2            1            0          of a backward, three layers
 ///   gather   2    1            0

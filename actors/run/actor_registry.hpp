@@ -24,9 +24,10 @@ namespace troupe {
 class actor_registry : private stage_indexing {
 public:
   /// \param resources outlives all actors
-  /// \param log null: the recorder and the coordinator of the run are elsewhere
-  /// \param remote_actors outlives this object; null: no actor is elsewhere
-  /// \param relays null: there are none
+  /// \param log null if the recorder and the coordinator of the run are in another
+  /// process
+  /// \param remote_actors outlives this object; null if all actors are in this process
+  /// \param relays null if the run has no relays
   actor_registry(run_context shared, run_resources& resources,
                  std::shared_ptr<run_log> log, std::shared_ptr<run_status> status,
                  distant_actors* remote_actors = nullptr,
@@ -43,15 +44,18 @@ public:
     // nop
   }
 
-  /// Makes all actors. \throws exceptions of CAF, and `not_made` if the maker of relays
-  /// throws; then some of the actors exist
+  /// Makes all actors.
+  /// \throws exceptions of CAF, and `not_made` if the maker of relays throws or returns
+  /// no actor; then some of the actors exist
   void spawn(caf::actor_system& system);
 
   /// Sends the handles of all actors to each actor; to data sources only if no actor is
   /// elsewhere. The data sources' wiring starts the run.
   void wire();
 
-  /// Starts a run with actors elsewhere, after all actors have been wired.
+  /// Starts a run with actors elsewhere: sends the handles of all actors to the data
+  /// sources. Does nothing if all actors are here.
+  /// \pre all actors have been wired
   void begin();
 
   const std::shared_ptr<actor_handles>& handles() const { return handles_; }
@@ -59,8 +63,8 @@ public:
   /// Sends an exit message to each actor that is here; may be repeated.
   void send_exits();
 
-  /// Counts each actor that is here in a host's system. \param runtime where the actors
-  /// were spawned
+  /// Makes `runtime` count each actor that is here, for actor_runtime::actors().
+  /// \param runtime the runtime whose system spawned the actors
   void count(actor_runtime& runtime) const;
 
   /// Drops all handles.
@@ -69,8 +73,8 @@ public:
     local_coordinator_ = coordinator_actor{};
   }
 
-  /// The coordinator that posts to the `run_status`, also where another process leads
-  /// the run. In that case this coordinator only reports actors that fail. The handle
+  /// The coordinator in this process, which posts to the `run_status`. If another
+  /// process leads the run, this coordinator only reports actors that fail. The handle
   /// is empty before spawn().
   const coordinator_actor& coordinator() const { return local_coordinator_; }
 

@@ -16,10 +16,11 @@
 
 namespace troupe {
 
-/// The threads of real time, and how actors are shared among threads. All threads have
-/// one queue, but a thread keeps the actor that the thread woke last. So a message on
-/// the same rank needs neither a lock nor another thread, and only work of another rank
-/// wakes a thread. Of two actors woken, the first goes to the queue.
+/// The threads that run actors in real time, and the order in which actors run. All
+/// threads have one queue, but a thread keeps the actor that the thread woke last. So a
+/// message on the same rank needs neither a lock nor another thread, and only work of
+/// another rank wakes a thread. When a thread wakes a second actor, the first actor
+/// goes to the queue.
 ///
 /// CAF's own pools start threads while an actor system is made. If a thread cannot be
 /// started, the program ends there without an error message. The threads of this pool
@@ -33,27 +34,30 @@ public:
   static caf::actor_system::module* make(caf::actor_system& system,
                                          caf::detail::type_list<>);
 
-  /// The pool of an actor system that was configured with a pool.
+  /// Returns the pool of an actor system that was configured with `actor_threads`.
   static actor_threads& threads_of(caf::actor_system& system);
 
-  /// Starts `count` more threads. \param broken called on one of the new threads if CAF
-  /// runs out of memory between two messages: the current actor may then never end
+  /// Starts `count` more threads.
+  /// \param broken called on one of the new threads if CAF runs out of memory between
+  /// two messages: the current actor may then never end
   /// \throws no_thread if a thread cannot be started; threads started earlier keep
   /// running
   void start_threads(int count, const std::function<void()>& broken);
 
-  /// Runs ready actors on the caller's thread until none is ready, if the pool has no
-  /// threads.
+  /// Runs ready actors on the caller's thread until none is ready. Does nothing if the
+  /// pool has threads.
   void settle();
 
   /// Calls `report`, then runs the actors that messages of `report` have woken, as a
   /// pool thread does. The caller is a thread outside the pool, such as a device's.
-  /// Returns when the thread is wanted at its work; remaining actors go to the queue.
+  /// Returns when no woken actor is left, when `works` wants the thread back, or after
+  /// a fixed number of actors. A remaining actor goes to the queue.
   void visit(const std::function<void()>& report,
              const compute_threads::thread_control& works);
 
-  /// Puts the actor that this thread has kept into the queue: for a thread that is
-  /// about to compute or to read for long.
+  /// Puts the actor that this thread has kept into the queue, before the thread
+  /// computes or reads for long. During a visit(), also calls `on_leave` of `works`.
+  /// Does nothing on other threads.
   static void hand_over();
 
   void enqueue(caf::resumable* job) override;

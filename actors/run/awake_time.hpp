@@ -7,16 +7,17 @@
 
 namespace troupe {
 
-/// Counts the time in which a watchdog could notice events. A process that was stopped
-/// reads nothing meanwhile, so a look that comes late counts as little time.
+/// Counts the time during which a watchdog can notice events. A stopped process notices
+/// nothing, so the time between two calls of look() counts only up to a limit.
 class awake_time {
 public:
-  /// \param most time between two looks that counts, in nanoseconds
+  /// \param most the limit, in nanoseconds
   explicit awake_time(nanoseconds most) : most_(most) {
     // nop
   }
 
-  /// Returns the time to count since the last look; the first look starts the count.
+  /// Returns the nanoseconds that count since the last call; 0 at the first call.
+  /// \param now current time, in nanoseconds
   nanoseconds look(nanoseconds now) {
     const auto since = has_looked_ ? now - last_ : 0;
     has_looked_ = true;
@@ -34,8 +35,12 @@ private:
 /// watchdog.
 class silence {
 public:
-  /// \param last_message time of the last message from the other process \param awake
-  /// time counted since the last look. All in nanoseconds
+  /// Returns the nanoseconds since the last message, but at most `awake` more than the
+  /// last call returned.
+  /// \param now current time, in nanoseconds
+  /// \param last_message time of the last message from the other process, in
+  /// nanoseconds
+  /// \param awake nanoseconds that awake_time has counted since the last call
   nanoseconds look(nanoseconds now, nanoseconds last_message, nanoseconds awake) {
     return so_far_ = std::min(now - last_message, so_far_ + awake);
   }

@@ -30,18 +30,18 @@ struct coordinator_state {
   std::set<int> held;          // ranks, in this round
   int round = 0;               // number of holds so far
   std::set<int> at_checkpoint; // ranks that wait at the next checkpoint
-  int last_checkpoint = 0;     // batches that all ranks had done then
+  int last_checkpoint = 0;     // batches at the last checkpoint of all ranks
   std::map<int, int> started;  // updates started, by rank
-  std::map<int, answers<mail::snapshot>> snapshots; // by batches
+  std::map<int, answers<mail::snapshot>> snapshots; // by number of batches
   int last_snapshot = 0; // batches of the newest complete snapshot
-  bool collects = false; // whether answers were requested
+  bool collects = false; // whether `collected` was requested
   answers<mail::collected> collected;
-  int copies = 0;               // batches after which stages copy
-  int saves = 0;                // batches whose copies are expected
-  std::set<std::size_t> copied; // stages
+  int copies = 0;               // batches of the last `save`
+  int saves = 0;                // batches of the last `save` with `hand_over`
+  std::set<std::size_t> copied; // index() of stages that have copied
   answers<mail::saved> saved;
   int fetched_batches = 0;          // batches whose kept copies were requested
-  std::set<std::size_t> unanswered; // stages that have not answered
+  std::set<std::size_t> unanswered; // index() of asked stages without an answer
 };
 
 /// Supervises a run: monitors every actor, counts the ranks that have finished, and

@@ -5,8 +5,9 @@
 
 namespace troupe {
 
-/// Handles of actors in other processes: messages to such a handle are forwarded. Each
-/// call makes a handle's actor, which ends as any other actor does.
+/// Makes actors that forward messages to actors in other processes. Each function
+/// spawns a forwarding actor and returns the handle. A forwarding actor ends as any
+/// other actor does.
 class distant_actors {
 public:
   virtual ~distant_actors() = default;

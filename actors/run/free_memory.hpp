@@ -7,22 +7,22 @@
 
 namespace troupe {
 
-/// Bytes of memory that may still be allocated, and the limit that would refuse more:
-/// "the machine".
+/// Bytes of memory that may still be allocated. `where` names the owner of the limit
+/// that would refuse more, for example "the machine".
 struct free_memory {
   std::int64_t bytes;
   std::string where;
 };
 
-/// The memory that this process could allocate now: the least that the machine, the
-/// process's control groups and the process's own limits leave.
+/// The memory that this process could allocate now: the smallest amount that the
+/// machine, the process's control groups and the process's own limits leave.
 free_memory memory_of_process();
 
 /// The memory that the machine and the process's control groups leave, without the
-/// process's own limits. The kernel's files below `root` are read: /proc/meminfo, and
-/// the control groups of the process and all groups above. Both versions of control
-/// groups are read. File pages that a group holds count as free: the kernel gives such
-/// pages up.
+/// process's own limits. The function reads the kernel's files below `root`:
+/// /proc/meminfo, and the files of the process's control group and of all groups above.
+/// Both versions of control groups are read. File pages that a group holds count as
+/// free: the kernel gives such pages up.
 free_memory memory_by_files(const std::filesystem::path& root);
 
 } // namespace troupe

@@ -10,8 +10,8 @@
 namespace troupe {
 
 /// The parameters of the whole network, put together from the parts that stages hold. A
-/// stage holds all of a layer's bucket, or a tensor shard's part. Of that the stage
-/// holds everything, or a data replica's share.
+/// stage holds each layer's bucket, or a tensor shard of the bucket. With ZeRO 3 a
+/// stage holds only a data replica's share of that array.
 class gathered_parameters {
 public:
   /// \param parts of all stages in the snapshot (`run_plan::in_snapshot`), in any
@@ -22,24 +22,25 @@ public:
   const std::vector<const float*>& buckets() const { return buckets_; }
 
 private:
-  // one for each layer, if stages hold parts
+  // one for each layer; all empty if each stage holds whole buckets
   std::vector<std::vector<float>> put_together_;
   std::vector<const float*> buckets_;
 };
 
-/// Keeps the parameters and gradients of all stages, as far as the plan wants them, and
-/// notes a stage whose copy differs from another's. Where data replicas update
-/// parameters one by one, the shared parameters are the network's.
+/// Keeps in `result` the parameters of all stages, and the gradients if the plan keeps
+/// gradients. Sets `odd_stage` to a stage whose copy differs from another stage's copy.
+/// If data replicas update singly, the values of `shared` replace the parameters.
 void keep_weights(const run_plan& plan, std::vector<mail::collected> parts,
                   const all_shared_parameters& shared, run_result& result);
 
-/// Keeps the versions that stages made, each version put together from all stages.
+/// Keeps in `result` the versions that stages made, each put together from all stages.
 void keep_versions(const run_plan& plan, std::vector<mail::version_made> versions_made,
                    run_result& result);
 
-/// Counts the updates in each stage's final parameters. Empty if all stages hold one
-/// network; otherwise names two stages that should have made equally many updates, but
-/// did not.
+/// Sets the numbers of updates and of updated samples in `result`, from each stage's
+/// final parameters. Returns a text with two stages that should have made equally many
+/// updates, but did not. The text is empty if all stages hold one network, and under a
+/// local rule.
 std::string count_updates(const run_plan& plan,
                           const std::vector<mail::collected>& parts,
                           run_result& result);

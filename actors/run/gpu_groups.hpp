@@ -16,7 +16,7 @@
 
 namespace troupe {
 
-/// Thrown when the process is told to end while GPUs are waited for.
+/// Thrown if gpu_groups is told to end before all members have joined.
 struct ended_while_joining : std::runtime_error {
   ended_while_joining() : std::runtime_error("ended while GPUs were waited for") {
     // nop
@@ -33,19 +33,21 @@ struct known_groups {
   std::string exclusion;
 };
 
-/// The groups of a run that is wholly in this process. \throws std::runtime_error
+/// The groups of a run that is wholly in this process.
+/// \throws std::runtime_error if the id of a group cannot be made
 known_groups groups_here(const run_plan& plan);
 
-/// The members of GPU groups that ranks here have: streams, communicators, and the
+/// The members that ranks here have in GPU groups, with streams, communicators, and the
 /// devices that launch exchanges. All members are made, and have moved a value, before
 /// a run begins.
 class gpu_groups {
 public:
   /// \param threads launch the exchanges; threads, plan and watch outlive this object
-  /// \param ended polled on this thread while members join: true ends the waiting;
-  /// another thread may set the value; may be null
-  /// \throws std::runtime_error with the name of a group whose GPUs did not meet;
-  /// ended_while_joining; std::bad_alloc, no_thread
+  /// \param ended polled on this thread while members join, and may become true on
+  /// another thread; true ends the wait; may be empty
+  /// \throws std::runtime_error if GPUs of a group do not meet, or move wrong values
+  /// \throws ended_while_joining if `ended` has returned true
+  /// \throws std::bad_alloc, no_thread
   gpu_groups(const run_plan& plan, const known_groups& groups,
              const std::vector<int>& local_ranks,
              const std::shared_ptr<compute_threads>& threads, run_monitor& watch,
@@ -56,15 +58,16 @@ public:
   gpu_groups(const gpu_groups&) = delete;
   gpu_groups& operator=(const gpu_groups&) = delete;
 
-  /// A member of a group, as `group_finder` returns; null: the stage has none.
+  /// The stage's member for a meeting, as `group_finder` returns; null if there is
+  /// none.
   gpu_group* find(position where, meeting_kind kind, int stride);
 
-  /// The member of stage `end` of the channel between two stages. Null: messages carry
-  /// those tensors.
+  /// The member that stage `end` has in the channel from stage `from` to stage `to`.
+  /// Null if messages carry the tensors between both.
   gpu_group* find_channel(position from, position to, position end);
 
-  /// Discards exchanges that have not begun. Exchanges under way may end; after 50 ms
-  /// this function aborts the rest, as peers may be gone.
+  /// Discards exchanges that have not begun, and waits up to 50 ms for exchanges under
+  /// way. Then aborts the remaining exchanges, as peers may be gone.
   void stop();
 
   bool idle() const;

@@ -30,7 +30,8 @@ public:
     distant_maker make_remote_actors = {}; ///< Empty: all actors are here.
     /// Groups of the plan's GPUs, here and in other processes.
     known_groups groups = {};
-    /// True ends the wait for GPU groups (gpu_groups); may be empty.
+    /// Polled while GPU groups join, as gpu_groups does; true ends the wait. May be
+    /// empty.
     std::function<bool()> ended = {};
   };
 
@@ -38,18 +39,21 @@ public:
   /// \param callbacks the constructor uses only `disorder.make_device`, `listener`,
   /// `relays` and `system`
   /// \throws std::bad_alloc, no_thread
+  /// \throws std::runtime_error if GPUs of a group do not join
   local_run(std::shared_ptr<const run_plan> plan, part which,
             const run_callbacks& callbacks = {});
 
   /// Spawns all actors that are here, and sends every actor the handles of all others:
   /// each may send messages from then on.
+  /// \throws as actor_registry::spawn
   void gather();
 
   /// Starts the run, if other processes host a part. Otherwise gather() has started the
   /// run.
   void begin() { registry_.begin(); }
 
-  /// Ends all actors, and the actor system if all actors have ended.
+  /// Ends all devices and actors, then the actor system. Sets at_work() if an actor or
+  /// a device does not end.
   void shut_down();
 
   /// True if an actor or a device is still at work and could not be ended: then no
@@ -68,7 +72,7 @@ public:
   actor_runtime& runtime() { return runtime_; }
   const actor_registry& actors() const { return registry_; }
 
-  local_run* previous_left = nullptr; ///< Left at work by an earlier run.
+  local_run* previous_left = nullptr; ///< The run left at work before this one.
 
 private:
   run_context shared() {
@@ -94,8 +98,7 @@ private:
   actor_registry registry_;
 };
 
-/// Destroys an object, or leaves it for good where an actor or a device is still at
-/// work.
+/// Deletes a run. A run whose actor or device is still at work is never destroyed.
 struct end_or_leave {
   void operator()(local_run* ended) const;
 };

@@ -15,9 +15,9 @@ namespace troupe {
 
 /// The times that a run would have taken with one device for each rank. The parts of
 /// actions are laid out by the events that each part waited for. A part waits for
-/// messages between stages, collectives of tensor shards, and layers that data replicas
-/// share out. An update waits for all gradients, and where it clips or gathers also for
-/// other ranks. Latencies count as nothing.
+/// messages between stages, collectives of tensor shards, and layers that ZeRO divides
+/// among data replicas. An update waits for all of its gradients. An update that clips
+/// by a norm or gathers parameters also waits for other ranks. Latencies count as zero.
 ///
 /// Measured actions are added as they become known, and forgotten when times have been
 /// assigned.
@@ -26,20 +26,21 @@ public:
   /// Called for each measured action with modelled times, for each rank in order.
   using moved = std::function<void(int rank, const measured_action&)>;
 
-  /// \param plan outlives this object \pre can_model(plan)
+  /// \param plan outlives this object
+  /// \pre can_model(plan)
   modelled_times(const run_plan& plan, moved report);
 
   /// True if the events that the parts of a run wait for are known. Events are unknown
-  /// where experts are spread over ranks, as an expert may pass rows on at once. Events
-  /// are also unknown where updates follow one another as gradients come.
+  /// if experts are spread over ranks, as an expert without work answers immediately.
+  /// Events are also unknown if data replicas do not all update together.
   static bool can_model(const run_plan& plan);
 
-  /// Adds the next part that a rank ran, also one of no length.
+  /// Adds the next part that a rank ran. Parts of no length must be added too.
   void add(int rank, const measured_action& s);
 
   /// Checks a finished run, all of whose parts have been added.
-  /// \throws std::logic_error if a part waits for one that was not added, or a
-  /// milestone is left
+  /// \throws std::logic_error if a part waits for an event that did not occur, or no
+  /// part has waited for an event
   void check_end() const;
 
 private:
@@ -47,18 +48,18 @@ private:
 
   /// The state of a stage, as far as the parts are known.
   struct stage_state {
-    int layers = 0; // buckets
+    int layers = 0; // number of buckets
     // stage_index() of the first stage whose gradients one norm covers
     std::int64_t norm_of = 0;
-    int in_norm = 0;       // number of those stages; 0: no update waits for a norm
+    int in_norm = 0;       // stages that the norm covers; 0: no update waits for a norm
     bool is_tied = false;  // the stage has an end of a tied matrix
     bool started = false;  // an action other than an update has begun
-    int layer = 0;         // layers of that action that are done
-    bool on_layer = false; // another layer of that action has begun
+    int layer = 0;         // layers that the action has finished
+    bool on_layer = false; // the action has begun its next layer
     bool meets_shards = false;
     int shard_meetings = 0;
-    int gathers = 0; // layers, in earlier actions
-    int sums = 0;    // layers, in earlier actions
+    int gathers = 0; // layers gathered in earlier actions
+    int sums = 0;    // layers summed in earlier actions
     bool started_update = false;
   };
 

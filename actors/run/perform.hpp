@@ -12,11 +12,11 @@
 
 namespace troupe {
 
-/// One sentence if a plan cannot be run: the reason, and the values that are allowed.
-/// Empty if the plan can be run.
+/// Returns one sentence if a plan cannot be run: the reason, and the values that are
+/// allowed. Returns an empty text if the plan can be run.
 /// \param count_caller_bytes returns the bytes that the caller of a training allocates
 /// in addition during the run; may be empty
-/// \param local_ranks the ranks that use this machine's memory; absent: all ranks
+/// \param local_ranks the ranks that use this machine's memory; absent if all ranks do
 std::string validation_error(const run_plan& plan,
                              const caller_bytes_counter& count_caller_bytes = {},
                              const std::optional<std::vector<int>>& local_ranks = {});
@@ -25,10 +25,12 @@ class distant_run;
 
 /// Runs a plan: makes and wires the actors, waits for the run, and ends all actors. If
 /// some work never ends, the run fails, and the resources of that work are never freed.
-/// \param remote_part hosts all ranks, in other processes; null: all ranks are here
+/// \param remote_part hosts all ranks, in other processes; null if all ranks are here
 /// \pre validation_error(plan).empty()
-/// \throws std::bad_alloc if memory is short after all, no_thread if threads are, and
-/// exceptions of the callbacks
+/// \throws std::bad_alloc if memory is short after all
+/// \throws no_thread if a thread cannot be started
+/// \throws std::runtime_error if GPUs of a group do not join
+/// \throws exceptions of the callbacks
 run_result perform(run_plan plan, run_callbacks callbacks = {},
                    distant_run* remote_part = nullptr);
 

@@ -8,8 +8,8 @@
 
 namespace troupe {
 
-/// The mean loss of a minibatch (under a local rule: of a microbatch). The samples are
-/// those of the run up to the end of that minibatch.
+/// The mean loss of a minibatch (under a local rule: of a microbatch). `samples` counts
+/// the samples of the run up to the end of that minibatch.
 struct loss_so_far {
   std::int64_t samples;
   double loss;
@@ -20,11 +20,11 @@ struct loss_so_far {
 /// The progress of a run, with the loss of the last finished minibatch; a simulation
 /// has no loss.
 struct progress {
-  std::int64_t samples = 0; ///< Whose losses have come, without a gap.
+  std::int64_t samples = 0; ///< Number of samples before the first missing loss.
   std::optional<double> loss;
   std::string waits_for =
     {}; ///< Lines about tasks under way, if no task has ended for long.
-  std::vector<loss_so_far> losses = {}; ///< Since the last report, in order.
+  std::vector<loss_so_far> losses = {}; ///< Losses since the last report, in order.
 };
 
 /// The outcome of a run.

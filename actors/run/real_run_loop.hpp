@@ -17,7 +17,8 @@ public:
   }
   ~real_run_loop() override { watch_.end(); }
 
-  /// Starts the threads and the watchdog first. \throws no_thread too
+  /// Starts the threads and the watchdog, then waits for the run.
+  /// \throws no_thread, and exceptions of the callbacks
   void wait() override;
 
 private:

@@ -20,8 +20,9 @@
 namespace troupe {
 
 /// The losses of a run, one entry for each minibatch (under a local rule for each
-/// microbatch). Losses of microbatches may be added in any order. In a run that keeps
-/// no record there are at most `most_entries` entries.
+/// microbatch). Losses of microbatches may be added in any order. A run that keeps no
+/// record has at most `most_entries` entries: an entry may then be a mean of several
+/// minibatches.
 class loss_log {
 public:
   /// \param plan outlives this object
@@ -30,22 +31,25 @@ public:
   /// Adds a microbatch's loss; returns the progress of the run with that loss.
   progress add(const mail::microbatch_loss& loss);
 
-  /// Mean losses of the minibatches whose microbatches are all there and before which
-  /// no loss is missing, and the number of samples seen by then.
+  /// Mean loss of each complete entry. An entry is complete when its losses and all
+  /// earlier losses have come.
   std::vector<double> losses() const;
+  /// Number of samples in the run up to the end of each complete entry.
   std::vector<std::int64_t> samples() const;
 
   /// The number of microbatches whose losses have not come.
-  /// \param to_end true: of the whole run; false: of the microbatches before the last
-  /// loss that has come. The second number is 0 where replicas stop after different
+  /// \param to_end true: counts up to the end of the run; false: counts up to the last
+  /// loss that has come. With false, the result is 0 if replicas stop after different
   /// updates
   std::int64_t missing(bool to_end) const;
 
-  /// Reports the time at which the forward that gave a microbatch's loss has ended.
+  /// Records the time at which the forward of a microbatch's loss has ended.
+  /// \param when nanoseconds on the run's clock
   void ended(int microbatch, nanoseconds when);
 
-  /// Times at which the last forward of each entry of losses() ended; forwards of later
-  /// entries do not count. Empty if the time of any entry is unknown.
+  /// Time at which the last forward of each entry of losses() ended, in nanoseconds on
+  /// the run's clock. Forwards of later entries do not count. Empty if the time of any
+  /// entry is unknown.
   std::vector<nanoseconds> ends() const;
 
   /// Number of minibatches in an entry; the last entry may have fewer.
@@ -90,9 +94,9 @@ struct run_log {
   /// the run is not watched.
   std::vector<ranked_action> take_fresh() { return std::exchange(fresh_, {}); }
 
-  /// The measures of a run as if each rank had a device of its own, if the plan models
-  /// times; else absent. \throws std::logic_error if the run has finished and some time
-  /// is unknown
+  /// The measures of a run as if each rank had a device of its own; absent unless the
+  /// plan models times.
+  /// \throws std::logic_error if the run has finished and some time is unknown
   std::optional<measures> modelled(bool finished) const;
 
   std::vector<rank_sums> sums; ///< One for each rank.

@@ -23,30 +23,30 @@ namespace troupe {
 struct user_relays;
 struct training_copies;
 
-/// Changes the order of events in virtual time: as real devices and threads might, but
-/// repeatable. Each function may be empty.
+/// Changes the order of events in virtual time, as real devices and threads might, but
+/// in a repeatable way. Each function may be empty.
 struct virtual_disorder {
-  /// Makes a device in place of the virtual device whose actions take the time that
-  /// their costs say.
+  /// Makes a device in place of a virtual device. A virtual device's actions take the
+  /// time that the cost model gives.
   std::function<std::unique_ptr<device>(virtual_clock&)> make_device = {};
 
-  /// Returns the number of handlers that run before the clock's next event. Empty: all
-  /// handlers that can run.
+  /// Returns the number of handlers that run before the clock's next event. If empty,
+  /// all handlers run that can.
   std::function<std::size_t()> handlers = {};
 };
 
 /// The functions that a run calls, and the flag by which the caller ends a run early.
-/// Each function may be empty. If nothing else is said, the thread that waits for the
-/// run calls the function.
+/// Each function may be empty. The thread that waits for the run calls the functions,
+/// unless the function's comment names another thread.
 struct run_callbacks {
   /// Receives the parameters (one bucket for each layer) that each stage had after
   /// `batches` batches, counted with batches before the run. The run's clock stands
-  /// still during the call. Not empty if the plan evaluates.
+  /// still during the call. Must not be empty if the plan evaluates.
   std::function<void(int batches, const std::vector<const float*>& parameters)>
     evaluate = {};
 
   /// Receives copies of the state that a run needs to resume, for each checkpoint and
-  /// at the end, while ranks compute. Not empty if the plan has checkpoints.
+  /// at the end, while ranks compute. Must not be empty if the plan has checkpoints.
   std::function<void(training_copies copies)> save = {};
 
   /// Waits until all copies given to `save` have been released. Then there is memory
@@ -67,16 +67,17 @@ struct run_callbacks {
   /// Other devices and another order of events in virtual time, for tests.
   virtual_disorder disorder = {};
 
-  /// User actors between stages; null where a run is on several machines.
+  /// User actors between stages; null if there are none, and in a run on several
+  /// machines.
   std::shared_ptr<const user_relays> relays = {};
 
-  /// The system of the run's actors in real time; null: the run makes a system. A given
-  /// system outlives the run, and the system's scheduler threads run the actors.
+  /// The system of the run's actors in real time; null if the run makes a system. A
+  /// given system outlives the run, and the system's scheduler threads run the actors.
   caf::actor_system* system = nullptr;
 
-  /// Set by any thread to end the run early. Where stages update together, every stage
-  /// finishes the same update, the next one that no stage has finished yet. Otherwise
-  /// the run ends when all admitted microbatches have been through. May be null.
+  /// Set by any thread to end the run early. Stages that update together then end after
+  /// the same update, the last one that any of these stages has started. Under a local
+  /// rule the run ends when all admitted microbatches have been through. May be null.
   const std::atomic<bool>* interrupted = nullptr;
 };
 

@@ -31,7 +31,7 @@ struct managed_run {
   message_meter& meter;
   const coordinator_actor& coordinator;
   wall_clock& clock; ///< Stands still during evaluations.
-  /// The part in other processes; null: all of the run is here.
+  /// The part in other processes; null if all of the run is here.
   distant_run* remote_part;
 };
 
@@ -51,40 +51,44 @@ public:
   /// \throws exceptions of the callbacks
   virtual void wait() = 0;
 
-  /// Passes every posted snapshot to the caller's evaluation. Once the run is
-  /// being ended early, only removes snapshots: ranks wait for copies.
+  /// Passes every posted snapshot to the caller's evaluation, while ranks rest. In a
+  /// run that is ended early, only removes snapshots, because ranks wait for free
+  /// copies.
   void serve_snapshots();
 
-  /// Takes the next step of a checkpoint, if one is due. When all ranks wait there,
-  /// stages copy; when all stages have copied, ranks resume. When all copies have come,
-  /// the caller receives them.
+  /// Advances a checkpoint, if one is due. When all ranks wait there, stages copy; when
+  /// all stages have copied, ranks resume. When all copies have come, `save` of the
+  /// callbacks receives the copies.
   void serve_checkpoint();
 
   /// Waits until the copies of the last checkpoint have come, or the run has failed.
   void finish_saving();
 
-  /// Passes the state of all stages to the caller, after this many batches of the run.
-  /// \pre all ranks rest, and finish_saving()
+  /// Passes the state of all stages to the caller, and waits for the copies.
+  /// \param batches number of batches that the run has finished
+  /// \pre all ranks rest, and finish_saving() has returned
   void save(int batches);
 
-  /// The weights of all stages while all ranks rest; empty if the run fails meanwhile.
+  /// Returns the weights of all stages; empty if the run fails meanwhile.
+  /// \pre all ranks rest
   std::vector<mail::collected> collect();
 
-  /// Fetches the state of a run that has lost processes: everything after the last step
-  /// that every stage has kept. One data replica of each stage is asked; the next one
-  /// if that replica's process is lost too. Returns the reason if some state is
-  /// missing.
+  /// Fetches the kept state of a run that has lost processes: the state after the last
+  /// batch that every stage has kept. One data replica of each stage is asked; if that
+  /// replica's process is lost too, the next data replica is asked. Returns the reason
+  /// if some state is missing.
   tl::expected<std::shared_ptr<const training_state>, std::string> fetch_kept_state();
 
   /// True if the caller has ended the run early.
   bool stopping() const { return stopping_; }
 
 protected:
-  /// Makes the run's clock stand still until ranks receive `mail::resume`; false if the
-  /// run failed meanwhile.
+  /// Makes all ranks rest until ranks receive `mail::resume`. Returns true when no
+  /// action runs, false if the run has failed.
   virtual bool rest() = 0;
 
-  /// Waits for an event, or makes the next one happen; false if no event is left.
+  /// In real time waits a short time for an event, and returns true. In virtual time
+  /// makes the next event happen; returns false if no event is left.
   virtual bool advance() = 0;
 
   void stop_if_interrupted();
@@ -109,9 +113,9 @@ private:
   int evaluated_ = 0;
   int evaluated_to_ = 0; // batches, including batches before the run
   bool stopping_ = false;
-  std::optional<mail::save> due_;     // all ranks wait at this one
-  std::optional<mail::save> copying_; // stages copy for this one
-  bool copied_ = false;               // all stages have copied for that
+  std::optional<mail::save> due_;     // the checkpoint at which all ranks wait
+  std::optional<mail::save> copying_; // the checkpoint for which stages copy
+  bool copied_ = false;               // all stages have copied for `copying_`
   std::optional<int> saving_;         // batches whose copies have not all come
   std::optional<int> kept_;           // batches after which all stages keep copies
   std::chrono::steady_clock::time_point last_report_ = std::chrono::steady_clock::now();

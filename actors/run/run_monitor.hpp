@@ -15,7 +15,7 @@
 
 namespace troupe {
 
-/// Observes the devices of a run in other processes. Any thread may call.
+/// Observes the devices of a run in other processes. Any thread may call the functions.
 class distant_watch {
 public:
   virtual ~distant_watch() = default;
@@ -32,15 +32,18 @@ public:
   /// \param plan,clock outlive this object
   run_monitor(const run_plan& plan, const wall_clock& clock);
 
-  // Each returns the place where a device or reader reports tasks; owned by this
-  // object.
+  // Each function adds a device, reader or GPU group to watch. The returned object
+  // receives the reports of tasks, and is owned by this object.
   occupation& device_of(int rank);
   occupation& device_of_server(position where);
   occupation& reader_of(position first);
   occupation& group_of(position member, const std::string& activity);
 
-  /// Starts the watchdog. \param request_explanations,help as the watchdog's controls
-  /// \param remote_watch a watch whose devices count too; may be null \throws no_thread
+  /// Starts the watchdog.
+  /// \param request_explanations,help as the watchdog's controls
+  /// \param remote_watch watches the devices in other processes, in place of this
+  /// object's devices; null if all devices are here
+  /// \throws no_thread
   void begin(run_status& status, std::function<void()> request_explanations,
              std::function<void()> help, distant_watch* remote_watch = nullptr);
   void end() { watchdog_.reset(); }
@@ -63,13 +66,14 @@ public:
     run_monitor& whose_;
   };
 
-  // The tasks of devices in this process, for a watchdog in another process. One thread
-  // may call look().
+  // watch_here() starts to watch the tasks in this process, also for a watchdog in
+  // another process. Only one thread may call look().
   void watch_here() { rule_.emplace(watched_tasks_, plan_.stall_timeout); }
   stall_rule::verdict look() { return rule_->look(clock_.now(), waited_awake()); }
   std::string at_work() const { return rule_->at_work(clock_.now()); }
 
-  /// True if a task is under way that should have ended long ago. \pre end()
+  /// True if a task is under way that should have ended long ago.
+  /// \pre no watchdog runs: end() has been called
   bool is_stuck();
 
 private:
@@ -83,8 +87,8 @@ private:
   const wall_clock& clock_;
   wall_clock waited_;
   awake_time awake_{500'000'000};
-  nanoseconds waited_awake_ = 0;  // of waited time, the part that looks count
-  nanoseconds stalled_since_ = 0; // likewise; for look_at
+  nanoseconds waited_awake_ = 0;  // of waited time, the part that awake_ counts
+  nanoseconds stalled_since_ = 0; // waited_awake_ before other processes stalled
   std::atomic<bool> broken_ = false;
   std::list<occupation> occupations_;
   std::vector<watched> watched_tasks_;

@@ -36,7 +36,7 @@ struct rank_resources {
   rank_memory memory;
   stream main_stream; ///< Runs the arithmetic of stages and experts.
   std::unique_ptr<device> computer;
-  std::unique_ptr<device> sums; ///< Runs sums of performers; null: each sums itself.
+  std::unique_ptr<device> sums; ///< Runs sums of performers; null if performers sum.
 
   performer_devices devices() const { return {{computer.get()}, sums.get()}; }
 };
@@ -44,11 +44,11 @@ struct rank_resources {
 /// An expert and the stage that hosts it.
 struct hosted_expert {
   position host;
-  int number; ///< Index in the network's list.
+  int number; ///< Index in the network's list of experts.
   std::shared_ptr<expert_work> work;
 };
 
-/// Makes a device in place of a virtual one.
+/// Makes a device in place of a virtual device.
 using device_maker = std::function<std::unique_ptr<device>(virtual_clock&)>;
 
 /// The devices, threads and tensors of the ranks of a run that are here: for stages,
@@ -64,9 +64,10 @@ public:
   /// \param plan,clock,watch outlive this object; the clock is used in virtual time,
   /// the watch in real time
   /// \param make_virtual makes devices in virtual time; may be empty
-  /// \param groups of GPUs that ranks here belong to \param ended as `gpu_groups` takes
-  /// \throws std::bad_alloc, no_thread; std::runtime_error if GPUs of a group do not
-  /// join
+  /// \param groups the run's groups of GPUs, which ranks here may belong to
+  /// \param ended as `gpu_groups` takes
+  /// \throws std::bad_alloc, no_thread
+  /// \throws std::runtime_error if GPUs of a group do not join
   run_resources(const run_plan& plan, virtual_clock& clock, run_monitor& watch,
                 const std::vector<int>& local_ranks,
                 const device_maker& make_virtual = {}, const known_groups& groups = {},
@@ -121,31 +122,36 @@ public:
   /// The experts of all ranks here, in the order of ranks.
   const std::vector<hosted_expert>& experts() const { return experts_; }
 
-  /// The device of a parameter server. \pre the plan has parameter servers
+  /// The device of a parameter server.
+  /// \pre the plan has parameter servers
   device& server_device(position where) const {
     return *server_devices_[shard_index(where)];
   }
 
-  /// The resources that a pipeline's data source reads with.
+  /// Makes the hooks around the reads of a pipeline's data source; empty in virtual
+  /// time.
+  /// \param first the pipeline's first stage
   sample_reader reader_of(position first);
 
-  /// Sets the function that device threads call when a work has ended. \pre no work has
-  /// begun
+  /// Sets the function that device threads call when a work has ended
+  /// (compute_threads).
+  /// \pre no work has begun
   void set_visit(decltype(compute_threads::visit) visit) {
     if (threads_)
       threads_->visit = std::move(visit);
   }
 
-  /// Devices discard work that has not begun, and accept no more.
+  /// Makes devices and GPU groups discard work that has not begun, and accept no more.
   void stop();
 
-  /// True if no device is at work.
+  /// True if no device, GPU group or compute thread is at work.
   bool idle() const;
 
   /// Number of allocations of tensor memory since this object was made.
   std::int64_t late_allocations() const { return allocations() - at_start_; }
 
-  /// Frees the memory of optimizers, except buffers that an actor still holds.
+  /// Frees the memory of optimizers and of savers, except buffers that an actor still
+  /// holds.
   void release_optimizers() {
     savers_.clear();
     optimizers_.clear();
@@ -192,7 +198,7 @@ private:
   std::vector<optimizer_memory> optimizers_;              // by shard_index()
   all_shared_parameters shared_;                          // by shard_index()
   std::vector<hosted_expert> experts_;                    // by rank
-  std::int64_t at_start_ = 0;                             // allocations
+  std::int64_t at_start_ = 0;                             // allocations at first
 };
 
 } // namespace troupe

@@ -19,20 +19,20 @@ namespace troupe {
 /// Thread-safe: any thread may call any function.
 class run_status {
 public:
-  /// Parameters of the whole network after a batch, in any order of stages.
+  /// Parameters of the whole network after a batch: each stage's part, in any order.
   using snapshot = std::vector<mail::snapshot>;
 
   void post_finished();
   void post_failure(std::string why); ///< Only the first failure counts.
   void post_held();
-  void post_checkpoint(int batches); ///< All ranks wait at a checkpoint.
+  void post_checkpoint(int batches); ///< All ranks wait, after `batches` batches.
   void post_snapshot(snapshot s);
   void post_collected(std::vector<mail::collected> answers);
   void post_copied(); ///< All stages have copied for a save.
   void post_saved(std::vector<mail::saved> copies);
   void post_kept_state(mail::kept_state copies);
   void post_explanation(mail::waiting_for explanation);
-  void post_waiting(std::string for_whom); ///< Part of the progress.
+  void post_waiting(std::string for_whom); ///< Sets progress::waits_for.
   void post_progress(const progress& p);
   void post_actions(const std::vector<ranked_action>& ran);
 
@@ -45,7 +45,8 @@ public:
   bool finished() const;
   std::optional<std::string> failure() const;
 
-  // Each function removes the posted value; take_progress() removes only the losses.
+  // Each function returns and removes the posted value, if there is one.
+  // take_progress() removes only the losses.
   progress take_progress();
   recent_actions take_actions();
   bool take_held();

@@ -16,24 +16,26 @@
 
 namespace troupe {
 
-/// Text of a stall: each actor, and the thing that the actor waits for. First comes any
-/// user code that has to proceed, as the rest waits for that code; otherwise the cycle,
-/// if there is one.
+/// Text of a stall: a line for each actor that waits, with the input and the sender.
+/// First come sentences about user code that has to proceed, as the actors wait for
+/// that code. Without such code the cycle of waiting actors comes first, if there is
+/// one.
 std::string describe_stall(const std::vector<mail::waiting_for>& answers);
 
 /// A device or reader of a run whose tasks are watched.
 struct watched {
   std::string name;
   const occupation* seen;
-  std::function<std::string(const task&)> doing; ///< "running F3 of stage 2"
-  int allowed_timeouts = 1; ///< Stall timeouts that any such task may take.
+  /// Text of a task, for example "running F3 of stage 2".
+  std::function<std::string(const task&)> doing;
+  int allowed_timeouts = 1; ///< Number of stall timeouts that any task may take.
 };
 
-/// Distinguishes a run that has stalled from one that is slow. A run stalls when no
-/// task has ended for as long as the timeout, and no task under way may still take
-/// longer. A task may take the timeout, and twenty times the longest task so far of
-/// that kind. While few tasks of that kind have ended, a task may take the time that
-/// its operations would take a very slow machine.
+/// Distinguishes a run that has stalled from one that is slow. A run has stalled when
+/// no task has ended for as long as the timeout, and every task under way has taken too
+/// long. A task may take the allowed timeouts, or twenty times the longest task so far
+/// of that kind, whichever is longer. While few tasks of that kind have ended, a task
+/// may also take the time that its operations would take a very slow machine.
 class stall_rule {
 public:
   stall_rule(std::vector<watched> watched_tasks, std::chrono::milliseconds timeout);
@@ -44,12 +46,14 @@ public:
     stalled,
   };
 
-  /// \param now on the run's clock
-  /// \param waited total time for which the run has been waited for; never decreases
+  /// Judges the run at time `now`.
+  /// \param now nanoseconds on the run's clock
+  /// \param waited total nanoseconds for which the run has been waited for; never
+  /// decreases
   verdict look(nanoseconds now, nanoseconds waited);
 
-  /// Lines that name each task under way, and the time since the task began; empty if
-  /// there is none.
+  /// Returns lines that name each task under way, and the time since the task began;
+  /// empty if no task is under way.
   std::string at_work(nanoseconds now) const;
 
   std::chrono::milliseconds timeout() const { return timeout_; }
@@ -60,16 +64,16 @@ private:
   std::vector<watched> watched_tasks_;
   std::chrono::milliseconds timeout_;
   std::int64_t ended_ = 0;
-  nanoseconds last_news_ = 0; // of time waited
+  nanoseconds last_news_ = 0; // time waited when a task last ended
 };
 
-/// Ends a run in real time that has stalled, with a report of the thing that each actor
-/// waits for. The watchdog has a thread of its own: the actors' threads may all be at
-/// work that never ends.
+/// Ends a run in real time that has stalled: posts a failure that says which input each
+/// actor waits for. The watchdog has a thread of its own: the actors' threads may all
+/// be at work that never ends.
 class stall_watchdog {
 public:
-  /// The functions by which the watchdog controls a run, all called on the watchdog's
-  /// thread.
+  /// The functions and texts that the watchdog uses. All functions are called on the
+  /// watchdog's thread.
   struct controls {
     std::function<stall_rule::verdict()> look;
     std::function<std::string()> at_work;

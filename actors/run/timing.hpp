@@ -9,10 +9,10 @@ namespace troupe {
 /// each parameter server.
 bool has_thread_a_rank(const run_plan& plan);
 
-/// True if a run's measured times mean little, and other times can be modelled. True
-/// for a real run without a core for each rank, if the events that actions wait for are
-/// known. The cores of other processes are unknown, so a run in several processes
-/// counts as a run without.
+/// True for a real run without a core for each rank, if modelled_times::can_model().
+/// The measured times of such a run mean little, and other times can be modelled.
+/// \param is_remote true for a run in several processes, which counts as a run without
+/// enough cores: the cores of other processes are unknown
 bool needs_modelled_times(const run_plan& plan, bool is_remote = false);
 
 } // namespace troupe

@@ -28,8 +28,8 @@ namespace troupe {
 struct optimizer_memory {
   /// Stream of each direction's rank; null if that rank is in another process.
   std::vector<stream*> streams;
-  std::shared_ptr<optimizer> state; ///< Also null where parameter servers hold the
-                                    ///< state.
+  /// Null in a simulation, and if parameter servers hold the state.
+  std::shared_ptr<optimizer> state;
   /// The parameters of all data replicas, where each replica updates the parameters by
   /// itself (Hogwild); else null.
   std::shared_ptr<shared_parameters> parameters = {};
@@ -52,7 +52,7 @@ public:
                  performer_port& port, optimizer_memory memory);
 
   /// Handles a message of a meeting. A message with a direction's part of an update
-  /// starts that update, as the direction's scheduler has granted the action.
+  /// starts the direction's action, which the direction's scheduler has granted.
   void receive(mail::meeting_message message) override;
 
   /// Resumes the update of a direction: the scheduler has granted the action again.
@@ -89,7 +89,7 @@ private:
   optimizer_memory memory_;
   update_steps steps_;
   std::vector<parameter_part> clipped_; // with clipping: the parts to measure
-  std::vector<std::int64_t> gradients_, parameters_; // values of each bucket here
+  std::vector<std::int64_t> gradients_, parameters_; // values held of each bucket
   double operations_ = 0;
   direction_meeting directions_;
   std::optional<bucket_meeting> sum_, gather_; // among data replicas

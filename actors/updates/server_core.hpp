@@ -26,12 +26,13 @@ struct server_memory {
 
 /// A parameter server without actor code. The server applies data replicas' pushes one
 /// by one, in the order of arrival. The answer to a push holds the parameters at the
-/// time of the answer. Without a bound, each push is answered immediately (Dean et al.,
-/// "Large Scale Distributed Deep Networks", 2012). With a bound, a push is answered
-/// when the slowest replica is at most `staleness` pushes behind. See Ho et al., "More
-/// Effective Distributed ML via a Stale Synchronous Parallel Parameter Server", 2013.
-/// The answer to a replica's nth push holds everyone's first n - `staleness` pushes.
-/// With a bound of 0 all replicas receive the same version.
+/// time of the answer. Without a bound, a push is answered as soon as the server has
+/// applied the push (Dean et al., "Large Scale Distributed Deep Networks", 2012). With
+/// a bound, a push is answered when the slowest replica is at most `staleness` pushes
+/// behind. See Ho et al., "More Effective Distributed ML via a Stale Synchronous
+/// Parallel Parameter Server", 2013. The answer to a replica's nth push holds the first
+/// n - `staleness` pushes of all replicas. With a bound of 0 all replicas receive the
+/// same version.
 class server_core : public performer_core {
 public:
   /// \param port outlives this object

@@ -23,9 +23,10 @@ struct shared_access {
   bool operator==(const shared_access&) const = default;
 };
 
-/// Number of updates by other replicas between a data replica's read and the update
-/// that follows. This is the staleness of gradients that the exchange causes, in
-/// addition to the schedule's staleness.
+/// Staleness of a data replica's updates that the exchange causes, in addition to the
+/// schedule's staleness. The staleness of an update is the number of other replicas'
+/// updates since the replica's last read. Members: largest staleness, sum, and number
+/// of updates.
 struct exchange_staleness {
   std::int64_t most = 0;
   std::int64_t sum = 0;
@@ -35,21 +36,23 @@ struct exchange_staleness {
 /// Parameters of a stage that data replicas update one by one. A parameter server holds
 /// one share of the parameters. Hogwild replicas hold all parameters and write without
 /// locks (Niu et al., "Hogwild!: A Lock-Free Approach to Parallelizing Stochastic
-/// Gradient Descent", 2011). For that, each value is read and written by relaxed
-/// atomics. With Hogwild, replicas call update() and read() on several threads at once.
+/// Gradient Descent", 2011). With Hogwild, replicas call update() and read() on several
+/// threads at the same time, so each value is read and written by relaxed atomics.
 /// Calls of one replica follow one another; no call waits for another replica.
 class shared_parameters {
 public:
   /// Reads the initial values from the plan's weights.
-  /// \param account pays for the memory; null in a simulation, which has no values
+  /// \param account counts the memory; null in a simulation, which has no values
   shared_parameters(const run_plan& plan, position where, memory_account* account);
 
   /// True if an object exists for position `where`: at every server, or with Hogwild at
   /// the first data replica for all replicas.
   static bool are_at(const run_plan& plan, position where);
 
-  /// Applies a data replica's gradients, with `factor` from clipping.
-  /// \param state,compute_stream null in a simulation
+  /// Applies the gradients that data replica `data` has summed over `samples` samples.
+  /// `factor` comes from clipping.
+  /// \param state null in a simulation
+  /// \param compute_stream null in a simulation
   void update(int data, std::int64_t samples, double factor,
               const std::vector<buffer>& gradients, optimizer* state,
               stream* compute_stream);
@@ -62,8 +65,8 @@ public:
   /// Copies the current values to the right offsets among the buckets of the network.
   void put_into(std::vector<std::vector<float>>& network) const;
 
-  /// Accesses in order, if the plan keeps a record and the order is deterministic or
-  /// serialised by a server; else empty.
+  /// Accesses in order, if the plan keeps a record, and runs in virtual time or with
+  /// parameter servers; else empty.
   const std::vector<shared_access>& history() const { return history_; }
 
   const std::vector<exchange_staleness>& staleness() const { return staleness_; }

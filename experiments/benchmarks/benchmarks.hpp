@@ -31,13 +31,14 @@ struct benchmark {
 /// `space` holds three matrices of side x side values; the third receives the product.
 void onednn_product(std::int64_t side, float* space);
 
-/// Products of bf16 blocks, packed and in the cache, on this thread: the yardstick of
-/// products in bf16.
+/// Computes products of bf16 blocks, packed and in the cache, on the calling thread:
+/// the yardstick of products in bf16.
 /// \pre the chosen path of bf16 products has blocks
 class bf16_product {
 public:
   bf16_product();
 
+  /// Operations of a call.
   static constexpr double operations = 2.0 * 32 * 512 * 256 * 32;
   void operator()() const;
 
@@ -55,7 +56,7 @@ struct wake_times {
 wake_times measure_wake_times();
 
 /// Measures the machine: products and copies of memory, on one core and on as many
-/// cores as the plan has threads.
+/// cores as the plan has threads. Also measures each path of bf16 products on one core.
 void measure_ceilings(const benchmark& b);
 
 /// Measures the GPU of the first rank instead of the machine: products in three
@@ -66,12 +67,14 @@ void measure_gpu(const benchmark& b);
 double gpu_product_rate(const processor& where, precision product_precision,
                         std::int64_t side);
 
-/// Measures the gaps between actions on the GPU of the first rank. Checks that two runs
-/// have the same bits, and how far the GPU's fp32 results are from the CPU's.
+/// Measures the gaps between actions on the GPU of the first rank. Reports the number
+/// of values in which two runs differ, and how far the GPU's fp32 results are from the
+/// CPU's.
 void measure_gpu_runs(const benchmark& b);
 
-/// The plan's training under 1F1B with other numbers of stages and steps, on the same
-/// number of threads.
+/// Returns the plan with 1F1B and other numbers of stages and steps, as plan_of_steps
+/// does (training_steps.hpp). The number of threads stays.
+/// \pre as for plan_of_steps
 run_plan plan_of_1f1b(run_plan plan, int stages, int steps);
 
 /// Performs a plan and returns the result.
@@ -89,8 +92,9 @@ void measure_training(const benchmark& b);
 /// Trains in rounds that alternate with PyTorch's programs, the rows of
 /// `asked.comparison`. Returns the measurements as JSON for the results; a row without
 /// numbers has null ratios and the reason. The error is one sentence: why no PyTorch
-/// program trains the same.
-/// \param to a line for each row; null: none
+/// program trains the same network in the same way.
+/// \param to receives a line for each row, a heading and a line about the machine;
+/// null: none
 tl::expected<nlohmann::ordered_json, std::string>
 measure_pytorch_comparison(const benchmark& b, std::FILE* to);
 

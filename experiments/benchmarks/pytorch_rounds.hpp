@@ -19,7 +19,7 @@ namespace troupe {
 tl::expected<std::string, std::string> python_with_pytorch();
 
 /// PyTorch's side of a row: rounds_in_pytorch.py in a child process. The child trains
-/// one round for each request and waits in between. The child ends when the input
+/// one round for each request and waits in between. The child ends when its input
 /// closes: with this object, or with the owner's process.
 class pytorch_rounds {
 public:

@@ -7,11 +7,11 @@ namespace troupe {
 
 class option_list;
 
-/// Where a training saves its checkpoints, and the checkpoint from which a training
+/// The folder for a training's checkpoints, and the checkpoint from which the training
 /// resumes.
 struct checkpoint_options {
   std::string folder; ///< Folder of new checkpoints; empty: none.
-  int every = 0;      ///< Steps from one checkpoint to the next.
+  int every = 0;      ///< Steps from one checkpoint to the next; 0: none.
   int keep = 2;       ///< Number of checkpoints that stay.
   /// Folder of checkpoints, or one checkpoint; empty: the training starts at the first
   /// step.
@@ -25,8 +25,8 @@ struct checkpoint_options {
 
 void add_checkpoints(option_list& to, checkpoint_options& typed);
 
-/// Replaces `auto` in `resume` by the checkpoint folder, or by an empty text if the
-/// folder has no checkpoints.
+/// If `resume` is `auto`, sets `resumes_if_any`, and replaces `auto` by `folder`. If
+/// `folder` has no checkpoints, `resume` becomes empty.
 void find_checkpoints(checkpoint_options& o);
 
 /// One sentence with the mistake and the allowed values; empty if the options are

@@ -28,18 +28,19 @@ struct typed_collectives {
   std::string machines;
 };
 
-/// Collectives that run alone; each runs once for each number of ranks.
+/// Collectives that run alone; each collective runs once for each number of ranks.
 struct collective_options {
   std::vector<collective_order> orders;
   std::vector<int> ranks;
-  std::int64_t values = 0; ///< Length of each rank's array.
+  std::int64_t values = 0; ///< Number of values in each rank's array.
   machine_options machines;
   double sum_rate = 0; ///< Bytes that a rank adds a second; 0: sums take no time.
 };
 
 void add_collectives(option_list& to, typed_collectives& typed);
 
-/// The error is one sentence with the mistake and the allowed values.
+/// Parses and checks the typed options. The error is one sentence with the mistake and
+/// the allowed values.
 tl::expected<collective_options, std::string> parse(const typed_collectives& typed);
 
 } // namespace troupe

@@ -10,7 +10,8 @@ namespace troupe {
 
 class option_list;
 
-/// The programs of other systems that train the same network in turns with this one.
+/// The programs of other systems that train the same network as troupe, in rounds that
+/// alternate with troupe's.
 struct comparison_options {
   std::vector<std::string> rows; ///< Names of PyTorch's programs; empty: no comparison.
 };

@@ -22,7 +22,7 @@ struct config_error : std::runtime_error {
 /// are refused, and so is an option that appears twice.
 class config_reader : public CLI::ConfigTOML {
 public:
-  /// \param app the application whose options the file sets; outlives the reader
+  /// \param app the application whose options the file sets; outlives this object
   explicit config_reader(const CLI::App& app) : app_(app) {}
 
   /// Parses a whole file.

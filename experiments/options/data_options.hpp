@@ -26,7 +26,7 @@ struct typed_data {
   std::optional<std::int64_t> batch;
   std::string init;
   std::uint64_t seed = 1;
-  /// The file that names the data; absent: the user named the data.
+  /// The file that names the data; absent if an option or the default names the data.
   std::optional<data_origin> origin = {};
 };
 
@@ -42,7 +42,7 @@ struct data_options {
   /// Safetensors file of initial weights; empty: drawn from the seed.
   std::string init;
   std::uint64_t seed = 1;
-  /// The file that names the data; absent: the user named the data.
+  /// The file that names the data; absent if an option or the default names the data.
   std::optional<data_origin> origin = {};
 };
 

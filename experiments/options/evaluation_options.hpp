@@ -8,11 +8,10 @@ namespace troupe {
 
 class option_list;
 
-/// When a run is evaluated and on how many samples, and how many of its steps are
-/// proved.
+/// The times and the samples of a run's evaluations, and the number of steps to prove.
 struct evaluation_options {
   int every = 0;               ///< Steps between evaluations; 0: only at the end.
-  std::int64_t samples = 1000; ///< Held-out samples of an evaluation.
+  std::int64_t samples = 1000; ///< Held-out samples of an evaluation; 0: none.
   int verify = 0;              ///< First steps that are proved before the run; 0: none.
 };
 

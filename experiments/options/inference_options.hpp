@@ -13,15 +13,15 @@ class option_list;
 /// Options of programs that compute only forwards, of saved weights.
 struct inference_options {
   std::string weights;                 ///< Safetensors file, or folder of checkpoints.
-  std::optional<std::int64_t> samples; ///< To evaluate; absent: all held-out samples.
-  /// Samples of a microbatch; absent: as many as suit the model.
+  std::optional<std::int64_t> samples; ///< Held-out samples to evaluate; absent: all.
+  /// Samples of a microbatch; absent: enough for fast products with the model.
   std::optional<std::int64_t> microbatch;
   std::optional<std::string> prompt; ///< Bytes of the prompt; absent: a line break.
-  /// Used in place of `prompt`, if there are any.
+  /// Token numbers of the prompt, used in place of `prompt`; empty: `prompt` is used.
   std::vector<std::int32_t> prompt_tokens;
   std::int64_t tokens = 200; ///< Tokens to generate after the prompt.
   double temperature = 0.8;
-  std::int64_t top_k = 0; ///< Tokens to draw from; 0: all.
+  std::int64_t top_k = 0; ///< Most likely tokens to draw from; 0: all.
   int sequences = 1;
   std::string text_device = "cpu"; ///< Device that generates text; only the CPU can.
 };
@@ -29,7 +29,8 @@ struct inference_options {
 void add_weights(option_list& to, inference_options& typed);
 void add_scoring(option_list& to, inference_options& typed);
 
-/// \param seed of the random numbers that draw tokens
+/// Adds the options of programs that generate text.
+/// \param seed receives the seed of the random numbers that draw tokens
 void add_writing(option_list& to, inference_options& typed, std::uint64_t& seed);
 
 /// One sentence with the mistake and the allowed values; empty if the options are

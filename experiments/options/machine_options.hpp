@@ -23,9 +23,10 @@ void add_machines(option_list& to, std::string& typed);
 /// Reads --machines: "ranks=8,latency=0.05,bandwidth=1e9,links=FILE", latency in
 /// milliseconds, bandwidth in bytes a second. An empty text puts all ranks on one
 /// machine. A line of the file is "0,1,40,2.5e7": two machines, then the latency and
-/// the bandwidth of the link between the two.
+/// the bandwidth of the link between the two. The error is one sentence about the
+/// mistake.
 /// \param inside the link between ranks of one machine
-/// \param ranks of the run
+/// \param ranks number of the run's ranks
 tl::expected<machine_options, std::string>
 parse_machines(const std::string& text, const link_cost& inside, int ranks);
 

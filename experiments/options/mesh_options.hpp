@@ -34,12 +34,12 @@ struct mesh_options {
   int expert = 1;
   bool sequence_parallel = false;
   recomputation recomputes = recomputation::none;
-  int recomputed_units = 0; ///< Blocks or layers recomputed at once; 0: a whole stage.
+  int recomputed_units = 0;       ///< Blocks or layers recomputed together; 0: a stage.
   replica_exchange exchange = {}; ///< The exchange between data replicas.
   std::vector<int> split = {};    ///< Blocks or layers of each stage; empty: by cost.
-  /// Cost of each block or layer; empty: operations.
+  /// Cost of each block or layer, in any unit; empty: the number of its operations.
   std::vector<double> unit_costs = {};
-  bool measures_units = false; ///< `unit_costs` are yet to be measured.
+  bool measures_units = false; ///< True if `unit_costs` must still be measured.
   bool names_pipe = false;     ///< `stages` comes from pipe= of --mesh.
 
   int ranks() const { return data * stages * tensor; }
@@ -49,6 +49,7 @@ struct mesh_options {
 /// text is wrong, else an empty text.
 std::string read_axes(const std::string& text, mesh_options& to);
 
+/// Adds the options of the mesh and of recomputation.
 /// \param names_exchange whether the program has an option for the exchange
 void add_mesh(option_list& to, typed_mesh& typed, bool names_exchange);
 void add_split(option_list& to, typed_mesh& typed);
@@ -56,7 +57,8 @@ void add_split(option_list& to, typed_mesh& typed);
 /// Adds --stages alone, for programs with one stage on each rank.
 void add_stages(option_list& to, typed_mesh& typed);
 
-/// The error is one sentence with the mistake and the allowed values.
+/// Parses and checks the typed options. The error is one sentence with the mistake and
+/// the allowed values.
 tl::expected<mesh_options, std::string> parse(const typed_mesh& typed);
 
 } // namespace troupe

@@ -38,7 +38,7 @@ void add_model(option_list& to, typed_model& typed);
 void add_experts(option_list& to, typed_model& typed);
 
 /// Adds the options of experts that change a forward in which no token is dropped.
-/// \param top_k names of the option for the experts of a token
+/// \param top_k names of the option for the number of experts that receive a token
 void add_experts_forwards(option_list& to, typed_model& typed,
                           const std::string& top_k = "--top-k,--expert-top-k");
 

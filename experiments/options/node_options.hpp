@@ -31,8 +31,8 @@ struct typed_nodes {
 /// for connections.
 struct node_options {
   std::vector<node_address> nodes; ///< Empty: this process performs the whole run.
-  std::vector<int>
-    node_map; ///< Node of each rank, from 1; empty: the default placement.
+  /// Node of each rank, from 1; empty: the default placement.
+  std::vector<int> node_map;
   std::chrono::milliseconds failure_timeout{5000};
   bool restart = false;
   bool keep_steps = false;
@@ -40,13 +40,16 @@ struct node_options {
   bool insecure = false;
 };
 
-/// \param restarts whether runs of this program can start again after a loss
+/// Adds the options of runs on nodes.
+/// \param restarts whether runs of this program can start again after a loss: adds
+/// --restart and --keep-steps
 void add_nodes(option_list& to, typed_nodes& typed, bool restarts);
 
 /// Adds --tls and --insecure, for leaders and for nodes.
 void add_security(option_list& to, std::string& tls, bool& insecure);
 
-/// The error is one sentence with the mistake and the allowed values.
+/// Parses and checks the typed options. The error is one sentence with the mistake and
+/// the allowed values.
 tl::expected<node_options, std::string> parse(const typed_nodes& typed);
 
 /// Reads "CERT,KEY,CA". The error is one sentence about the mistake.

@@ -28,7 +28,8 @@ struct typed_optimizer {
 
 void add_optimizer(option_list& to, typed_optimizer& typed);
 
-/// The error is one sentence with the mistake and the allowed values.
+/// Parses and checks the typed options. The error is one sentence with the mistake and
+/// the allowed values.
 tl::expected<optimizer_options, std::string> parse(const typed_optimizer& typed);
 
 /// The optimizer of one run: the optimizer of all runs, changed by the schedule's

@@ -72,7 +72,7 @@ inline constexpr bool is_list<std::vector<Value>> = true;
 /// `given_twice` names an option that has several.
 class option_list {
 public:
-  /// \param app outlives the list
+  /// \param app outlives this object
   explicit option_list(CLI::App& app) : app_(app) {}
 
   /// Sets the heading under which --help lists the options that follow.

@@ -42,8 +42,8 @@ struct typed_options {
   output_options output;
 };
 
-/// The values of all options, each parsed once. No value depends on this machine, so
-/// that another process can set up the same run.
+/// The values of all options, each parsed once. Another process can set up the same run
+/// from the values (options_text.hpp).
 struct options {
   bool trains; ///< Runs compute; false: runs are simulated.
   model_options model;
@@ -87,8 +87,8 @@ struct program_info {
   bool infers() const { return evaluates || writes; }
 };
 
-/// Adds the options of a program, whose texts go to the typed options. Returns the text
-/// at the end of --help-all.
+/// Adds the options of a program. Returns the text at the end of --help-all.
+/// \param typed receives the texts when the command line is parsed; outlives `to`
 std::string add_options(option_list& to, typed_options& typed,
                         const program_info& program);
 

@@ -11,7 +11,7 @@ class option_list;
 
 /// The paths of results, and the options of printed output.
 struct output_options {
-  std::string save;                    ///< Safetensors file for the weights.
+  std::string save; ///< Safetensors file for the weights; empty: none.
   std::string save_precision = "fp32"; ///< Type of the saved values: fp32 or bf16.
   std::string json;                    ///< File of the results; "-": standard output.
   std::string report;                  ///< Folder of the report.
@@ -19,22 +19,22 @@ struct output_options {
   /// Port of the live page, or "true": any port. Empty or "false": there is no page.
   std::string watch;
   /// The start of the name of a new report folder, such as runs/compare, for runs
-  /// without `report`. Empty: no new report.
+  /// without `report`. Empty if runs get no new report.
   std::string new_report;
   bool quiet = false;
   bool print = false;         ///< Draws timelines (simulate).
   std::string exported;       ///< File for the schedule (simulate); empty: none.
   bool whole_catalog = false; ///< Runs the whole catalog (verify).
 
-  std::string config; ///< The file that gave some of the options.
+  std::string config; ///< The file of --config; empty: none.
   /// The command as typed, with the program's bare name.
   std::vector<std::string> command;
 
   /// True if results go to standard output, and all other output to standard error.
   bool results_on_stdout() const { return json == "-"; }
 
-  /// True if a new folder gets a report that no option names. False if the results on
-  /// standard output are the only output.
+  /// True if the report goes to a new folder, as no option names one. False if the
+  /// results on standard output are the only output.
   bool makes_new_report() const {
     return report.empty() && !new_report.empty() && !(quiet && results_on_stdout());
   }
@@ -49,7 +49,7 @@ struct output_options {
 /// One sentence if an option of output is wrong, else an empty text.
 std::string validation_error(const output_options& o);
 
-/// Options of output that a program has.
+/// The output options that a program has.
 struct output_kinds {
   bool weights;  ///< The program has --save.
   bool results;  ///< The program has --json.

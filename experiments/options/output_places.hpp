@@ -13,10 +13,9 @@ struct named_file {
   std::filesystem::path path;
 };
 
-/// One sentence about the first two options that name the same file, if one of the two
-/// writes the file; empty if there are none. A written file must also lie outside the
-/// folders that options read. Links and other spellings of a path count as the same
-/// file.
+/// Returns one sentence if another option also reads or writes a written file, or if
+/// the file lies directly in a folder that an option reads. Empty if there is no such
+/// file. Links and other spellings of a path count as the same file.
 std::string written_twice(const std::vector<named_file>& written,
                           const std::vector<named_file>& read);
 
@@ -24,8 +23,8 @@ std::string written_twice(const std::vector<named_file>& written,
 /// empty text. An existing file stays unchanged.
 std::string write_error(const named_file& file);
 
-/// Makes a new folder of this name, or with -2, -3, ... after the name. `failed`
-/// receives the error of a failure.
+/// Makes a new folder of this name, or with -2, -3, ... after the name. Returns the
+/// path of the new folder. `failed` receives the error of a failure.
 std::filesystem::path make_new_folder(const std::filesystem::path& name,
                                       std::error_code& failed);
 

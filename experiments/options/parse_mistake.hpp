@@ -15,7 +15,8 @@ namespace troupe {
 /// A text that a user typed, for one line of a terminal: control characters become '?'.
 std::string printable(std::string text);
 
-/// "there is no option '--bacth' (did you mean '--batch'?)".
+/// The sentence about a mistake of the command line: "there is no option '--bacth' (did
+/// you mean '--batch'?)".
 /// \param app the application that parsed the command line
 std::string sentence_of(const CLI::App& app, const CLI::ParseError& error);
 
@@ -24,7 +25,7 @@ std::string sentence_of(const CLI::App& app, const CLI::ParseError& error);
 std::string missing_value(const CLI::App& app);
 
 /// The suggestion of an option whose name is near to this one, in the form of
-/// did_you_mean (suggestion.hpp).
+/// did_you_mean (suggestion.hpp); empty if no name is near.
 /// \param dashes before the name: "--", or "" in a file
 std::string options_near(const CLI::App& app, const std::string& name,
                          const std::string& dashes);

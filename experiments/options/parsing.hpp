@@ -30,14 +30,17 @@ std::string joined(const std::vector<Integer>& numbers) {
 /// first.
 std::string without_byte_order_mark(std::string text);
 
-/// Reads a whole text as a finite number in plain decimal: 12, -0.5 or 1e-3.
+/// Reads a whole text as a finite number in plain decimal: 12, -0.5 or 1e-3. Absent if
+/// the text is no such number.
 std::optional<double> decimal(std::string_view text);
 
-/// Reads a whole text as a finite number of at least 0, in plain decimal.
+/// Reads a whole text as a finite number of at least 0, in plain decimal. Absent if the
+/// text is no such number.
 std::optional<double> number(std::string_view text);
 
 /// Reads a whole text as a whole number in plain decimal: digits, after a minus if
-/// negative. A leading 0 is refused, as other programs read 010 as 8.
+/// negative. Absent if the text is no such number of this type. A leading 0 is refused,
+/// as other programs read 010 as 8.
 template <class Integer>
 std::optional<Integer> whole_number(std::string_view text) {
   Integer value = 0;

@@ -20,9 +20,10 @@ struct typed_run {
   int threads = 0;
   std::string device = "cpu";
   std::string precision = "fp32";
-  /// Seconds without the end of an action; then the run fails.
+  /// Seconds without the end of an action after which the run fails.
   double stall_timeout = 10;
-  /// Set by --nodes, not typed: each node knows which GPUs the node has.
+  /// Set by --nodes, not typed. If true, each node checks the numbers of its GPUs, and
+  /// this process checks none.
   bool on_nodes = false;
 };
 
@@ -34,15 +35,15 @@ struct run_options {
   bf16_sums sums = bf16_sums::tiles;
   /// The ranks' processors, in rotation; empty: the CPU.
   std::vector<processor> processors;
-  /// `processors` was listed, and each entry must have a rank. False: all GPUs of a
-  /// rank's machine.
+  /// True if --device is `cpu` or lists `processors`; each listed entry must have a
+  /// rank. False for `cuda`: all GPUs of a rank's machine.
   bool lists_processors = false;
   /// Threads of the CPU; 0: the number of cores of the machine that performs the run.
   int threads = 0;
   std::chrono::milliseconds stall_timeout{10'000};
 };
 
-/// Limit of a machine's GPU numbers, which start at 0.
+/// GPU numbers of a machine start at 0 and are below this limit.
 inline constexpr int most_gpus = 1024;
 
 void add_threads(option_list& to, typed_run& typed);
@@ -68,12 +69,14 @@ bool makes_bf16_by_cpu(const run_plan& plan);
 std::string warning_of(const run_options& o);
 
 /// Reads --device: "cpu", "cuda" (all GPUs of a machine), or a list such as
-/// "cuda:0,cuda:1,cpu". Ranks take the processors in rotation.
+/// "cuda:0,cuda:1,cpu". Ranks take the processors in rotation. The result is empty if
+/// all ranks are on the CPU. The error is one sentence.
 /// \param gpus number of GPUs of that machine; 0: unknown
 tl::expected<std::vector<processor>, std::string> parse_devices(const std::string& text,
                                                                 int gpus);
 
-/// The error is one sentence with the mistake and the allowed values.
+/// Parses and checks the typed options. The error is one sentence with the mistake and
+/// the allowed values.
 tl::expected<run_options, std::string> parse(const typed_run& typed);
 
 } // namespace troupe

@@ -32,14 +32,14 @@ struct saved_run {
 };
 
 /// True if a path leads to weights (safetensors.hpp), and not to checkpoints. True for
-/// a file, and for a folder as the Hub's: without checkpoints, and with a file of
-/// weights or a config.
+/// every path that is no folder, and for a folder as the Hub's: without checkpoints,
+/// and with a file of weights or a config.
 bool is_of_weights(const std::string& location);
 
 /// Reads the record of a file of weights, or of a folder's newest whole checkpoint,
-/// whose values newest_checkpoint reads. If no checkpoint is whole, reads the newest
-/// readable manifest; the record is empty without any. The error is one sentence about
-/// the file.
+/// from which newest_checkpoint reads the values. If no checkpoint is whole, reads the
+/// newest readable manifest. The record is empty if no manifest is readable. The error
+/// is one sentence about the file of weights.
 tl::expected<saved_run, std::string> saved_run_of(const std::string& location);
 
 /// Sets options that a command line leaves out to the values of a saved run. Returns

@@ -29,8 +29,9 @@ struct typed_schedules {
   bool says_steps = false;        ///< `steps` was typed; false: the default.
 };
 
-/// Takes the sizes of schedules in files, where the user typed none. Returns one
-/// sentence about a wrong file or contradicting sizes, else an empty text.
+/// Sets stages and microbatches to the sizes of schedules in files, and steps if such a
+/// schedule has no flush. Returns one sentence about a wrong file, or about sizes that
+/// contradict each other or typed sizes; else an empty text.
 std::string set_sizes_from_files(typed_schedules& to, typed_mesh& mesh);
 
 /// A schedule that a user names: "ampnet:max_active_keys=8,lr=0.01".
@@ -38,7 +39,7 @@ struct chosen_schedule {
   std::string text; ///< The schedule as typed.
   bool of_all;      ///< Named by `all`: left out if the schedule does not fit.
   std::string name;
-  /// Parameters as typed, with parameters of the optimizer.
+  /// Parameters as typed, including parameters of the optimizer.
   std::map<std::string, std::string> values;
   schedule sch;
   optimizer_options optimizer; ///< The optimizer of this schedule's run.
@@ -55,12 +56,16 @@ struct schedule_options {
   uneven_microbatches uneven = {};
 };
 
-/// \param trains whether there is an optimizer, and data that epochs go through
-/// \param measures whether the program itself chooses schedules and steps
+/// Adds the options of schedules and of the length of runs to a program.
+/// \param typed receives the values of the parsed command line
+/// \param trains whether the program trains: adds --epochs
+/// \param measures whether the program itself chooses schedules and steps: adds only
+/// --microbatches
 void add_schedules(option_list& to, typed_schedules& typed, bool trains, bool measures);
 
 /// Parses one schedule. The error is one sentence with the allowed texts.
-/// \param default_optimizer of all runs; null: a schedule has no optimizer
+/// \param of_all the value of `chosen_schedule::of_all`
+/// \param default_optimizer optimizer of all runs; null: a schedule has no optimizer
 /// \param file content of the file that the text names; null: the file is read
 tl::expected<chosen_schedule, std::string>
 parse_schedule(const std::string& text, bool of_all,
@@ -69,7 +74,7 @@ parse_schedule(const std::string& text, bool of_all,
 
 /// Parses schedules; `all` stands for the schedules of the catalog that are not named
 /// by themselves. The error is one sentence with the wrong text and the allowed texts.
-/// \param default_optimizer as above
+/// \param default_optimizer as for parse_schedule
 tl::expected<schedule_options, std::string>
 parse(const typed_schedules& typed, const mesh_options& mesh,
       const optimizer_options* default_optimizer);

@@ -20,7 +20,7 @@ namespace troupe {
 struct run_request {
   std::string text; ///< The schedule as typed: "ampnet:max_active_keys=8,lr=0.01".
   run_plan plan;
-  /// The schedule's parameters and its own options, as typed.
+  /// Parameters of the schedule and of its optimizer in `text`, by name.
   std::map<std::string, std::string> parameters;
 };
 
@@ -39,11 +39,13 @@ struct setup {
   std::vector<run_request> runs;
   std::vector<left_out_run> left_out; ///< Schedules of `all` that do not fit.
   std::string checkpoint; ///< Checkpoint from which runs resume; empty: none.
-  /// The start of the runs in words, also if `auto` found no checkpoint; else empty.
+  /// The start of the runs in words, with --resume also if `auto` found no checkpoint;
+  /// empty without --resume.
   std::string start_description;
-  /// With --resume auto: the sentence that no step is left. There are no runs then.
+  /// With --resume auto: the sentence that no step is left; `runs` is then empty. Else
+  /// empty.
   std::string completed;
-  /// Facts of that checkpoint's training; absent: none recorded.
+  /// Facts of the training of `checkpoint`; absent if the checkpoint records none.
   std::optional<training_facts> resumed_training;
   std::vector<std::string> passed_over; ///< Reasons why newer checkpoints were skipped.
   std::vector<std::string> notes;       ///< Sentences about weights and data.

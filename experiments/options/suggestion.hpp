@@ -13,7 +13,7 @@ namespace troupe {
 /// The candidate that a user most likely meant by `typed`. The first choice has the
 /// smallest edit distance (insertions, deletions, replacements, swaps of neighbours),
 /// at most one for three characters. The second choice is the only candidate that
-/// begins with `typed`. Empty: none is near.
+/// begins with `typed`. Empty if no candidate is near.
 std::string nearest(std::string_view typed, const std::vector<std::string>& candidates);
 
 /// " (did you mean 'x'?)" for the nearest candidate; empty if none is near.

@@ -21,8 +21,9 @@ std::map<std::string, std::string> options_of_training(const options& o,
                                                        const run_plan& plan);
 
 /// The end of a sentence about a checkpoint whose network has other options than this
-/// run. Empty if all options that both record are equal. Options that --change allows
-/// to differ are not compared.
+/// run. Empty if the options that both maps have are equal, and both or neither have
+/// --tied and --shared-expert. Options of data, and options that --change allows to
+/// differ, are not compared.
 std::string other_network(const std::map<std::string, std::string>& recorded,
                           const std::map<std::string, std::string>& now);
 

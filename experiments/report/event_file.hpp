@@ -24,17 +24,19 @@ public:
   event_file(event_file&& source) noexcept;
   event_file& operator=(event_file&&) = delete;
 
-  // Events at a step, with the current time. Events stay in memory until write().
+  // Functions that add an event at a step, with the current time. Events stay in memory
+  // until write().
 
-  /// Marks the start of a training, also of a repeated one. TensorBoard then drops
-  /// events of later steps, also from older files of the folder.
+  /// Marks the start of a training, also of a repeated one. TensorBoard then drops all
+  /// events from `step` on, also from older files of the folder.
   void add_start(std::int64_t step);
   void add_scalar(std::int64_t step, std::string_view tag, double value);
   /// \param text Markdown
   void add_text(std::int64_t step, std::string_view tag, std::string_view text);
 
   /// Appends all added events to the file: whole records, normally by one system call.
-  /// Returns an empty text, or one sentence on failure; the file is then as before.
+  /// Returns an empty text, or one sentence on failure. After a failure the file is as
+  /// before, and the events stay in memory.
   std::string write();
 
   const std::filesystem::path& path() const { return path_; }

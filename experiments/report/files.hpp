@@ -11,7 +11,7 @@
 
 namespace troupe {
 
-/// Actions of each rank in a trace: as many as viewers open with ease.
+/// Largest number of actions of each rank in a trace, which viewers open with ease.
 inline constexpr std::int64_t actions_in_trace = 10'000;
 
 /// The files that a program leaves behind. Weights and a trace are written when a run
@@ -19,7 +19,7 @@ inline constexpr std::int64_t actions_in_trace = 10'000;
 /// not at all.
 class output_files {
 public:
-  /// \param o outlives the files
+  /// \param o outlives this object
   explicit output_files(const options& o)
     : options_(o), output_(o.output), report_(output_.report) {}
 
@@ -34,30 +34,38 @@ public:
   /// The folder of a run's TensorBoard events; empty: there is none.
   std::filesystem::path events_of(const run_request& request) const;
 
-  /// The number of a rank's first actions that are kept: for traces, or for the page of
-  /// --watch alone. For that page all ranks together keep at most about 100 MB.
+  /// The number of a rank's first actions that are kept for traces, or for the page of
+  /// --watch alone; 0 without both. For that page up to 2,000 ranks together keep at
+  /// most about 100 MB.
   /// \pre prepare() was called
   std::int64_t actions_shown(const run_plan& plan) const;
 
-  /// Path of report.html at the end; empty: none.
+  /// Path of report.html, which write_page() writes; empty if there is no report.
   /// \pre prepare() was called
   std::filesystem::path page_file() const;
 
-  /// Each of the functions that write returns one sentence about a failure, else an
-  /// empty text.
+  // Each function that writes returns one sentence about a failure, else an empty text.
+
+  /// Writes the file of --save, if the run has parameters.
+  /// \param only_run false: the schedule is added to the name of the file
   std::string write_weights(const run_request& request, const run_result& result,
                             bool only_run);
+  /// Writes the trace of a run to the report, and keeps the timeline for report.html.
   std::string write_trace(const run_account& run);
+  /// Writes the file of --export, if the run has finished.
   std::string write_schedule(const run_request& request, const run_result& ran);
+  /// Writes the file of --json, and results.json of the report.
   std::string write_results(const std::string& text);
-  std::string end_results(const std::string& text); ///< Also to standard output.
-  /// Writes report.html with all runs whose traces were written.
+  /// Writes the final results: as write_results(), and to standard output by --json -.
+  std::string end_results(const std::string& text);
+  /// Writes report.html with all runs that write_trace() has received.
   /// \pre end_results() was called
   std::string write_page(const std::string& results, const std::string& table);
-  /// The text of that page before the end; empty if there are no such runs.
+  /// The text of report.html before the end; empty if no timelines are kept.
   std::string page(const std::string& results, const std::string& table) const;
 
-  /// The paths of the files, for the last line of output; empty if there are none.
+  /// The lines at the end of the output: the paths of the written files, the folder of
+  /// events, and a note if traces are cut. Empty if nothing was written.
   std::string summary() const;
 
 private:
@@ -76,7 +84,7 @@ private:
   bool made_events_ = false;
   folder_lock lock_;
   std::vector<std::filesystem::path> written_;
-  // for report.html, one for each run that has ended
+  // for report.html, one for each run that write_trace() has received
   std::vector<std::string> timelines_;
   bool cuts_traces_ = false;
 };

@@ -10,32 +10,32 @@
 
 namespace troupe {
 
-/// The losses of a training over all starts of a run, each once. At most `most_entries`
-/// entries are settled. The newest losses stay apart, as a new start may train on their
-/// samples again.
+/// The losses of a training over all starts of a run, each loss once. Older losses are
+/// merged to means, at most `most_entries`. The newest losses stay apart, as a new
+/// start may train on the same samples again.
 class loss_history {
 public:
   /// \param samples_before samples of the training before the run's first start
-  /// \param apart number of newest losses that stay apart
+  /// \param apart number of newest losses that are not merged
   loss_history(std::int64_t samples_before, std::size_t apart);
 
   /// Adds the next losses of the current start.
   void add(const std::vector<loss_so_far>& losses);
 
-  /// A new start resumes after `samples_before` samples of the training: later losses
-  /// come again.
+  /// Starts again after `samples_before` samples of the training. Losses of later
+  /// samples are removed, as these losses come again.
   void restart(std::int64_t samples_before);
 
-  /// Mean losses, and the number of the training's samples at the end of each.
+  /// Mean losses, and the number of the training's samples at the end of each mean.
   struct series {
     std::vector<double> loss;
     std::vector<std::int64_t> samples;
-    /// Losses that make an entry; some entries have fewer.
+    /// Number of losses of which an entry is the mean; some entries have fewer.
     std::int64_t every = 1;
-    /// Samples before the newest loss whose losses are missing.
+    /// Number of samples before the newest loss whose losses are missing.
     std::int64_t missing = 0;
-    std::int64_t samples_before =
-      0; ///< Samples of the training before the first entry.
+    /// Samples of the training before the first entry.
+    std::int64_t samples_before = 0;
   };
   series summary() const;
 

@@ -12,20 +12,22 @@ namespace troupe {
 /// The HTML of report.html; the data replace `@page_data@`.
 extern const std::string_view page_text;
 
-/// The page around report.html that --watch serves; the page requests new data.
+/// The HTML of the page that --watch serves, with the progress and report.html. The
+/// page requests new data from the server.
 extern const std::string_view live_text;
 
-/// The timeline of a run, as JSON. Each action or part of one has nine numbers. The
-/// first five are kind, stage, microbatch, pipeline and version. The next three are
+/// The timeline of a run, as JSON. Each action, or part of an action, has nine numbers.
+/// The first five are kind, stage, microbatch, pipeline and version. The next three are
 /// idle nanoseconds before the action, nanoseconds of the action, and marks (page.cpp).
-/// The last is the number of the stage's versions that were alive then. A long run is
-/// cut to the first actions: at least two batches, if the recorder has two. The JSON
-/// also holds the orders for other costs (page_orders.hpp), and the most that each rank
-/// holds.
+/// The last is the number of the stage's versions that were alive at the end of the
+/// action. A long run is cut to the first actions: at least two batches, if the
+/// recorder has two. The JSON also holds the orders for other costs (page_orders.hpp),
+/// and the largest number of stashed microbatches of each rank, summed over its stages.
 std::string timeline_json(const run_account& run);
 
-/// The latest actions of all ranks, as JSON: the same numbers for each rank. `from` is
-/// the time from which all actions of a rank are known.
+/// The latest actions of all ranks, as JSON, with the nine numbers of timeline_json()
+/// for each action. `from` is, for each rank, the time from which all actions of the
+/// rank are known.
 std::string recent_json(const run_plan& plan, timing_kind timing,
                         const std::vector<nanoseconds>& from, const record& ran);
 

@@ -7,13 +7,15 @@
 
 namespace troupe {
 
-/// The orders of a schedule as JSON, so that a page can lay out each at other costs.
-/// The first order has the run's sizes. The others have half, twice and four times as
-/// many ranks and microbatches, if the schedule allows that and a page has space. The
-/// list is empty if the first order is too large. An order is {"ranks", "stages",
-/// "microbatches", "steps", "rows"}. A row holds the actions of a rank: "0F0 0F1 0B0".
-/// "1:" before an action is direction 1; "+" after an action joins it with the next
-/// one. Rows of a local rule are empty, as the rule has no order.
+/// The orders of a schedule as JSON, so that a page can lay out each at other costs. No
+/// order has more than three steps. The first order has the run's ranks and
+/// microbatches. The others have half, twice or four times as many ranks or
+/// microbatches, or both. An order is left out if the schedule does not allow the
+/// sizes, or a page has no space. The list is empty if the first order is too large. An
+/// order is {"ranks", "stages", "microbatches", "steps", "rows"}. A row holds the
+/// actions of a rank: "0F0 0F1 0B0", each as stage, operation and microbatch. "1:"
+/// before an action is direction 1; "+" after an action joins it with the next one.
+/// Rows of a local rule are empty, as the rule has no order.
 std::string orders_json(const run_plan& plan);
 
 } // namespace troupe

@@ -29,7 +29,7 @@ std::string name_of(verdict says);
 /// A run and the results of its proofs.
 struct verification {
   ending outcome;
-  std::string failure; ///< Failure of the run itself.
+  std::string failure; ///< Failure of the run itself; empty: none.
   std::vector<proof> proofs;
   int steps; ///< Steps of the run.
 
@@ -44,7 +44,7 @@ struct run_account {
   const run_request* request; ///< Request of the last start.
   run_result result;
   bool modelled = false;          ///< Times are computed, as with one device a rank.
-  std::optional<score> evaluated; ///< Score at the end.
+  std::optional<score> evaluated; ///< Score at the end; absent: none.
   std::vector<std::pair<total_steps, score>> evaluations; ///< Scores during the run.
   std::optional<verification> proved;                     ///< Proof of the first steps.
   /// Losses over all starts of a run that lost nodes; absent: there was one start.
@@ -66,15 +66,18 @@ struct run_account {
   bool virtual_time() const { return request->plan.clock == clock_kind::virtual_time; }
 
   /// Samples a second of the last start, by the wall clock or by the virtual clock.
+  /// Absent in a simulation, or if the start took no time.
   std::optional<double> samples_per_second() const;
+  /// Tokens a second of the last start. Absent also if the model reads no tokens.
   std::optional<double> tokens_per_second() const;
 };
 
-/// One sentence about missing losses of a run that has not failed; empty if all losses
-/// are there.
+/// One sentence about missing losses of a run; empty if all losses are there, or if the
+/// run has failed.
 std::string missing_losses(const run_account& run);
 
-/// The text of results.json: the runs that ended, and those that were left out.
+/// The text of results.json: the runs that ended, and those that were left out or have
+/// not started.
 /// \pre there are runs in `shared`
 std::string results_json(const options& o, const setup& shared,
                          const std::vector<run_account>& runs);

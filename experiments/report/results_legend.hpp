@@ -10,7 +10,8 @@
 namespace troupe {
 
 /// One line: the model and the data, and the numbers of stages, shards, replicas,
-/// microbatches and steps. \pre the runs train
+/// microbatches and steps.
+/// \pre the runs train
 std::string description_of(const setup& shared);
 
 /// The text below a table of results: the meaning of its columns and words, and facts

@@ -11,15 +11,15 @@
 
 namespace troupe {
 
-/// Samples of this run alone, as actors, progress and the record count.
+/// Samples of this run alone. Actors, progress and the record count such samples.
 struct run_samples {
   std::int64_t count = 0;
 
   auto operator<=>(const run_samples&) const = default;
 };
 
-/// Samples since the first start, including samples before this run, as results.json,
-/// event files and evaluations count.
+/// Samples since the training's first start, including samples before this run. Files
+/// of results and events, and evaluations, count such samples.
 struct total_samples {
   std::int64_t count = 0;
 
@@ -33,7 +33,7 @@ struct total_steps {
   auto operator<=>(const total_steps&) const = default;
 };
 
-/// Samples of this run and of all batches before the run.
+/// Converts samples of this run to samples since the first start.
 inline total_samples total_of(run_samples samples, const run_plan& plan) {
   return {plan.batches().preceding_samples + samples.count};
 }
@@ -44,7 +44,8 @@ inline total_samples samples_after(total_steps steps, const run_plan& plan) {
   return {plan.work->batch * steps.count};
 }
 
-/// Samples of this run up to a number of the training; negative before the run.
+/// Converts samples since the first start to samples of this run. Negative if the run
+/// starts later.
 inline run_samples samples_of_run(total_samples samples, const run_plan& plan) {
   return {samples.count - plan.batches().preceding_samples};
 }

@@ -11,12 +11,13 @@
 
 namespace troupe {
 
-/// Writes a run's checkpoints on a separate thread while the run continues; each one
-/// waits for the one before. The reason of a failure is reported once, and later the
-/// number of further checkpoints that the same reason has cost.
+/// Writes a run's checkpoints on a separate thread while the run continues; each
+/// checkpoint waits for the previous one. The reason of a failure is reported once, and
+/// later the number of further checkpoints that the same reason has cost.
 class checkpoint_saver {
 public:
-  /// \param plan outlives the saver
+  /// \param o outlives this object
+  /// \param plan outlives this object
   /// \param complain receives a sentence about each failure that is reported
   checkpoint_saver(const checkpoint_options& o, const run_plan& plan,
                    std::function<void(const std::string&)> complain);
@@ -27,7 +28,9 @@ public:
   checkpoint_saver(const checkpoint_saver&) = delete;
   checkpoint_saver& operator=(const checkpoint_saver&) = delete;
 
+  /// Waits for the previous checkpoint, then starts to write one.
   void save(training_copies saved);
+  /// Waits until all checkpoints are written.
   void wait();
 
 private:
@@ -43,8 +46,9 @@ private:
   int unreported_ = 0; // checkpoints that the reason has cost since the last report
 };
 
-/// One sentence if checkpoints cannot go to the folder, which this function makes;
-/// empty if they can. No other program writes there while `lock` lives.
+/// Makes the checkpoint folder, locks the folder with `lock`, and removes unfinished
+/// checkpoints. Returns one sentence if checkpoints cannot go to the folder, else an
+/// empty text. No other program writes there while `lock` lives.
 std::string checkpoint_folder_error(const checkpoint_options& o, folder_lock& lock);
 
 } // namespace troupe

@@ -15,16 +15,15 @@ struct collective_measurement {
   collective_traffic sent;
   double seconds;
   collective_cost formula_cost; ///< The cost by the textbook's formula.
-  std::optional<double>
-    /// Seconds by the formula; absent where ranks are on several machines.
-    formula_seconds;
+  /// Seconds by the formula; absent if ranks are on several machines.
+  std::optional<double> formula_seconds;
   std::int64_t checked_values; ///< Length of the arrays whose results were compared.
-  bool is_right;               ///< Equal to a plain loop's result, bit for bit.
+  bool is_right;               ///< Results equal a plain loop's, bit for bit.
 };
 
-/// Runs a collective, and compares the result with a plain loop's. Arrays are real as
-/// long as those of all ranks fit into memory. Longer arrays are measured without
-/// values, and the result of shorter ones is compared.
+/// Runs a collective, and compares the result with a plain loop's. Arrays have real
+/// values up to a length that bounds the memory and the additions of all ranks. Longer
+/// arrays are measured without values, and the result of shorter ones is compared.
 collective_measurement measure(const collective_options& asked,
                                const collective_order& order, int ranks);
 
@@ -37,8 +36,8 @@ struct crossover {
   double formula_bytes;
 };
 
-/// The crossover; absent where the ring is never slower (up to three ranks, or without
-/// latency), and where bytes take no time.
+/// The crossover. Absent if the ring is never slower (up to three ranks, or without
+/// latency), or if bytes take no time.
 std::optional<crossover> ring_beats_tree(int ranks, const link_cost& link,
                                          double sum_rate = 0);
 

@@ -14,12 +14,14 @@
 
 namespace troupe {
 
-/// Writes a run's numbers for TensorBoard to an event file in the run's own folder,
-/// some at each call. Steps are samples, including the samples before the run. The tags
-/// during a run are `loss`, `samples_per_second` (by the wall clock), `evaluation/loss`
-/// and `evaluation/accuracy`. The tags at the end are `schedule/bubble`,
-/// `schedule/activations`, `schedule/weight_versions` and `schedule/staleness`. The
-/// bubble is the mean; the others are of the rank or stage with the largest value.
+/// Writes a run's numbers for TensorBoard to an event file in the run's own folder;
+/// each call writes its numbers. Steps are samples, including the samples before the
+/// run. The tags during a run are `loss`, `samples_per_second` (by the wall clock),
+/// `evaluation/loss` and `evaluation/accuracy`. The tags at the end are
+/// `schedule/bubble`, `schedule/activations`, `schedule/weight_versions`,
+/// `schedule/staleness`, and those of an evaluation. The bubble is the mean over ranks,
+/// and is left out if ranks shared threads. The others are of the rank or stage with
+/// the largest value.
 class event_log {
 public:
   /// Makes the folder, if there is none, and a file.
@@ -29,14 +31,14 @@ public:
   event_log(const std::filesystem::path& folder, const std::string& command,
             std::function<void(const std::string&)> complain);
 
-  /// A run begins, or begins again.
-  /// \param plan outlives the log, or the time until the next begin()
+  /// Marks the start of a run, or a new start after lost nodes.
+  /// \param plan outlives this object, or the time until the next begin()
   void begin(const run_plan& plan);
 
   void add(const progress& p);
   void add_evaluation(total_samples seen, const score& s);
 
-  /// Writes the last numbers of a run that has ended.
+  /// Writes the last numbers of a run that has ended; nothing if the run has failed.
   void end(const run_account& run);
 
 private:

@@ -11,12 +11,13 @@ namespace troupe {
 /// \param units blocks or layers of the network, the largest possible number of stages
 std::vector<std::string> all_that_fit(int ranks, int microbatches, int units);
 
-/// Chooses schedules that give a rank several stages, split backwards or pair actions:
-/// among the ones that fit, others at each call.
+/// Chooses schedules that give a rank several stages, split backwards or pair actions.
+/// Each call continues a rotation over these schedules.
 class new_schedules {
 public:
-  /// Appends some names.
-  /// \param count at most this many
+  /// Appends the names of the next schedules that fit.
+  /// \param units as for all_that_fit()
+  /// \param count at most this many; fewer if fewer schedules fit
   void add(std::vector<std::string>& to, int ranks, int microbatches, int units,
            int count);
 

@@ -13,7 +13,7 @@ namespace troupe {
 
 /// The bytes of an answer.
 struct http_answer {
-  /// The head, and the body of a refusal. Empty: there is no answer.
+  /// The head, and the body of a refusal. Empty if there is no answer.
   std::string head;
   std::shared_ptr<const std::string> body; ///< Sent after the head; null: none.
 };

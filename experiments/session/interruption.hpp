@@ -8,24 +8,25 @@ namespace troupe {
 /// The exit code of a program that the user ended.
 inline constexpr int ended_by_user = 130;
 
-/// Set when the user presses Ctrl-C (SIGINT), when another signal asks the program to
-/// end, or when a reader of its output has gone. The other signals are SIGTERM, SIGHUP,
-/// and announcements of batch systems that a job ends (SIGUSR1, SIGUSR2, SIGXCPU). The
-/// first call installs the handlers. A SIGINT, SIGTERM or SIGHUP that follows another
-/// one after more than a second kills the program; announcements never kill. SIGHUP and
+/// Set when the user presses Ctrl-C (SIGINT), or when another signal asks the program
+/// to end. Also set when a reader of the program's output has gone, after
+/// outlive_failed_writes(). The other signals are SIGTERM, SIGHUP, and announcements of
+/// batch systems that a job ends (SIGUSR1, SIGUSR2, SIGXCPU). The first call installs
+/// the handlers. A SIGINT, SIGTERM or SIGHUP kills the program if the first of these
+/// signals came at least a second earlier; announcements never kill. SIGHUP and
 /// announcements that were ignored at the start, as under nohup, stay ignored. Any
 /// thread may read the flag.
 const std::atomic<bool>& interruption();
 
-/// Set when a batch system announces the end of the job. After the first call the
-/// announcements set this flag alone, and interrupt nothing.
+/// Set when a batch system announces the end of the job. After the first call
+/// announcements set only this flag, and no longer the flag of interruption().
 const std::atomic<bool>& announced_end();
 
 /// Makes failed writes harmless from now on. Neither a reader that ends, as head does,
 /// nor a limit on the size of files kills the program: the write fails instead.
 void outlive_failed_writes();
 
-/// True if a reader had gone when the program wrote.
+/// True if a reader of the output had gone when the program wrote.
 bool reader_is_gone();
 
 } // namespace troupe

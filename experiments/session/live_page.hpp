@@ -25,9 +25,10 @@ namespace troupe {
 /// that have ended. The session's thread calls all functions.
 class live_page {
 public:
-  /// The error is one sentence: why the server cannot listen at the port.
+  /// Starts to serve the pages. The error is one sentence: why the server cannot listen
+  /// at the port.
   /// \param port 0: any free port
-  /// \param runs outlive the page
+  /// \param runs outlive this object
   /// \param report path of the future report.html; empty: none
   static tl::expected<std::unique_ptr<live_page>, std::string>
   open(int port, const std::vector<run_request>& runs, const std::string& command,
@@ -35,23 +36,24 @@ public:
 
   std::string address() const { return server_->address(); }
 
-  /// The proof of a run's first steps starts, before the run begins.
+  /// Shows that the proof of a run's first steps starts, before the run begins.
   void prove(const run_request& run);
-  /// The next run begins, or the same run again.
+  /// Shows that the next run begins, or the same run again.
+  /// \param run outlives the time until end_run() or the next begin()
   /// \param timing source of the times of the run's actions
   void begin(const run_request& run, timing_kind timing);
   void add(const progress& p);
   void add(const recent_actions& recent);
-  /// Adds microbatches, in the unit of count_microbatches.
+  /// Shows the total number of microbatches so far, as count_microbatches counts.
   void add_simulated(double microbatches);
   void add_evaluation(total_steps steps, const score& s);
 
-  /// A run has ended.
-  /// \param report the page of all ended runs; empty: there is none
+  /// Shows that the current run has ended.
+  /// \param report the page of all ended runs; empty: the previous page stays
   void end_run(ending outcome, std::string report);
 
-  /// All runs have ended. Waits at most three seconds while browsers still ask, so that
-  /// the browsers receive the end.
+  /// Shows that all runs have ended. Waits at most three seconds while browsers still
+  /// ask, so that the browsers receive the end.
   /// \param written whether report.html was written to the announced path
   void end(bool written);
 
@@ -87,7 +89,7 @@ private:
   bounded_list<point> evaluations_; // losses of evaluations
   std::string waits_for_;
   std::vector<std::deque<measured_action>> ran_; // latest actions of each rank
-  std::vector<nanoseconds> known_from_; // start of the known actions of each rank
+  std::vector<nanoseconds> known_from_; // of each rank: all later actions are known
   double shown_at_ = 0;                 // seconds, of the last update
 };
 

@@ -25,9 +25,11 @@ struct node_limits {
   std::filesystem::path folder;         ///< Folder from which runs may read files.
 };
 
-/// Processors of a node's ranks by the leader's --device: the node's GPUs in rotation,
-/// or the GPUs that are listed. Ranks of other nodes get the CPU. The error is one
+/// Processors of all ranks of a run, by the leader's --device, for a node. The node's
+/// ranks get the node's GPUs in rotation, or the GPUs that are listed. Ranks of other
+/// nodes get the CPU. The result is empty if all ranks are on CPUs. The error is one
 /// sentence about a rank that has no GPU here.
+/// \param ranks the ranks of the node
 /// \param rank_count number of the run's ranks
 /// \param gpus that the node offers to runs
 tl::expected<std::vector<processor>, std::string>

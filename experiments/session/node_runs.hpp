@@ -12,26 +12,31 @@
 
 namespace troupe {
 
-/// The ranks that this process performs: none if nodes perform the run; absent: all.
+/// The ranks that this process performs: an empty list if nodes perform the run. Absent
+/// if this process performs all ranks.
 std::optional<std::vector<int>> ranks_here(const options& o);
 
 /// Performs runs on the nodes that options name, or in this process if options name
 /// none.
 class node_runs {
 public:
-  /// The error is one sentence about the options.
+  /// Prepares the connections to nodes, if options name nodes. The error is one
+  /// sentence about the options or the connections.
+  /// \param o outlives this object
   static tl::expected<node_runs, std::string> from(const options& o);
 
-  /// One sentence if the run's ranks cannot be placed on the nodes; empty if they can.
+  /// One sentence if the run's ranks cannot be placed on the nodes; else an empty text.
   std::string placement_error(const run_plan& plan) const;
 
-  /// placement_error() before the first start of a run. With --keep-steps, each step
-  /// must also survive the loss of a node.
+  /// The error of placement_error(), for the first start of a run. With --keep-steps,
+  /// also an error if a step would not survive the loss of a node.
   std::string first_placement_error(const run_plan& plan) const;
 
-  /// Performs a run as troupe::perform does. With --restart, a run that loses nodes
-  /// starts again on the nodes that answer, until the run ends.
+  /// Performs a run as troupe::perform does. A run that loses nodes starts again on the
+  /// nodes that answer. No new start follows if too few nodes answer, or if many starts
+  /// in a row have brought the run no further.
   /// \param text of the run's schedule in the options
+  /// \param again makes the plan of a new start; empty: no run starts again
   /// \throws node_failure too, if nodes cannot be reached
   run_result perform(const std::string& text, run_plan plan,
                      const run_callbacks& callbacks,
@@ -40,7 +45,7 @@ public:
   /// True if nodes perform the runs.
   bool uses_nodes() const { return links_ != nullptr; }
 
-  /// The current number of nodes.
+  /// Number of nodes of the current start.
   std::size_t nodes() const { return nodes_.size(); }
 
 private:

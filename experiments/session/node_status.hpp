@@ -8,8 +8,9 @@
 
 namespace troupe {
 
-/// Requests the status of a node. The error is one sentence: the node cannot be
-/// reached, has no free line, or does not answer as a node does.
+/// Requests the status of a node, and waits for the answer. The error is one sentence:
+/// the node cannot be reached, refuses, or does not answer as a node does.
+/// \param timeout longest wait for the connection, and then for the answer
 /// \param session of a run whose leader asks; zeros: none
 tl::expected<mail::node_status, std::string>
 status_of(const node_address& where, connector& links,

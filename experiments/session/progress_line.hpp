@@ -14,7 +14,9 @@
 namespace troupe {
 
 /// Makes a simulation count the microbatches whose backward has come to stage 0, over
-/// all data replicas and tensor shards.
+/// all data replicas and tensor shards. Returns the count, which the plan's costs
+/// increase during the run. An input gradient or a weight gradient counts as half a
+/// backward.
 std::shared_ptr<const double> count_microbatches(run_plan& plan);
 
 /// The whole work of a run: the number of samples, or in a simulation the number of
@@ -29,11 +31,11 @@ std::string fitting(const std::vector<std::string>& parts, std::size_t width);
 /// terminal shows one line that changes; other outputs get a line every few seconds.
 class progress_line {
 public:
-  /// \param plan outlives the line
+  /// \param plan outlives this object
   progress_line(const run_plan& plan, bool quiet);
 
-  /// The run starts again.
-  /// \param plan outlives the line
+  /// Shows a new start of the run.
+  /// \param plan outlives this object
   void restart(const run_plan& plan) { plan_ = &plan; }
 
   /// Shows a run that computes something.
@@ -41,7 +43,7 @@ public:
   void show(const progress& p, bool last);
 
   /// Shows a run that computes nothing.
-  /// \param microbatches as count_microbatches counts
+  /// \param microbatches total number so far, as count_microbatches counts
   void show_simulation(double microbatches);
 
   void show_evaluation(total_steps steps, const score& s);

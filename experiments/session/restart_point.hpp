@@ -12,19 +12,21 @@
 namespace troupe {
 
 /// The end of a sentence about a failed run that can resume: the newest checkpoint of
-/// this command, or the one from which it resumed. Empty if the command names no
-/// folder.
+/// this command, else the checkpoint from which the command resumed. Without any
+/// checkpoint, says so if the command names a folder for checkpoints; else empty.
 std::string last_checkpoint(const checkpoint_options& o);
 
 /// The state from which a run that has lost nodes starts again.
 struct restart_point {
-  std::shared_ptr<const training_state> from; ///< Null: the state of the first start.
-  std::string
-    description; ///< The state in words; empty: before the training's first step.
+  /// Null for the state of the first start.
+  std::shared_ptr<const training_state> from;
+  /// The state in words; empty: before the training's first step.
+  std::string description;
   std::vector<std::string> passed_over; ///< Reasons why newer checkpoints were skipped.
 };
 
-/// The state after the last step that other nodes have kept, or a newer checkpoint.
+/// Finds the state for a new start: the state after the last step that other nodes have
+/// kept, or a newer checkpoint.
 /// \param first the run's plan at the first start
 /// \param kept by other nodes, or the state with which the run began before; may be
 /// null

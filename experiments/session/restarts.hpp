@@ -10,7 +10,7 @@
 
 namespace troupe {
 
-/// Counts the starts of a run that bring the run no further.
+/// Counts the starts in a row that bring a run no further than the starts before.
 class restart_limit {
 public:
   static constexpr int most = 50;
@@ -20,7 +20,7 @@ public:
     // nop
   }
 
-  /// The run starts again.
+  /// Records that the run starts again.
   /// \param batches_before batches of the training before this start
   void start(int batches_before) {
     fruitless_ = batches_before > furthest_ ? 0 : fruitless_ + 1;
@@ -29,7 +29,7 @@ public:
 
   bool is_reached() const { return fruitless_ >= most; }
 
-  /// The sentence that no further start follows.
+  /// The end of a sentence about a failure: no further start follows, and why.
   /// \param has_begun whether the last start began, and then lost nodes
   /// \pre is_reached()
   std::string sentence(bool has_begun) const;
@@ -52,9 +52,12 @@ public:
   struct start_functions {
     /// \throws node_failure if nodes cannot be reached, or refuse
     std::function<attempt(const run_plan&)> start;
-    std::function<bool(const run_plan&)> find_nodes; ///< False: too few nodes answer.
-    std::function<bool()> has_all_nodes; ///< True: no node of the command is missing.
-    std::function<void()> wait;          ///< Nodes that refuse may come back meanwhile.
+    /// Finds the nodes for the next start; returns false if too few nodes answer.
+    std::function<bool(const run_plan&)> find_nodes;
+    /// Returns true if no node of the command is missing.
+    std::function<bool()> has_all_nodes;
+    /// Waits after a repeated refusal; nodes that refuse may come back meanwhile.
+    std::function<void()> wait;
     std::function<bool()> is_interrupted;
   };
 
@@ -63,14 +66,16 @@ public:
   using new_start = std::function<run_plan(const run_result& lost)>;
 
   /// Performs a run as troupe::perform does, and starts the run again after a loss.
+  /// Returns the result of the last start; `failure` says why no start followed a loss.
   /// \param again empty: no run is started again
-  /// \throws node_failure if nodes have never answered in this command, or refuse
-  /// before any start
+  /// \throws node_failure if a start fails, and `again` is empty or no node of this
+  /// command has answered before
+  /// \throws node_failure if the first start fails for a lasting reason
   /// \throws lasting_refusal if a new start would be refused for the same reason
   run_result perform(run_plan plan, const start_functions& functions,
                      const new_start& again);
 
-  /// True if any run has lost nodes, at a start or later.
+  /// True if any run of the command has lost nodes, at a start or later.
   bool has_lost() const { return has_lost_; }
 
 private:

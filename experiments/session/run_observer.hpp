@@ -18,7 +18,7 @@ namespace troupe {
 /// The thread that waits for the run calls all functions.
 class run_observer {
 public:
-  /// \param run that begins; its request outlives this object
+  /// \param run the run that begins; `run.request` outlives this object
   /// \param events folder for TensorBoard; empty: none
   /// \param watched page for browsers; may be null, outlives this object
   /// \param complain receives a sentence about a failed write
@@ -28,23 +28,23 @@ public:
   run_observer(const run_observer&) = delete;
   run_observer& operator=(const run_observer&) = delete;
 
-  /// The run starts again from an earlier step.
+  /// Shows that the run starts again from an earlier step.
   /// \param next outlives this object
   void restart(const run_request& next);
 
   void report_progress(const progress& p);
   void report_actions(const recent_actions& recent);
-  /// Reports microbatches, in the unit of count_microbatches.
+  /// Reports the total number of microbatches so far, as count_microbatches counts.
   void report_simulation(double microbatches);
   void report_evaluation(total_steps steps, const score& s);
 
-  /// Ends the changing line before other text is written to the terminal.
+  /// Erases the changing line before other text is written to the terminal.
   void end_line() { line_.end(); }
 
-  /// The run has ended, before the last evaluation.
+  /// Shows the last loss of a run that has ended, before the last evaluation.
   void report_end(const run_result& result);
 
-  /// All numbers of the run are known.
+  /// Writes the last numbers of the run for TensorBoard, after the last evaluation.
   void end(const run_account& run);
 
 private:

@@ -17,13 +17,16 @@ struct saved_network {
   std::string from;                     ///< Path of the file or the checkpoint.
   std::vector<std::string> passed_over; ///< Reasons why newer checkpoints were skipped.
   std::vector<std::string> notes;       ///< Sentences about tensors and products.
-  bool keeps_facts = true; ///< The checkpoint records data and options of the training.
+  /// False if a checkpoint does not record data and options of its training.
+  bool keeps_facts = true;
 };
 
-/// The error is one sentence with the mistake and the allowed values.
+/// Opens the weights of --weights. The error is one sentence with the mistake and the
+/// allowed values.
 tl::expected<saved_network, std::string> open_saved_network(const options& o);
 
-/// Warnings about the weights, before use, one sentence each.
+/// Warnings for the user before the weights are used: `notes`, skipped checkpoints and
+/// missing facts, one sentence each.
 std::vector<std::string> warnings_of(const saved_network& network);
 
 /// One line for people: "gpt of 1234 parameters from FILE; 2 stages".

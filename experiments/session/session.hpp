@@ -8,12 +8,14 @@
 namespace troupe {
 
 /// Performs the runs of a program one after another, shows their progress, and writes
-/// the results. Returns the exit code: 0, 1 if a run failed, 2 if options cannot be
-/// fulfilled, 130 if the user ended the program.
+/// the results. Returns the exit code: 0, 1 if a run, a proof or a write failed, 2 if
+/// options cannot be fulfilled, 130 if the user ended the program.
 int run_session(const options& o, const setup& shared);
 
-/// The same from the options alone; prints a notice if the set-up takes longer than a
-/// few seconds. Returns 2 if the runs cannot be set up.
+/// Sets up the runs that options ask for, and performs the runs by the other
+/// run_session. Prints a notice if the set-up takes longer than a few seconds. Returns
+/// 2 if the runs cannot be set up. If no step is left to train, returns 0, or 1 if
+/// results of the command are missing.
 int run_session(const options& o);
 
 } // namespace troupe

@@ -7,20 +7,22 @@
 
 namespace troupe {
 
-/// The rate of a run by the wall clock, over the ten seconds before its last progress,
-/// or since the progress before that. Evaluations and checkpoints in that time count,
-/// as a user waits for both; an unfinished step does not.
+/// The rate of a run by the wall clock, over about the ten seconds before the last
+/// progress. If the previous progress is older, the rate covers the time since the
+/// previous progress. Evaluations and checkpoints in that time count, as a user waits
+/// for both; an unfinished step does not.
 class throughput {
 public:
-  /// Records that `done` units of the run have ended at a time in seconds; times do not
-  /// decrease. A run that starts again has done less than before: the rate is measured
-  /// anew.
+  /// Records the total number of units done at time `seconds`. A total below the last
+  /// one means that the run has started again. The rate then counts from this call.
+  /// \pre `seconds` is not below the last call's
   void add(double seconds, double done);
 
   /// Units a second; empty until half a second has been observed.
   std::optional<double> rate() const;
 
-  /// Seconds until all units are done; empty if unknown.
+  /// Seconds until all units are done; empty if the rate is unknown or 0.
+  /// \param total number of units of the run
   std::optional<double> left(double total) const;
 
 private:
@@ -29,17 +31,18 @@ private:
     double done;
   };
 
-  std::deque<point> changes_; // steps of progress; the first is older than ten seconds
+  std::deque<point> changes_; // progress; only the first may be ten seconds old
   double now_ = 0;            // latest time, in seconds
 };
 
 /// Seconds of a clock that never goes back, from an arbitrary start.
 double seconds_now();
 
-/// A remaining time, as "12 s left", "3 min left" or "2 h 5 min left".
+/// A remaining time, as "12 s left", "3 min left", "2 h 5 min left" or "3 days left".
 std::string time_left(double seconds);
 
-/// A rate in three digits, as "0.52", "284" or "12000".
+/// A rate with two decimals below 10, one below 100, and none above: "0.52", "28.4",
+/// "12000".
 std::string rate_text(double a_second);
 
 } // namespace troupe

@@ -20,32 +20,34 @@ program_info verify_program();
 std::string proof_error(const run_plan& plan);
 
 /// Puts a plan's ranks on the first GPU of this process. If nodes perform the run on
-/// GPUs, the proof runs here, whichever GPUs the nodes use. Does nothing if some ranks
-/// are on CPUs.
+/// GPUs, the proof runs on that GPU, whichever GPUs the nodes use. Does nothing if some
+/// ranks are on CPUs.
 void prove_on_local_gpu(run_plan& plan);
 
-/// Performs a request and proves the run, by the published rule that the request's text
-/// calls for. A run whose sums no plain loop computes is performed twice, and must give
-/// the same bits.
-/// \param performs performs the runs; null: this process does
+/// Performs a request and proves the run, also by the published rule of the schedule
+/// and its parameters, if there is one. A run whose sums no plain loop computes is
+/// performed twice, and both runs must give the same bits.
+/// \param performs performs the runs; null: this process performs the runs
 /// \pre proof_error(request.plan).empty()
 /// \throws the exceptions of node_runs::perform
 verification verify(const run_request& request, node_runs* performs = nullptr);
 
 /// Verifies the first steps of a run, in this process: `steps` of the run, or a few
 /// more until updates are whole. If the schedule has no smaller sizes, verifies all
-/// steps.
-/// \pre as above, and the run resumes no other one
+/// steps. An exception becomes the failure of the result.
+/// \pre proof_error(request.plan).empty(), and the run resumes no other one
 verification verify_first(const run_request& request, int steps);
 
-/// Numbers of runs, and of runs with a failed proof.
+/// Number of runs, and number of runs that failed, were interrupted, or have a failed
+/// proof.
 struct verified_runs {
   int runs = 0;
   int failures = 0;
 };
 
-/// Verifies the runs that options name, and prints each proof unless output is quiet.
-/// Absent, after a printed sentence, if the options are wrong.
+/// Verifies the runs that options name, until the user ends the program. Prints each
+/// proof, or only failed proofs if output is quiet. Absent, after a printed sentence,
+/// if the options are wrong.
 std::optional<verified_runs> verify(const options& o);
 
 } // namespace troupe

@@ -10,7 +10,8 @@ namespace troupe {
 /// The runs of verify --all: every schedule on tiny models, at unusual sizes, in every
 /// kind of mesh, by every exchange and in both clocks. The runs use SGD and AdamW in
 /// rotation, with momentum, decay, clipping and changing rates.
-/// \param asked options that all runs share, as --seed and --precision
+/// \param asked has the options that all runs share: --seed, --precision,
+/// --stall-timeout and options of output
 std::vector<options> verified_catalog(const options& asked);
 
 /// True if the proofs of a right run always hold. False for tensor shards in bf16:

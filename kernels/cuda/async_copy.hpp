@@ -12,8 +12,9 @@
 namespace troupe::cuda {
 
 /// Starts to copy 4 or 16 bytes, aligned to that size. `to` may be written at any time
-/// until wait_for_copies() of this thread; other threads also need a barrier after
-/// that. \param is_there else zeros are written, and nothing is read
+/// until this thread's wait_for_copies() has returned. Other threads may read `to`
+/// after a barrier that follows wait_for_copies().
+/// \param is_there if false, zeros are written, and nothing is read
 template <int Bytes>
 __device__ void begin_copy(void* to, const void* from, bool is_there) {
   static_assert(Bytes == 4 || Bytes == 16);

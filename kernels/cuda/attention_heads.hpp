@@ -15,7 +15,7 @@ namespace troupe::cuda {
 
 /// Tiles of a kernel for heads of up to Width columns, as large as 99 KB of shared
 /// memory allow. Each warp has 16 of the block's rows, and loops over rows of other
-/// matrices in steps. Two steps are in shared memory at once.
+/// matrices in steps. Two steps are in shared memory at the same time.
 template <class Value, int Width, int Warps>
 struct attention_tiles {
   static constexpr int row_bytes = Width * static_cast<int>(sizeof(Value));
@@ -23,8 +23,8 @@ struct attention_tiles {
   /// Blocks of the backward per multiprocessor; more blocks would spill registers.
   static constexpr int backward_blocks = row_bytes == 128 ? 3 : 2;
   static constexpr int rows = Warps * chunk;
-  /// Blocks of the forward per multiprocessor; with fewer registers, ptxas spills some
-  /// in bf16.
+  /// Blocks of the forward per multiprocessor, which limit the registers of a thread.
+  /// In bf16, ptxas spills registers under a lower limit.
   static constexpr int forward_blocks = sizeof(Value) == 2 ? 2 : 1;
   static constexpr int forward_step = row_bytes <= 256   ? 64
                                       : row_bytes <= 512 ? 32
@@ -33,7 +33,7 @@ struct attention_tiles {
                                        : row_bytes <= 128 ? 32
                                                           : 16;
 
-  /// Bytes of `count` rows.
+  /// Bytes of shared memory of `count` rows.
   static constexpr std::int64_t room(int count) {
     return std::int64_t{count} * tile<Value, Width>::stride
            * static_cast<std::int64_t>(sizeof(Value));
@@ -46,7 +46,8 @@ template <class Value, int Width>
 using forward_tiles =
   attention_tiles<Value, Width, Width * sizeof(Value) <= 512 ? 4 : 2>;
 
-/// A block of the backward has rows of two matrices, and so fewer rows.
+/// A block of the backward has rows of two matrices, and so fewer rows than a block of
+/// the forward.
 template <class Value, int Width>
 using backward_tiles = attention_tiles<Value, Width,
                                        Width * sizeof(Value) <= 256   ? 4
@@ -56,7 +57,7 @@ using backward_tiles = attention_tiles<Value, Width,
 /// A matrix whose rows are tokens.
 struct token_matrix {
   stored storage;
-  bool is_wide; ///< The columns of a head divide into packs.
+  bool is_wide; ///< True if the columns of a head divide into packs.
 };
 
 template <class Scalar>
@@ -71,8 +72,8 @@ struct head_columns {
   std::int64_t first_row; ///< First row of the sequence.
   int apart, first_column, width, length;
 
-  /// \param slice index in (B, H) \param part index of the C columns: of queries, keys
-  /// or values
+  /// \param slice index in (B, H)
+  /// \param part index of the C columns: 0 for queries, 1 for keys, 2 for values
   __device__ head_columns(const token_matrix& tokens, const attention_shape& dims,
                           std::int64_t slice, int part)
     : from(tokens),
@@ -104,7 +105,8 @@ struct head_columns {
         load_one(to.row(i / Width) + i % Width, first + i / Width, i % Width);
   }
 
-  /// Stores a pair of neighbours, except values beyond the last column.
+  /// Stores two neighbours, from `column` of the head on, except values beyond the last
+  /// column.
   __device__ void store(int token, int column, const float (&pair)[2]) const {
     const auto offset = row(token) * from.storage.stride + first_column + column;
     if (!from.is_wide) {
@@ -119,8 +121,9 @@ struct head_columns {
     }
   }
 
-  /// Stores rows of a warp in columns from to_column on, times a factor for each of a
-  /// lane's two rows.
+  /// Stores the rows of a warp, from token `first` and from to_column on, except rows
+  /// beyond the last token. Each of a lane's two rows is multiplied by one of
+  /// `factors`.
   template <int Columns>
   __device__ void store(const strip<Columns>& sums, int first, int to_column,
                         const float (&factors)[2]) const {
@@ -187,6 +190,7 @@ struct steps_of_rows {
   tile<Value, Width> tiles;
   head_columns first, second;
 
+  /// Returns the tile for the rows of the first matrix in a step.
   /// \param token the first token of the step
   __device__ tile<Value, Width> first_at(int token) const {
     return tiles.below(token / Step % 2 * 2 * Step);
@@ -195,7 +199,9 @@ struct steps_of_rows {
     return first_at(token).below(Step);
   }
 
-  /// \pre all threads have ended the step before the previous one
+  /// Starts to load the step that begins at `token`. Called by all threads of the
+  /// block.
+  /// \pre all threads have ended the step that comes two steps before `token`
   __device__ void begin_load(int token) const {
     first.template begin_load<Step, Threads>(first_at(token), token);
     second.template begin_load<Step, Threads>(second_at(token), token);
@@ -262,8 +268,9 @@ inline unsigned blocks_of_heads(const attention_shape& dims, int rows) {
 }
 
 /// Calls f with a value of the type that products have, bf16 or fp32, and with the
-/// width of tiles for the heads. \throws std::runtime_error if heads have more than 256
-/// columns, or all heads together 2^31 tokens
+/// width of tiles for the heads.
+/// \throws std::runtime_error if heads have more than 256 columns, or all heads
+/// together 2^31 tokens or more
 template <class F>
 void by_tile(const attention_shape& dims, bool by_bf16, const F& f) {
   const auto call_with = [&](auto width) {

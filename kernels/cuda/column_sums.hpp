@@ -9,17 +9,17 @@
 
 namespace troupe::cuda {
 
-// Sizes of a block that sums columns. So few columns leave enough blocks for a GPU, and
-// still fill 32 bytes in bf16, the least that memory transfers.
+// Sizes of a block that sums columns. With only 16 columns per block, a GPU has enough
+// blocks. 16 columns of bf16 fill 32 bytes, the smallest transfer of memory.
 inline constexpr int columns_a_block = 16;
 inline constexpr int column_sum_warps = 16;
-inline constexpr int rows_under_way = 4; // loaded by a thread before one is added
+inline constexpr int rows_under_way = 4; // loaded by a thread before the first is added
 
 /// to[s][c] = beta to[s][c] + the sum over rows of terms for sums[s].
 ///
 /// The function terms.load(row, c) loads the bits of a row, and terms.add(bits, sums)
-/// adds terms to sums. A thread sums N columns of every row number `rows_at_once`. A
-/// warp then adds the sums of threads, and the block adds the sums of warps in order.
+/// adds terms to sums. A thread sums N columns of one in `rows_at_once` rows. A warp
+/// then adds the sums of threads, and the block adds the sums of warps in order.
 template <int Sums, int N, class Terms>
 __global__ void __launch_bounds__(column_sum_warps* warp_size)
   sum_columns(std::int64_t rows, std::int64_t columns, Terms terms, float beta) {
@@ -63,6 +63,7 @@ __global__ void __launch_bounds__(column_sum_warps* warp_size)
   }
 }
 
+/// Launches sum_columns() for all columns.
 /// \param matrices decide the width of loads: packs if all matrices are wide
 template <int Sums, class Terms, class... Matrices>
 void launch_column_sums(cudaStream_t stream, std::int64_t rows, std::int64_t columns,

@@ -89,6 +89,7 @@ struct embedding {
 };
 
 struct cross_entropy {
+  /// Computes the gradients, and the loss of each row; sum() adds the rows.
   /// \param correct (R): 1 where the first of the largest logits is the label's, else 0
   static void forward(matrix<float> logits, const std::int32_t* labels, float scale,
                       float* row_losses, std::int32_t* correct, stream_handle stream);
@@ -100,7 +101,7 @@ struct cross_entropy {
                      int local_shard, float scale, float* row_losses,
                      std::int32_t* correct, stream_handle stream);
 
-  /// Sums the losses and the correct rows in double, and writes `to`.
+  /// Sums the losses and the numbers of correct rows in double, and writes `to`.
   static void sum(const float* row_losses, const std::int32_t* correct,
                   std::int64_t rows, loss_sum* to, stream_handle stream);
 };
@@ -113,8 +114,9 @@ struct optimizers {
                   const float* from, float* to, float* velocity, std::int64_t n,
                   stream_handle stream);
 
-  /// \param partial sum_parts(n) values, filled with sums of parts \param sum one
-  /// value, filled
+  /// Sums the squares of n values in double.
+  /// \param partial sum_parts(n) values, filled with sums of parts
+  /// \param sum one value, filled
   static void sum_of_squares(const float* x, std::int64_t n, double* partial,
                              double* sum, stream_handle stream);
   static std::int64_t sum_parts(std::int64_t n);

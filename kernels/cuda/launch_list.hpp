@@ -20,6 +20,7 @@ namespace troupe::cuda {
 /// on. Lists with equal keys launch the same work.
 class launch_list {
 public:
+  /// Appends a launch.
   /// \param facts kernel, sizes and arguments, which determine the work of `launch`
   template <class... Facts>
   void add(std::function<void()> launch, const Facts&... facts) {
@@ -57,10 +58,10 @@ private:
   std::string key_;
 };
 
-/// Graphs of lists that were launched before. A list that comes a second time becomes a
-/// graph, which is launched as a whole, then and at every repetition. An action with
-/// the same buffers then launches hundreds of kernels in the time of a few. For one
-/// thread at a time.
+/// Launches lists, and keeps graphs of repeated lists. A list that comes a second time
+/// becomes a graph, which is launched as a whole, then and at every repetition. A
+/// repeated action with unchanged buffers then launches hundreds of kernels in the time
+/// of a few. For one thread at a time.
 class launch_graphs {
 public:
   class graph {
@@ -71,11 +72,11 @@ public:
 
   using graph_maker = std::function<std::unique_ptr<graph>(const launch_list& list)>;
 
-  /// \param make may be empty: no graphs are made
+  /// \param make creates the graph of a list; empty if no graphs are created
   explicit launch_graphs(graph_maker make) : make_(std::move(make)) {}
 
-  /// Launches the list, and empties the list, even on failure. \throws the exceptions
-  /// of the launches
+  /// Launches the list, and empties the list, even on failure.
+  /// \throws the exceptions of the launches
   void launch(launch_list& list);
 
   static constexpr std::size_t most_known = 256;
@@ -84,18 +85,18 @@ private:
   void launch_all(const launch_list& list);
 
   graph_maker make_;
-  std::unordered_map<std::string, std::unique_ptr<graph>> known_; // null: seen once
+  std::unordered_map<std::string, std::unique_ptr<graph>> known_; // null at first
 };
 
-/// The list to which this thread defers launches on a stream; null: this thread
-/// launches at once.
+/// The list to which this thread defers launches on a stream; null if this thread
+/// launches immediately.
 launch_list* deferred_on(const CUstream_st* stream);
 
 /// While an object lives, this thread defers launches on a stream.
 class deferral {
 public:
-  /// \pre no other object lives on this thread \param to receives the launches;
-  /// outlives this object
+  /// \pre no other deferral lives on this thread
+  /// \param to receives the launches; must outlive this object
   deferral(const CUstream_st* stream, launch_list& to);
   ~deferral();
   deferral(const deferral&) = delete;

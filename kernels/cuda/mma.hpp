@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tensor cores, inside a .cu: products that a warp computes at once, of bf16 with fp32
+// Tensor cores, inside a .cu: products that a warp computes together, of bf16 with fp32
 // sums. PTX ISA, "Matrix fragments for mma.m16n8k16" and "ldmatrix".
 #pragma once
 
@@ -16,7 +16,7 @@ using bf16_bits = unsigned short;
 
 /// 16 x 16 bf16 of a warp; a word has two neighbours of a row. Lane 4 g + t has columns
 /// 2 t and 2 t + 1 of row g in word 0, and of row g + 8 in word 1. Words 2 and 3 have
-/// columns 8 further on.
+/// columns 2 t + 8 and 2 t + 9 of these rows.
 struct fragment {
   unsigned words[4];
 };
@@ -63,7 +63,7 @@ __device__ inline fragment load_transposed(const bf16_bits* row) {
 
 /// sums (16 x 8) += a (16 x 16) b (16 x 8). Lane 4 g + t has columns 2 t and 2 t + 1 of
 /// rows g and g + 8 of the sums. Of b, the lane has column g: rows 2 t and 2 t + 1 in
-/// b0, and rows 8 further on in b1.
+/// b0, and rows 2 t + 8 and 2 t + 9 in b1.
 __device__ inline void multiply_add(float (&sums)[4], const fragment& a, unsigned b0,
                                     unsigned b1) {
 #ifdef __CUDA_ARCH__

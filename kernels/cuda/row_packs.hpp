@@ -9,12 +9,13 @@
 
 namespace troupe::cuda {
 
-/// A row of which each lane has every 32nd pack. The first packs are loaded at once,
-/// and stay in registers. Further packs of a longer row are read at each use.
+/// A row of which each lane has every 32nd pack. The constructor loads the first packs
+/// into registers. Further packs of a longer row are read at each use.
 template <int N>
 class row_packs {
 public:
-  /// Packs in registers: a whole row of up to 1,024 values, in packs of 8.
+  /// Number of packs that a lane holds in registers: enough for a row of up to 1,024
+  /// values, in packs of 8.
   static constexpr int held = 4;
 
   __device__ row_packs(const stored& source, std::int64_t row, int columns)

@@ -10,12 +10,12 @@
 
 namespace troupe::cuda {
 
-/// Number of neighbouring values of a row that are read and written at once: 16 bytes
-/// of bf16, twice 16 of fp32. Used where rows of all matrices of a kernel can be cut
-/// into packs.
+/// Number of neighbouring values of a row that are read and written together: 16 bytes
+/// of bf16, or twice 16 bytes of fp32. Used where rows of all matrices of a kernel can
+/// be cut into packs.
 inline constexpr int pack = 8;
 
-/// 16 bytes, moved at once.
+/// 16 bytes, moved by one instruction.
 struct alignas(16) sixteen_bytes {
   unsigned words[4];
 };
@@ -40,7 +40,7 @@ __device__ inline unsigned short bits_of_bf16(float value) {
 template <int N>
 struct stored_bits {
   static_assert(N == pack);
-  sixteen_bytes parts[2]; ///< bf16 has only the first.
+  sixteen_bytes parts[2]; ///< With bf16, only the first part is used.
 };
 
 template <>
@@ -54,8 +54,8 @@ struct stored {
   std::int64_t stride;
   bool is_bf16;
 
-  /// Loads N neighbouring values of a row. \pre N is 1, or pack and the matrix
-  /// is_wide()
+  /// Loads N neighbouring values of a row.
+  /// \pre N is 1, or N is `pack` and the matrix is_wide()
   template <int N>
   __device__ stored_bits<N> load_bits(std::int64_t row, std::int64_t column) const {
     const auto offset = row * stride + column;

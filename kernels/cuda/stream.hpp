@@ -49,11 +49,13 @@ public:
   void name_launches(const std::string& name);
 
   /// Defers the launches of this thread until stop_capture(). Deferred launches run
-  /// together when a caller waits for work, or by launch_captured(). An equal list that
-  /// was launched before runs as one graph.
+  /// together by launch_captured(), which wait(), wait_for(), on_complete() and the
+  /// functions that return an event call first. A list that equals an earlier list runs
+  /// as one graph.
   void capture_launches();
 
-  /// Launches the deferred list. \throws std::runtime_error if a launch fails
+  /// Launches the deferred list.
+  /// \throws std::runtime_error if a launch fails
   void launch_captured();
 
   /// Drops deferred launches that were not launched, and ends the deferral.
@@ -63,11 +65,13 @@ public:
   using completion_callback = std::function<void(std::exception_ptr failure)>;
 
   /// Calls `callback` when all work launched so far has ended, on a thread of the
-  /// stream, one call after another. \param callback must not wait for the stream
+  /// stream, one call after another.
+  /// \param callback must not wait for the stream
   void on_complete(completion_callback callback);
 
   /// Waits until all launched work has ended, and all completion callbacks have
-  /// returned. \throws std::runtime_error if work failed
+  /// returned.
+  /// \throws std::runtime_error if work failed
   void wait();
 
   /// An event with a time on the GPU's clock: the end of all work launched so far.
@@ -85,9 +89,9 @@ public:
   /// Index of the GPU.
   int gpu() const { return gpu_; }
 
-  /// c = a b + beta c, each transposed if the matrix says so. a and b have one type; c
-  /// and sums are fp32. With beta 0, c may hold anything. \param rounds whether fp32
-  /// operands are rounded to 11 bits
+  /// c = a b + beta c, where a and b are read transposed if the view says so. a and b
+  /// have one type; c and sums are fp32. With beta 0, c may hold anything.
+  /// \param rounds whether fp32 operands are rounded to 11 bits
   void product(stored_matrix<const float> a, stored_matrix<const float> b, float beta,
                matrix<float> c, bool rounds);
 
@@ -98,7 +102,8 @@ public:
 
   /// A pinned buffer of `result_bytes` bytes for the result of a kernel, which this
   /// machine reads after the kernel has ended. The buffer is free again when no pointer
-  /// is left. The stream outlives the buffer. \throws std::bad_alloc
+  /// is left. The stream must outlive all pointers to the buffer.
+  /// \throws std::bad_alloc
   std::shared_ptr<void> result();
 
   static constexpr std::int64_t result_bytes = 64;
@@ -111,21 +116,22 @@ private:
   std::unique_ptr<state> state_;
 };
 
-/// Seconds between two timestamps of one stream; the stream may be gone. \pre the
-/// stream was waited for after the later one
+/// Seconds between two timestamps of one stream; the stream may have been destroyed.
+/// \pre a wait for the stream followed the later timestamp
 double seconds_between(const std::shared_ptr<void>& earlier,
                        const std::shared_ptr<void>& later);
 
-/// One sentence that says why no GPU can be used; empty if there is one.
+/// Returns one sentence that says why no GPU can be used; empty if a GPU can be used.
 std::string unavailable_reason();
 
 /// Number of GPUs of this machine.
 int count();
 
-/// Kind and name of a GPU. \throws std::runtime_error
+/// Kind and name of a GPU.
+/// \throws std::runtime_error
 processor_facts facts_of(int gpu);
 
-/// Bytes of a GPU's memory that are free; 0 if there is too little for the call.
+/// Bytes of a GPU's memory that are free; 0 if memory is too short for this call.
 /// \throws std::runtime_error
 std::int64_t free_memory(int gpu);
 

@@ -17,7 +17,7 @@ inline constexpr unsigned whole_warp = 0xffffffffU;
 inline constexpr int warps_a_block = 4;
 inline constexpr unsigned block_threads = warps_a_block * warp_size;
 
-/// The row of this warp.
+/// Index of the row that this warp processes.
 __device__ inline std::int64_t own_row() {
   return std::int64_t{blockIdx.x} * warps_a_block + threadIdx.x / warp_size;
 }
@@ -45,8 +45,9 @@ __device__ inline float max_over_warp(float value) {
 }
 
 /// Returns the sum over the block to every thread. The sums of warps, each by
-/// sum_over_warp(), are added in order. \param space one value per warp; may be reused
-/// after the next barrier
+/// sum_over_warp(), are added in order.
+/// \param space one value per warp, in shared memory; may be reused after the next
+/// barrier
 template <class Value>
 __device__ Value sum_over_block(Value value, Value* space) {
   value = sum_over_warp(value);

@@ -12,17 +12,17 @@
 
 namespace troupe::cuda {
 
-/// Rows and columns that a product processes at once; sizes of tiles are multiples of
-/// `chunk`. Loops over a chunk are unrolled, so that loads from shared memory overlap
-/// with products.
+/// Number of rows, and of columns, that a product processes together. Sizes of tiles
+/// are multiples of `chunk`. Loops over a chunk are unrolled, so that loads from shared
+/// memory overlap with products.
 inline constexpr int chunk = 16;
 
 __device__ inline int lane() {
   return static_cast<int>(threadIdx.x % warp_size);
 }
 
-/// Rows in shared memory, of fp32 or bf16_bits. The gap after each row makes rows
-/// begin in different banks, so that eight rows can be read at once.
+/// Rows in shared memory, of fp32 or bf16_bits. The gap after each row makes rows begin
+/// in different banks, so that eight rows can be read at the same time.
 template <class Value, int Width>
 struct tile {
   static constexpr int stride = Width + 16 / static_cast<int>(sizeof(Value));
@@ -33,7 +33,7 @@ struct tile {
   __device__ tile from_column(int c) const { return {data + c}; }
 };
 
-/// 16 rows of a warp, in registers.
+/// One lane's values of 16 rows of a warp, in registers.
 template <int Columns>
 struct strip {
   float values[Columns / 8][4];
@@ -48,8 +48,8 @@ struct strip {
 enum class side { up_to_row, from_row };
 
 /// A mask for a triangle: selects the columns of a step that 16 rows use. `diagonal` is
-/// the chunk of columns that begins with the column of the first row. Values outside
-/// may be NaNs, and stay out of all sums.
+/// the index of the chunk of columns that begins with the column of the first row.
+/// Values outside may be NaNs, and stay out of all sums.
 template <side Side>
 struct triangle {
   int diagonal;
@@ -61,7 +61,8 @@ struct triangle {
   /// True if some rows use a column of the chunk, and other rows do not.
   __device__ bool cuts(int c) const { return c == diagonal; }
 
-  /// True if a row uses a column; both are indices within the chunk.
+  /// True if a row uses a column of chunk `c`. `row` counts from the first of the 16
+  /// rows, `column` from the first column of the chunk.
   __device__ bool has(int c, int row, int column) const {
     if (!cuts(c))
       return has(c);
@@ -76,7 +77,7 @@ struct all_columns {
   __device__ static constexpr bool has(int, int, int) { return true; }
 };
 
-/// 16 bytes of fp32, read at once.
+/// 16 bytes of fp32, read by one instruction.
 struct alignas(16) four {
   float values[4];
 };
@@ -170,7 +171,7 @@ __device__ void add_plainly(strip<Columns>& sums, const strip<Depth>& weights,
   }
 }
 
-/// sums += weights b, for the first columns of b.
+/// sums += weights b, for the first `Columns` columns of b.
 template <int Columns, int Depth, int Width, class Seen>
 __device__ void multiply(strip<Columns>& sums, const strip<Depth>& weights,
                          const tile<float, Width>& b, const Seen& in) {

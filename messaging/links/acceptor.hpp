@@ -18,22 +18,25 @@
 namespace troupe {
 
 /// Accepts connections from any process, and hands over the connections that have sent
-/// a valid greeting. Until then a connection costs a place in a list of bounded length,
-/// a few KiB and some seconds. Owns one thread.
+/// a valid greeting. The number of connections without a greeting is bounded. Each
+/// holds a few KiB, for `limits::timeout` at most. Owns one thread.
 class acceptor {
 public:
-  /// Makes a stream of a connected socket.
+  /// Makes a stream of a connected, non-blocking socket; null closes the connection.
+  /// Called on the acceptor's thread.
   using stream_maker = std::function<std::unique_ptr<byte_stream>(socket_descriptor)>;
   /// Receives a connection with a valid greeting, on the acceptor's thread.
   using connection_handler =
     std::function<void(const greeting&, std::unique_ptr<byte_stream>)>;
 
   struct limits {
-    /// Waiting connections; the oldest is closed first.
+    /// The largest number of connections without a greeting. Above the limit, the
+    /// oldest connection is closed.
     std::size_t most_waiting = 256;
-    /// Time that each connection has for handshake and greeting.
+    /// Time that each connection has for handshake and greeting together.
     std::chrono::milliseconds timeout{5000};
-    /// Handshakes that hold memory; the oldest is closed first.
+    /// The largest number of handshakes that hold memory. Above the limit, the
+    /// connection with the oldest handshake is closed.
     std::size_t most_handshakes = 64;
   };
 
@@ -46,18 +49,20 @@ public:
     // nop
   }
 
-  /// Accepts no more connections; waits for the thread.
+  /// Accepts no more connections, closes waiting connections, and waits for the thread.
   ~acceptor();
   acceptor(const acceptor&) = delete;
   acceptor& operator=(const acceptor&) = delete;
 
   std::uint16_t port() const { return sockets_.port(); }
 
-  /// Raises the limits of waiting connections and of handshakes by `guests`. The nodes
-  /// of a run may connect at the same time. Thread: any.
+  /// Raises the initial limits of waiting connections and of handshakes by `guests`, in
+  /// place of an earlier call's number. The nodes of a run may connect at the same
+  /// time. Thread: any.
   void expect(std::size_t guests) { expected_ = guests; }
 
-  /// The number of connections that were closed without a valid greeting.
+  /// The number of connections that were closed without a valid greeting, or because
+  /// memory or threads were missing.
   std::int64_t rejected() const { return rejected_; }
 
 private:
@@ -87,13 +92,13 @@ private:
   waker stops_;
   std::list<waiting> waiting_; // the oldest first
   std::atomic<std::int64_t> rejected_ = 0;
-  std::int64_t trimmed_at_ = 0; // number of strangers at the last malloc_trim
+  std::int64_t trimmed_at_ = 0; // value of rejected_ at the last malloc_trim
   std::thread thread_;
 };
 
-/// Connects, shakes hands and sends the greeting. Blocks for at most `timeout` with
-/// each of the host's addresses, and as long again for handshake and greeting. The
-/// error says which node refused, and why.
+/// Connects, shakes hands, sends the greeting, and returns the stream. Blocks for at
+/// most `timeout` with each of the host's addresses, and for at most `timeout` in
+/// handshake and greeting. The error says which node refused, and why.
 tl::expected<std::unique_ptr<byte_stream>, std::string>
 connect_and_greet(const node_address& a, const acceptor::stream_maker& make,
                   const greeting& first, std::chrono::milliseconds timeout);

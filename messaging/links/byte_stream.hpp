@@ -45,7 +45,7 @@ private:
 /// The progress of a read, a write or a handshake.
 struct stream_progress {
   enum class state : std::uint8_t {
-    moved,       ///< Some bytes were moved; a handshake is complete.
+    moved,       ///< Some bytes were moved, or a handshake is complete.
     needs_read,  ///< No progress until the socket is readable.
     needs_write, ///< No progress until the socket is writable.
     closed,      ///< The other side has ended the stream.
@@ -57,45 +57,49 @@ struct stream_progress {
 };
 
 /// A connection to another process, in plain or by TLS. Calls never block. For one
-/// thread.
+/// thread at a time.
 class byte_stream {
 public:
   virtual ~byte_stream() = default;
 
-  /// Continues the handshake; `moved` when the handshake is complete, and both sides
-  /// accept each other.
+  /// Continues the handshake. Returns `moved` when the handshake is complete, and both
+  /// sides accept each other.
   virtual stream_progress shake_hands() = 0;
 
-  /// Reads available bytes, at most `to.size()`. With an empty span returns `moved`.
+  /// Reads available bytes, at most `to.size()`. With an empty span returns `moved`; a
+  /// TLS stream that has ended returns the end.
   /// \pre shake_hands() has returned `moved`
   virtual stream_progress read(std::span<std::byte> to) = 0;
 
-  /// Writes some of the bytes, in order. Bytes that are not written begin the next
-  /// write. The next write has all of these bytes, and perhaps more after them, cut
-  /// into parts in any way.
+  /// Writes bytes in order, and returns the number of bytes written, which may be
+  /// smaller than all bytes.
   /// \pre shake_hands() has returned `moved`
+  /// \pre `parts` begins with all bytes that the last call did not write, cut into
+  /// parts in any way; more bytes may follow
   virtual stream_progress write(std::span<const iovec> parts) = 0;
 
-  /// True if bytes can be read that poll() does not report on the socket.
+  /// True if read() would return bytes, or the stream's end, that poll() does not
+  /// report on the socket.
   virtual bool has_more() const { return false; }
 
   /// True while the stream holds memory for an incomplete handshake.
   virtual bool has_handshake() const { return false; }
 
-  /// The reason of a failure, as a sentence about the other side: "its certificate has
-  /// expired". After `closed`: that the connection was cut off, where TLS can detect
-  /// that. Otherwise empty.
+  /// After `failed`: the reason, as a sentence about the other side or the system's
+  /// text for the error. After `closed`: a sentence if TLS has detected that the
+  /// connection was cut off. Otherwise empty.
   virtual const std::string& failure() const = 0;
 
   /// The non-blocking socket, for poll(). The stream keeps ownership.
   virtual int socket() const = 0;
 
-  /// Hands over the socket, if the stream has no state besides the socket; otherwise
-  /// returns no socket.
+  /// Hands over the socket if the stream has no state besides the socket. Otherwise
+  /// returns no socket, and keeps the stream's socket.
   virtual socket_descriptor take_socket() { return {}; }
 };
 
-/// A stream of the socket's plain bytes. \param socket non-blocking
+/// Returns a stream of the socket's plain bytes.
+/// \param socket non-blocking
 std::unique_ptr<byte_stream> plain_stream(socket_descriptor socket);
 
 } // namespace troupe

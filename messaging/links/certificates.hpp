@@ -17,12 +17,13 @@ struct certificate_pair {
   std::string key;
 };
 
-/// The period in which a certificate is valid; in seconds since 1970.
+/// The period in which a certificate is valid. Times are in seconds since 1970.
 struct validity {
   std::time_t from;
   std::time_t until;
 
-  /// The period from an hour ago, because clocks differ, until `days` days from now.
+  /// Returns the period from an hour ago until `days` days from now. The hour is for
+  /// clocks that differ.
   static validity of_days(int days);
 };
 
@@ -33,12 +34,13 @@ enum class certificate_use { server_and_client, server_only };
 /// letters, digits and hyphens between dots. Such a name is also a valid file name.
 bool is_host_name(const std::string& name);
 
-/// A new authority, whose certificate may sign only certificates of hosts.
+/// Makes a new authority, whose certificate may sign only certificates of hosts.
 /// \throws std::runtime_error if OpenSSL fails
 certificate_pair make_authority(const validity& when);
 
-/// A new key, and a certificate for that key and one name, signed by the authority. The
-/// error says why the authority's PEM cannot sign. \pre is_host_name(name)
+/// Makes a new key, and a certificate for that key and for `name`, signed by the
+/// authority. The error says why the authority's PEM cannot sign.
+/// \pre is_host_name(name)
 /// \throws std::runtime_error if OpenSSL fails
 tl::expected<certificate_pair, std::string>
 make_certificate(const certificate_pair& authority, const std::string& name,

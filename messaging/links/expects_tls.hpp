@@ -3,8 +3,8 @@
 
 namespace troupe {
 
-/// The error text for a side without TLS whose peer uses TLS: the peer answers with an
-/// alert of TLS.
+/// The error text of a process without TLS whose peer uses TLS. The peer has answered
+/// with an alert of TLS.
 inline constexpr const char* expects_tls =
   "it expects TLS: say --tls CERTIFICATE,KEY,AUTHORITY";
 

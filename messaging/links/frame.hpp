@@ -12,7 +12,8 @@
 
 namespace troupe {
 
-/// Identifies a run, by a secret of the run's processes; and the attempt at the run.
+/// Identifies an attempt at a run: a secret that only the run's processes know, and the
+/// number of the attempt.
 struct session_id {
   std::array<std::uint64_t, 2> session{};
   std::uint32_t generation = 0;
@@ -22,13 +23,12 @@ struct session_id {
 
 /// The content of a frame on a tensor link.
 enum class frame_kind : std::uint32_t {
-  message = 1, ///< Text: a message between actors. Payload: its tensors.
-  layer = 2,   ///< Text: the layer's key. Payload: its values, before a run.
+  message = 1, ///< Text: a message between actors. Payload: the message's tensors.
+  layer = 2,   ///< Before a run. Text: the layer's key. Payload: the layer's values.
 };
 
-/// The header of a frame on a tensor link. The frame's text and payload follow. 64
-/// bytes; numbers in the processor's order (little-endian; no other order is
-/// supported).
+/// The header of a frame on a tensor link. The frame's text and payload follow. The
+/// header has 64 bytes; numbers are little-endian, as in all supported processors.
 struct frame_header {
   std::uint32_t magic = right_magic;
   frame_kind kind = frame_kind::message;
@@ -50,7 +50,7 @@ inline constexpr std::uint32_t most_text_bytes = 4 << 20;
 /// (messaging/wire).
 enum class control_kind : std::uint32_t {
   node = 1,  ///< wire::node_message.
-  actors = 2 ///< wire::addressed_message, of a run's generation.
+  actors = 2 ///< wire::addressed_message, of the run's generation in the header.
 };
 
 /// The header before the text of each frame on a control line: 40 bytes.
@@ -74,7 +74,8 @@ inline constexpr std::uint32_t most_control_bytes = 512 << 10;
 /// The first 64 bytes that a process sends on a connection.
 struct greeting {
   enum class purpose : std::uint32_t {
-    leader = 1,  ///< Control line of a leader, or of a status request.
+    /// Control line from a leader, or from a process that requests a node's status.
+    leader = 1,
     control = 2, ///< A control line of another node of a run.
     tensors = 3, ///< A tensor link of a run.
   };
@@ -91,18 +92,20 @@ struct greeting {
 };
 static_assert(sizeof(greeting) == 64 && std::is_trivially_copyable_v<greeting>);
 
-/// The reason to reject a header; empty if the header is valid. Frames of older
-/// generations are valid: the receiver drops such frames.
+/// The reason to reject a header; empty if the header is valid. A frame of an older
+/// generation is valid: the receiver reads and drops the frame.
+/// \param sequence the number that the frame must have
 std::string header_error(const frame_header& header, const session_id& expected,
                          std::uint64_t sequence, std::uint64_t most_payload_bytes);
 
-/// The header of a frame with this text, with checksums.
+/// Returns the header of a control frame with this text, with checksums.
 control_header header_of(control_kind kind, std::uint32_t generation,
                          std::uint64_t sequence, std::span<const unsigned char> text);
 
 /// The reason to reject a header on a control line; empty if the header is valid. A
-/// repeated frame, whose sequence is below the expected one, is valid: its text is read
-/// and dropped.
+/// repeated frame, with a number below `sequence`, is valid: the receiver reads and
+/// drops the frame's text.
+/// \param sequence the number that the next new frame has
 std::string header_error(const control_header& header, std::uint64_t sequence);
 
 /// The reason to reject the text that follows `header`; empty if the text is
@@ -110,8 +113,8 @@ std::string header_error(const control_header& header, std::uint64_t sequence);
 std::string text_error(const control_header& header,
                        std::span<const unsigned char> text);
 
-/// The reason to reject the first bytes of a line: no control frame begins with such
-/// bytes. Empty if the bytes are valid.
+/// The reason to reject the first 4 bytes of a line, because no control frame begins
+/// with such bytes. Empty if the bytes are valid.
 std::string magic_error(std::uint32_t first);
 
 /// The reason to reject a greeting; empty if the greeting is valid. The sender may be

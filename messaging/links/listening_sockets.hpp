@@ -14,12 +14,13 @@
 
 namespace troupe {
 
-/// Sockets that listen at all addresses of a host, at the same port. Calls never block.
-/// For one thread.
+/// Sockets that listen at the addresses of one host, with the same port at each
+/// address. Calls never block. For one thread at a time.
 class listening_sockets {
 public:
-  /// Listens at each address that this machine has. The error says which address
-  /// failed, and why. \param name the host and the port; port 0: any free port
+  /// Listens at each of the candidates that is an address of this machine. The error
+  /// says which address failed, and why.
+  /// \param name the host and the port; port 0: any port that is free at all addresses
   static tl::expected<listening_sockets, std::string>
   listen(const node_address& name, const std::vector<socket_address>& candidates);
 
@@ -28,9 +29,9 @@ public:
   /// A descriptor for poll(): readable while a connection waits at any address.
   int descriptor() const { return readiness_.get(); }
 
-  /// The next waiting connection, as a non-blocking socket. Returns no socket if no
-  /// connection waits, or the connection has ended; errno then has the reason. The
-  /// addresses take turns.
+  /// Returns the next waiting connection, as a non-blocking socket. Returns no socket
+  /// if no connection waits, the connection has ended, or the process has no free
+  /// descriptor; errno then has the reason. Calls try the addresses in turn.
   socket_descriptor accept();
 
   /// The IP addresses at which the sockets listen.
@@ -55,8 +56,8 @@ private:
   std::vector<std::string> addresses_, absent_;
 };
 
-/// Listens at all addresses of a host's name. The error says which address failed, and
-/// why.
+/// Listens at all addresses of this machine that the host's name has. The error says
+/// which address failed, and why.
 tl::expected<listening_sockets, std::string> listen_at(const node_address& a);
 
 } // namespace troupe

@@ -21,25 +21,28 @@ struct node_address {
   bool operator==(const node_address&) const = default;
 };
 
-/// Text of the form "host:4242", or "[::1]:4242". The error of parse_address() says
-/// which part of the text is wrong.
+/// Parses text of the form "host:4242" or "[::1]:4242". The error shows the text and
+/// the allowed form.
 tl::expected<node_address, std::string> parse_address(const std::string& text);
 
+/// Returns the address in the form that parse_address() reads.
 std::string to_string(const node_address& a);
 
-/// True if only this machine can reach the address. The error says why the host is
-/// unknown.
+/// True if all addresses of the host are loopback addresses, which only this machine
+/// can reach. The error says that no machine has the host's name.
 tl::expected<bool, std::string> is_loopback(const node_address& a);
 
-/// A connected, non-blocking socket that sends small messages without delay. The socket
-/// uses the first of the host's addresses that answers. The error says why each address
-/// failed.
-/// \param timeout with each address; blocks as long
+/// Returns a connected, non-blocking socket that sends small messages without delay.
+/// The socket uses the first of the host's addresses that answers. The error says why
+/// each address failed.
+/// \param timeout for each address; the call blocks until an address answers or all
+/// have failed
 tl::expected<socket_descriptor, std::string>
 connect_to(const node_address& a, std::chrono::milliseconds timeout);
 
-/// A connected socket, as above, to the first of `addresses` that answers.
-/// \param name of the host, for errors \param addresses of the host
+/// Like connect_to(a, timeout), with addresses that the caller has looked up.
+/// \param name of the host, for errors
+/// \param addresses of the host
 tl::expected<socket_descriptor, std::string>
 connect_to(const node_address& name, const std::vector<socket_address>& addresses,
            std::chrono::milliseconds timeout);

@@ -11,7 +11,8 @@
 
 namespace troupe {
 
-// Owning pointers to OpenSSL's objects. Null: OpenSSL could not make the object.
+// Owning pointers to OpenSSL's objects. A pointer is null if OpenSSL could not make the
+// object.
 
 /// Deletes an object by a function of OpenSSL.
 template <auto Free>

@@ -12,8 +12,8 @@
 
 namespace troupe {
 
-/// An IP address and a port, in the form that system calls read. A host's name may have
-/// several.
+/// An IP address and a port, in the form that system calls read. One host may have
+/// several addresses.
 struct socket_address {
   sockaddr_storage bytes{};
   socklen_t size = 0;
@@ -22,8 +22,9 @@ struct socket_address {
   const sockaddr* data() const { return reinterpret_cast<const sockaddr*>(&bytes); }
 };
 
-/// All addresses of a host in getaddrinfo's order, each once. The error says why there
-/// are none. \param listens whether a server binds to the addresses
+/// Returns all addresses of a host in getaddrinfo's order, each once. The error says
+/// why there are none.
+/// \param listens whether a server binds to the addresses
 tl::expected<std::vector<socket_address>, std::string>
 addresses_of(const std::string& host, std::uint16_t port, bool listens);
 
@@ -32,17 +33,18 @@ std::string ip_of(const socket_address& a);
 
 std::uint16_t port_of(const socket_address& a);
 
-/// The same address with another port.
+/// Returns address `a` with port `port`.
 socket_address with_port(socket_address a, std::uint16_t port);
 
-/// Returns whether only this machine reaches the address.
+/// True if only this machine can reach the address.
 bool is_loopback(const socket_address& a);
 
 /// A non-blocking TCP socket of the address' family. Returns no socket on failure;
 /// errno then has the reason.
 socket_descriptor open_socket(const socket_address& a);
 
-/// Makes the system send small messages without delay.
+/// Makes the system send small messages immediately, without collecting more bytes
+/// (TCP_NODELAY).
 void send_at_once(const socket_descriptor& socket);
 
 } // namespace troupe

@@ -16,7 +16,7 @@
 
 namespace troupe {
 
-/// A frame to be sent. The payload is gathered from parts anywhere in memory.
+/// A frame to be sent. The payload is gathered from parts in any memory of the process.
 struct outgoing_frame {
   struct part {
     std::span<const std::byte> bytes;
@@ -29,22 +29,23 @@ struct outgoing_frame {
   std::vector<part> payload;
 };
 
-/// Receives the frames of links. Peers have numbers. All calls come from the thread of
-/// the link.
+/// Receives the frames of links. A number identifies each peer. All calls come from the
+/// thread that reads the links.
 class frame_receiver {
 public:
   virtual ~frame_receiver() = default;
 
   using areas = std::vector<std::span<std::byte>>;
 
-  /// Handles a frame's text. Returns the memory for the payload: as many bytes as the
-  /// payload has. On error the link ends.
+  /// Handles a frame's text. Returns memory areas for the payload, of `payload_bytes`
+  /// bytes together. The areas must stay valid until deliver(), or the end of the link.
+  /// On error the link ends.
   virtual tl::expected<areas, std::string> place(int peer, frame_kind kind,
                                                  std::span<const unsigned char> text,
                                                  std::uint64_t payload_bytes) = 0;
 
-  /// Handles the frame, whose payload has arrived. Returns an error, or an empty text.
-  /// On error the link ends.
+  /// Handles the frame whose payload has arrived in the areas of place(). Returns the
+  /// error, with which the link ends; empty if there is none.
   virtual std::string deliver(int peer) = 0;
 
   /// The link has ended: no more frames arrive, and none can be sent.
@@ -53,10 +54,11 @@ public:
 
 /// One end of a connection for frames in both directions. The link reads a payload into
 /// the memory that the receiver returns, and writes a payload from the frame's parts.
-/// Up to 64 KiB are read ahead, and copied. For one thread.
+/// Up to 64 KiB are read ahead, and copied. For one thread at a time.
 class tensor_link {
 public:
-  /// \param stream with a complete handshake \param receiver outlives the link
+  /// \param stream with a complete handshake
+  /// \param receiver outlives this object
   tensor_link(int peer, std::unique_ptr<byte_stream> stream, session_id session,
               std::uint64_t most_payload_bytes, frame_receiver& receiver);
 
@@ -64,17 +66,20 @@ public:
 
   void add(outgoing_frame frame) { queue_.push_back(std::move(frame)); }
 
-  /// Reads or writes all bytes that need no wait. Returns the reason why the link has
-  /// ended; empty if the link has not ended.
+  /// Reads bytes that have arrived, about 8 MiB at most, so that other links get a
+  /// turn. Returns the reason why the link has ended; empty if the link has not ended.
   std::string read();
+  /// Writes waiting bytes until the socket takes no more. Returns the reason why the
+  /// link has ended; empty if the link has not ended.
   std::string write();
 
   /// True if there are bytes to write.
   bool wants_to_write() const { return writing_ || !queue_.empty(); }
 
+  /// Number of received frames of older generations, which were dropped.
   std::int64_t stale() const { return stale_; }
 
-  /// Bytes read and written.
+  /// Number of bytes read and written so far.
   std::int64_t moved() const { return moved_; }
 
 private:
@@ -103,13 +108,13 @@ private:
 
   // The frame being read.
   phase phase_ = phase::header;
-  std::vector<std::byte> ahead_; // bytes read before the place is known
+  std::vector<std::byte> ahead_; // bytes read before their memory area is known
   frame_header header_in_;
   std::size_t filled_bytes_ = 0; // bytes of header or text that have arrived
   std::vector<unsigned char> text_;
   frame_receiver::areas areas_;
-  std::size_t area_index_ = 0;     // index of the place to fill next
-  bool drops_ = false;             // drops the frame: of an older generation
+  std::size_t area_index_ = 0; // index of the area to fill next
+  bool drops_ = false; // the frame being read is of an older generation, and is dropped
   std::uint64_t left_to_drop_ = 0; // bytes of the dropped payload
   running_checksum sum_in_, sum_out_;
   std::uint64_t received_ = 0; // number of frames

@@ -16,9 +16,9 @@
 namespace troupe {
 
 /// The tensor links of a process to the other processes of a run, and the one thread
-/// that reads and writes all links. Because one thread does both, a written buffer is
-/// free again before any answer to the buffer's message is delivered. Pools therefore
-/// need no more buffers than within one process.
+/// that reads and writes all links. Because one thread reads and writes, a written
+/// buffer is free again before any answer to the buffer's message is delivered. Pools
+/// therefore need no more buffers than within one process.
 class tensor_links {
 public:
   /// \param receiver outlives this object
@@ -31,26 +31,28 @@ public:
   tensor_links(const tensor_links&) = delete;
   tensor_links& operator=(const tensor_links&) = delete;
 
-  /// Adds a link to another process. Thread: any. \param stream with a complete
-  /// handshake
+  /// Adds a link to another process; a second link of a peer is closed. Thread: any.
+  /// \param stream with a complete handshake
   void add(int peer, std::unique_ptr<byte_stream> stream);
 
-  /// Sends a frame, or drops the frame if the link has ended. Thread: any.
+  /// Sends a frame, or drops the frame if there is no link to the peer, or the link has
+  /// ended. Thread: any.
   void send(int peer, outgoing_frame frame);
 
-  /// Waits until the buffers of a completely received frame are free here. For a caller
-  /// that has the news of the receipt from another source than a link.
+  /// Waits until this process has released the buffers of every frame that a peer has
+  /// already received completely. For a caller that learns of the receipt by another
+  /// way than a link.
   void settle() { const std::lock_guard guard{at_work_}; }
 
   /// Ends all links and the thread. Unsent frames are dropped. The receiver gets no
-  /// more calls.
+  /// calls after close() has returned.
   void close();
 
-  /// Bytes that all links have read and written.
+  /// Number of bytes that all links have read and written so far.
   std::int64_t moved() const { return moved_; }
 
-  /// Received frames of older generations, which were dropped, on links that have
-  /// ended.
+  /// Number of received frames of older generations, which were dropped. Counts only
+  /// links that have ended.
   std::int64_t stale() const { return stale_; }
 
 private:

@@ -19,8 +19,8 @@ struct tls_files {
   std::filesystem::path authority;
 };
 
-/// Makes streams of TLS 1.3. Both sides of a stream have certificates of one authority.
-/// Thread-safe.
+/// Makes streams of TLS 1.3. Both sides of a stream must have certificates of one
+/// authority. Thread-safe.
 class tls_identity {
 public:
   /// Reads the files. The error says which file is missing, unreadable, or invalid.
@@ -30,12 +30,14 @@ public:
   virtual ~tls_identity() = default;
 
   /// Makes the stream of the side that connected. The other side's certificate must be
-  /// for `host`, a name or an IP address. \param socket non-blocking
+  /// for `host`, a name or an IP address.
+  /// \param socket non-blocking
   virtual std::unique_ptr<byte_stream> to_server(socket_descriptor socket,
                                                  const std::string& host) = 0;
 
-  /// The side that was connected to. The other side must have a certificate of the
-  /// authority, and the certificate must allow TLS clients.
+  /// Makes the stream of the side that accepted the connection. The other side must
+  /// have a certificate of the authority, and the certificate must allow TLS clients.
+  /// \param socket non-blocking
   virtual std::unique_ptr<byte_stream> to_client(socket_descriptor socket) = 0;
 };
 

@@ -10,15 +10,18 @@ namespace troupe {
 // The cause of a failed TLS handshake, as a sentence about the other side: "its
 // certificate expired on 2026-01-31 12:00 UTC".
 
-/// The cause of a refused certificate of the other side.
-/// \param tls whose verification failed \param host that the certificate had to name
+/// Returns the cause, if this side has refused the other side's certificate.
+/// \param tls whose verification failed
+/// \param host that the certificate had to name
 std::string certificate_refusal(const SSL* tls, const std::string& host);
 
-/// The cause of any other failure. An alert of the other side about our certificate is
-/// explained by that certificate. \param error of OpenSSL's queue
+/// Returns the cause of any other failed handshake. If the other side has refused our
+/// certificate by an alert, the sentence names the certificate's likely fault.
+/// \param error of OpenSSL's queue
 std::string handshake_refusal(const SSL* tls, unsigned long error);
 
-/// True if certificate_refusal() knows the cause.
+/// True if the error is a refused certificate, whose cause certificate_refusal()
+/// returns.
 bool is_about_certificate(unsigned long error);
 
 /// True if the stream ended without TLS's closing alert.

@@ -11,22 +11,23 @@
 
 namespace troupe {
 
-/// A stream of TLS. A handshake is complete when both sides have accepted the other's
-/// certificate. With TLS 1.3 alone the connecting side would not know that the other
-/// side has accepted, so the other side sends a byte first.
-/// \param tls configured for one side, with the rules for the other's certificate
-/// \param host for error messages: the required name in the other's certificate
-/// \param received bytes that were read from the socket before
+/// Returns a stream of TLS. A handshake is complete when each side has accepted the
+/// other side's certificate. With TLS 1.3 alone, the connecting side would not know
+/// whether the other side has accepted. So the accepting side sends one byte first.
+/// \param tls configured for one side, with the rules for the other side's certificate
+/// \param host for error messages: the required name in the other side's certificate
+/// \param received bytes that were already read from the socket
 std::unique_ptr<byte_stream> tls_stream(ssl_pointer tls, socket_descriptor socket,
                                         const std::string& host,
                                         std::vector<char> received = {});
 
-/// Makes the TLS state of a connection. \throws std::runtime_error
+/// Makes the TLS state of a connection.
+/// \throws std::runtime_error if OpenSSL cannot make the state
 using tls_maker = std::function<ssl_pointer()>;
 
-/// A stream of TLS that waits for a client. The stream makes the TLS state when the
-/// client's first record is complete. Before that, the stream holds only the received
-/// bytes.
+/// Returns a stream of TLS for the side that waits for a client. The stream makes the
+/// TLS state when the client's first record is complete. Before that, the stream holds
+/// only the received bytes.
 std::unique_ptr<byte_stream> tls_server_stream(tls_maker make,
                                                socket_descriptor socket);
 

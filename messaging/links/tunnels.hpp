@@ -15,23 +15,25 @@
 namespace troupe {
 
 /// Passes bytes in both directions between streams and sockets of this process. Code
-/// that needs a plain socket can so use a TLS stream: only bytes that TLS has accepted
-/// reach the socket. Owns one thread.
+/// that needs a plain socket can therefore use a TLS stream: only bytes that TLS has
+/// accepted reach the socket. Owns one thread.
 class tunnels {
 public:
-  /// \throws no_thread
+  /// Starts the thread.
+  /// \throws no_thread if the system cannot start a thread
   tunnels();
   ~tunnels();
   tunnels(const tunnels&) = delete;
   tunnels& operator=(const tunnels&) = delete;
 
-  /// Returns a socket whose other end is the stream. If one of the two ends, so does
-  /// the other one. \throws std::runtime_error if no socket can be opened
+  /// Returns a socket whose other end is the stream. When the socket or the stream
+  /// ends, the tunnel ends the other of the two.
+  /// \throws std::runtime_error if no socket can be opened
   /// \pre the stream's handshake is complete
   socket_descriptor open(std::unique_ptr<byte_stream> stream);
 
 private:
-  /// Bytes under way in one direction. No more bytes are read while some wait.
+  /// Bytes under way in one direction. While some bytes wait, no more bytes are read.
   struct lane {
     std::vector<std::byte> bytes;
     std::size_t sent = 0;

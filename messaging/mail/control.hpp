@@ -18,12 +18,13 @@ struct finished {
   int rank;
 };
 
-/// Coordinator to schedulers: grant no more actions, and answer `held` when nothing
+/// Coordinator to schedulers: grant no more actions, and answer `held` when no action
 /// runs.
 struct hold {
   int round = 0; ///< Counts the holds of a run, from 1.
 };
 
+/// Scheduler to coordinator: no action runs on the rank.
 struct held {
   int rank;
   int round = 0; ///< Round of the `hold` that this message answers.
@@ -46,8 +47,9 @@ struct at_checkpoint {
 /// checkpoint.
 struct resume_from_checkpoint {};
 
-/// Coordinator to schedulers: start no more updates, and answer `started`. A local rule
-/// admits no more microbatches.
+/// Coordinator to schedulers: freeze the order of the rank (order::freeze), and answer
+/// `started`. No stage starts more updates than the rank's most advanced stage; a local
+/// rule admits no more microbatches.
 struct stop {};
 
 /// Scheduler to coordinator: the number of updates that the rank's most advanced stage
@@ -70,7 +72,8 @@ struct snapshot {
   std::vector<buffer> parameters;
 };
 
-/// Coordinator to stages: send all parameters and gradients, while all ranks rest.
+/// Coordinator to stages: answer `collected`, with all parameters and gradients. No
+/// rank runs an action meanwhile.
 struct collect {};
 
 /// Stage to coordinator: the newest parameters, and the gradients that were summed
@@ -83,8 +86,8 @@ struct collected {
   std::vector<buffer> gradients;
 };
 
-/// Coordinator to stages: copy the state that a resumed run needs, while all ranks
-/// rest.
+/// Coordinator to stages: copy the state that a resumed run needs. No rank runs an
+/// action meanwhile.
 struct save {
   int batches;           ///< Batches of the run that are finished.
   bool hand_over = true; ///< Send the stage's part of a checkpoint, as `saved`.
@@ -92,21 +95,23 @@ struct save {
   bool keep = false;
 };
 
-/// Stage to coordinator: the state has been copied. The copies follow.
+/// Stage to coordinator: the state has been copied. The message with the copies
+/// follows.
 struct copied {
   int batches;
   position where;
 };
 
 /// Stage to coordinator: the stage's part of a checkpoint. Each version that is still
-/// read is one buffer, and so is each moment of the optimizer shard. A buffer holds the
-/// pieces that the stage saves, one after another (saved_piece.hpp). Copies that
-/// another stage saves are left out.
+/// read is one buffer, and each moment of the optimizer shard is one buffer. A buffer
+/// holds all values that the stage saves, parameter after parameter (saved_piece.hpp).
+/// Values that another stage saves are left out.
 struct saved {
   int batches = 0;
   position where;
   std::int64_t updates = 0; ///< Updates that the optimizer shard has made.
-  /// Age of each version: 0 is the newest, 1 the last but one.
+  /// Age of each version: 0 for the newest version, 1 for the version before the
+  /// newest.
   std::vector<int> ages;
   std::vector<buffer> versions;
   std::vector<buffer> moments;
@@ -114,25 +119,28 @@ struct saved {
 
 /// Coordinator to a stage: send the state that was kept after `batches` batches.
 struct fetch_kept_state {
-  int batches; ///< Batches of the run that were finished then.
+  int batches; ///< Batches of the run that were finished when the stage kept the state.
   position where;
 };
 
 /// Stage to coordinator: the kept state, including arrays that other replicas also
-/// have. Empty `versions` and `moments`: the stage has not kept the requested state.
+/// have. `versions` and `moments` are empty if the stage has not kept the requested
+/// state.
 struct kept_state {
   saved copies;
 };
 
-/// Coordinator to all actors: report the input that you wait for.
+/// Coordinator to all actors: answer `waiting_for`, with the input that the actor waits
+/// for.
 struct explain {};
 
-/// The answer to a request for explanation. An empty second text: the actor waits for
-/// nothing.
+/// Any actor to coordinator: the answer to `explain`. `input` is empty if the actor
+/// waits for nothing.
 struct waiting_for {
-  std::string actor;
+  std::string actor; ///< Name of the answering actor.
   std::string input;
-  std::string peer; ///< Another actor's name, if one causes the wait.
+  /// Name of another actor that causes the wait; empty if there is none.
+  std::string peer;
   /// A sentence about the user's code that has to proceed first; empty if the user's
   /// code does not block the actor.
   std::string user_code = {};

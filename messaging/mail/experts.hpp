@@ -12,21 +12,26 @@
 
 namespace troupe::mail {
 
-/// The arrays with which an expert computes an action. Lent by the stage on the
-/// expert's rank for the time of the action.
+/// The arrays with which an expert computes an action. The stage on the expert's rank
+/// lends the arrays until the action ends.
 struct lent_arrays {
   weight_place<float> parameters;
   buffer gradients; ///< Buffer for gradients, in backwards and weight gradients.
   int version;
-  bool begins_sum; ///< The gradients are the first of an update.
+  /// True if the gradients are the first since the last update: the expert overwrites
+  /// the buffer. False: the expert adds to the buffer.
+  bool begins_sum;
 };
 
-/// Stage to expert: rows that the stage's gate chose for the expert. A backward sends
-/// gradients. A weight gradient sends only the number of rows.
+/// Stage to expert: rows that the stage's gate chose for the expert. In a backward or
+/// an input gradient, the rows are gradients. A weight gradient sends only the number
+/// of rows.
 struct rows_to_expert {
   troupe::action
-    action;   ///< The stage's action that waits for the rows: F, R, B, I or W.
-  int source; ///< Index of the data replica, among all that share experts out.
+    action; ///< The stage's action that waits for the rows: F, R, B, I or W.
+  /// Index of the sending stage's data replica in the group of replicas over which the
+  /// experts are sharded.
+  int source;
   std::int64_t rows;
   buffer payload; ///< Empty if there are no rows.
   /// Arrays from the stage on the expert's own rank; absent from other stages.

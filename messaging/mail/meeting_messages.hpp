@@ -24,8 +24,10 @@ enum class meeting_kind : std::uint8_t {
   experts, ///< Experts of a layer receive rows, and answer.
   /// All directions send gradients to one update, and receive the new version.
   directions,
-  sums,    ///< Data replicas sum the gradients of an update.
-  gathers, ///< Data replicas gather the version of which each made a share.
+  sums, ///< Data replicas sum the gradients of an update.
+  /// After each data replica has made a share of a version, the replicas gather the
+  /// version.
+  gathers,
   tie,     ///< Both ends of a tied matrix add each other's gradients.
   norm,    ///< Optimizer shards compute the norm of gradients.
   servers, ///< Parameter servers update, and answer.
@@ -36,13 +38,13 @@ inline constexpr int meeting_kinds = 10;
 
 namespace mail {
 
-/// Device to performer: a sum that was requested by one of the performer's meetings has
-/// ended.
+/// Device to performer: a sum has ended that one of the performer's meetings requested.
 struct sum_over {
   int number; ///< Number that the meeting gave with the request.
   std::exception_ptr failure = {};
 
-  /// The number of the sum. \throws the failure, if there is one
+  /// Returns the number of the sum.
+  /// \throws the failure, if there is one
   int checked_number() const {
     if (failure)
       std::rethrow_exception(failure);
@@ -60,10 +62,10 @@ struct meeting_message {
   performer to;
   meeting_kind meeting;
   content body;
-  /// The traffic class of the message's bytes on the way to another rank. Absent: the
-  /// message carries no tensor, or stays on one rank, and takes no time.
+  /// The traffic class of the message's bytes on the way to another rank. Absent if the
+  /// message carries no tensor or stays on one rank; the message then takes no time.
   std::optional<traffic> kind = {};
-  std::int64_t bytes = 0;
+  std::int64_t bytes = 0; ///< Bytes of the message's tensors.
 };
 
 } // namespace mail

@@ -12,8 +12,9 @@
 
 namespace troupe::mail {
 
-// Messages between the process that leads a run and the nodes that each run a part,
-// besides the messages of actors. Nodes of a run are counted from 1; 0 is the leader.
+// Messages between the leader (the process that leads a run) and the nodes that each
+// run a part, besides the messages of actors. Nodes of a run are counted from 1; 0 is
+// the leader.
 //
 //   leader         node
 //   ask_identity   identity
@@ -23,7 +24,8 @@ namespace troupe::mail {
 //   start_run      beat, repeatedly
 //   end_run        node_report
 
-/// The results that a run keeps for the caller. The leader's command sets the fields.
+/// The results that a run keeps for the caller: the fields of run_plan with these names
+/// (actors/plan). The leader's command sets the fields.
 struct kept_results {
   bool record = false;
   std::int64_t first = 0;
@@ -40,7 +42,7 @@ struct kept_results {
 /// Leader: requests the node's identity.
 struct ask_identity {};
 
-/// Node: random bits of the process, the same at every address of the node.
+/// Node: random bits of the process. All addresses of one node give the same bits.
 struct identity {
   std::array<std::uint64_t, 2> bits{};
 };
@@ -56,62 +58,68 @@ struct prepare {
   std::vector<int> node_map;      ///< The node of each rank.
   std::string options;            ///< The run's options as text.
   kept_results keep;
-  // The point at which the run resumes: batches before that point, older versions,
-  // moments, and updates of the layers.
+  // The point at which the run resumes: batches before that point, numbers of older
+  // versions and of the optimizer's moments. `updates` has the updates of each layer.
   int batches_before = 0;
   int older = 0;
   int moments = 0;
   std::vector<std::int64_t> updates;
-  std::vector<int> layers; ///< Layers whose values arrive before `build`.
+  std::vector<int> layers; ///< Indices of layers whose values arrive before `build`.
   /// Nanoseconds without a message after which a node counts as lost.
   std::int64_t failure_timeout = 0;
 };
 
-/// A property of a process that decides the bits of a run, as text for users, too.
+/// A property of a process that changes the bits of a run. Error messages show both
+/// texts.
 struct deciding_fact {
   std::string name;  ///< "data"
   std::string value; ///< "text, 1000 bytes, XXH3 78af5f94892f3950"
 };
 
-/// Node: the node can run that part.
+/// Node: the node can run the part in `prepare`.
 struct prepared {
-  std::string machine; ///< Boot id: nodes with the same one share a clock.
-  // The GPU of each rank of the node, in order; empty: the rank is on the CPU.
+  /// Boot id of the machine: nodes with the same id share a clock.
+  std::string machine;
+  // One entry per rank of the node, in order; empty if the rank is on the CPU.
   std::vector<std::string> gpus;  ///< Names that no other GPU has.
   std::vector<std::string> kinds; ///< The kind of GPU, which decides the bits.
-  /// Why the node's GPUs cannot be in groups; empty: they can.
+  /// The reason why the node's GPUs cannot be in groups; empty if the GPUs can.
   std::string ungrouped;
-  std::vector<deciding_fact> facts; ///< The same on all nodes of a run.
+  std::vector<deciding_fact> facts; ///< Facts that must be equal on all nodes of a run.
 };
 
-/// Node: the node cannot run that part, or cannot any more.
+/// Node: the node cannot run the part in `prepare`, or has stopped running the part.
 struct refused {
   std::string why;
-  bool leaves = false; ///< The node ends by request: another node may take over.
-  bool lasts = false;  ///< Until options, files or versions change.
+  /// True if the node ends by request; another node may take over.
+  bool leaves = false;
+  /// True if a retry fails, too, until options, files or versions change.
+  bool lasts = false;
 };
 
-/// Leader: connect to the nodes of higher numbers. The GPUs of these groups exchange
-/// arrays themselves. A group's number is the index among all groups of the plan.
+/// Leader: connect to the nodes with higher numbers than the receiver. The GPUs of each
+/// group in `groups` exchange arrays themselves.
 struct connect {
-  std::vector<int> groups;
+  std::vector<int> groups; ///< Indices among all groups of the plan.
 };
 
-/// Node: connected to all nodes. The ids are of the groups whose first member is on
-/// this node.
+/// Node: the node is connected to all other nodes.
 struct connected {
+  /// Ids of the groups whose first member is on this node, in the order of `connect`.
   std::vector<group_id> ids;
 };
 
-/// Leader: all values have been sent; spawn the actors of your part.
+/// Leader: all values of layers have been sent; spawn the actors of the node's part.
 struct build {
-  std::vector<group_id> ids; ///< Ids of all groups in `connect`.
+  /// Ids of all groups in `connect`, in the order of `connect`.
+  std::vector<group_id> ids;
 };
 
 /// Node: all actors of the node exist, and have the handles of all other actors.
 struct ready {};
 
-/// Leader to node: the leader's clock now. Node: the answer, with the node's clock.
+/// Leader to node: a request with `leader_time`, the leader's clock. Node to leader:
+/// the answer with the same `leader_time`, and with `node_time`, the node's clock.
 struct clock_probe {
   nanoseconds leader_time;
   nanoseconds node_time;
@@ -122,14 +130,16 @@ struct start_run {
   nanoseconds start; ///< The run's start, in nanoseconds on the node's steady clock.
 };
 
-/// Leader to node: the run's clock stops; the run's clock resumes.
+/// Leader to node: stop the run's clock.
 struct pause_clock {};
+
+/// Leader to node: resume the run's clock.
 struct resume_clock {};
 
 /// Leader or node: the process is alive. A node also reports the state of the devices.
 struct beat {
-  int verdict = 0;     ///< 0 fine, 1 slow, 2 stalled.
-  std::string at_work; ///< Lines about the devices.
+  int verdict = 0;     ///< State of the node's devices: 0 fine, 1 slow, 2 stalled.
+  std::string at_work; ///< Lines of text about the operations that the devices execute.
 };
 
 /// Node: another node does not answer, or has closed the link.
@@ -141,16 +151,19 @@ struct lost_node {
 /// Leader: the run has ended.
 struct end_run {};
 
-/// Node, at the end: the bytes that the node's ranks held and sent.
+/// Node, at the end: memory of the node's ranks, bytes sent, and counters of run_result
+/// (actors/run).
 struct node_report {
   struct rank_bytes {
     int rank;
     std::int64_t peak;
-    std::vector<std::int64_t> parts; ///< Bytes by memory_use.
+    /// Bytes of each memory_use, by the enumeration's order.
+    std::vector<std::int64_t> parts;
     std::int64_t reserved;
   };
   std::vector<rank_bytes> ranks;
-  std::vector<std::int64_t> moved; ///< Bytes by traffic.
+  /// Bytes of each class of traffic, by the enumeration's order.
+  std::vector<std::int64_t> moved;
   std::int64_t envelopes = 0;
   std::int64_t most_envelopes = 0;
   std::int64_t late_allocations = 0;
@@ -162,10 +175,10 @@ struct node_report {
 /// Any process: requests the state of a node.
 struct ask_status {};
 
-/// Node: the answer to that request.
+/// Node: the answer to `ask_status`.
 struct node_status {
   std::string version;
-  std::string doing; ///< "idle", or the run.
+  std::string doing; ///< "idle", or a text about the run that the node executes.
   int waiting = 0;   ///< Runs in the queue.
 };
 

@@ -9,8 +9,9 @@
 
 namespace troupe {
 
-/// The role of an actor that computes. Each role has a core for the work. All roles
-/// have one protocol with the scheduler of the device (turns.hpp).
+/// The role of an actor that computes. Each role has a core: a class without actors
+/// that does the work. All roles have one protocol with the scheduler of the device
+/// (turns.hpp).
 enum class role : std::uint8_t { stage, optimizer_shard, expert, parameter_server };
 
 /// An actor that computes: a stage, an optimizer shard, an expert or a parameter
@@ -18,10 +19,11 @@ enum class role : std::uint8_t { stage, optimizer_shard, expert, parameter_serve
 /// server has a share of a stage's parameters.
 struct performer {
   role kind;
-  /// Position of the stage, of the shard's stage, of the server, or of the expert's
-  /// host.
+  /// Position of the stage or server; of an optimizer shard, the shard's stage; of an
+  /// expert, the stage on the expert's rank.
   position where;
-  int expert = -1; ///< Index in the network's list; -1: not an expert.
+  /// Index in the network's list of experts; -1 if the performer is no expert.
+  int expert = -1;
 
   bool operator==(const performer&) const = default;
 };

@@ -13,26 +13,27 @@ namespace troupe::mail {
 
 // Messages to the recorder: measured actions, sums, losses, versions and expert loads.
 
-/// Scheduler to recorder: the rank's next measured actions, in order, if the run keeps
-/// measured actions.
+/// Scheduler to recorder: the rank's measured actions since the last such message, in
+/// order. Only the actions that the run keeps or reports.
 struct samples {
   int rank;
   std::vector<measured_action> actions;
 };
 
-/// Scheduler to recorder: the rank's sums so far.
+/// Scheduler to recorder: the rank's sums since the start of the run.
 struct sums {
   int rank;
   rank_sums totals;
 };
 
-/// Last stage to recorder, at the update that covers a microbatch: the microbatch's
-/// loss.
+/// Last stage to recorder: a microbatch's loss. The stage sends the message at the
+/// update that covers the microbatch.
 struct microbatch_loss {
   int microbatch;
   std::int64_t samples;
   loss_sum sum;
-  nanoseconds ended = 0; ///< End of the forward on that stage, on the run's clock.
+  /// End of the microbatch's forward on the last stage, on the run's clock.
+  nanoseconds ended = 0;
 };
 
 /// Stage to recorder, if the run keeps versions: copies of the parameters that an
@@ -51,7 +52,8 @@ struct expert_load {
   int microbatch;
   std::size_t of_layer;
   std::vector<std::int64_t> rows; ///< Rows for each expert.
-  std::int64_t dropped;           ///< Choices whose expert was full.
+  /// Number of choices that were dropped because the expert was full.
+  std::int64_t dropped;
 };
 
 } // namespace troupe::mail

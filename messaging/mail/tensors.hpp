@@ -15,13 +15,14 @@ class gpu_completion;
 
 /// The header of every tensor message: identifies and describes the payload.
 struct tensor_header {
-  int step;             ///< Index of the batch that the microbatch belongs to.
-  int microbatch;       ///< Index of the microbatch, counted over the run.
-  int pipeline;         ///< Data replica times directions, plus direction.
+  int step;       ///< Index of the batch that the microbatch belongs to.
+  int microbatch; ///< Index of the microbatch, counted over the run.
+  /// Index of the pipeline: data replica times number of directions, plus direction.
+  int pipeline;
   int stage;            ///< The receiving stage.
   std::int64_t samples; ///< Samples of the microbatch.
-  /// 4-byte values per sample; two bf16 values count as one. 0 where nothing is
-  /// computed.
+  /// Number of 4-byte values per sample; two bf16 values count as one value. 0 where
+  /// nothing is computed.
   std::int64_t values;
   int version; ///< Version of the weights that made the payload.
   /// In a call: the number of earlier calls from the sender to the receiver. GPUs move
@@ -40,8 +41,8 @@ struct tensor_header {
 struct activation {
   tensor_header header;
   buffer payload; ///< (samples, values); empty in a call, or if nothing is computed.
-  /// The work that writes the payload, or that sends a call's payload, if a GPU may
-  /// still run the work. Only within a process; null between processes.
+  /// The GPU work that writes the payload, or that sends a call's payload. Null if the
+  /// work has ended, if no GPU works on the payload, and between processes.
   std::shared_ptr<gpu_completion> pending_write = {};
 };
 
@@ -51,7 +52,7 @@ struct labels {
   buffer payload; ///< (samples, values) integers
 };
 
-/// The input of a stage's backward: d loss / d output, (samples, values).
+/// The input of a stage's backward: d loss / d output of the stage, (samples, values).
 struct gradient {
   tensor_header header;
   buffer payload;

@@ -12,7 +12,8 @@
 
 namespace troupe::mail {
 
-// The protocol between a scheduler and the performers that compute on its device:
+// The protocol between a scheduler and the performers that compute on the scheduler's
+// device:
 //
 //   performer   arrived        paused   arrived        done
 //   scheduler            run                     run
@@ -24,17 +25,20 @@ struct arrived {
   performer sender;
 };
 
-/// Scheduler to performer: run the action now, or in the order of turns.
+/// Scheduler to performer: start or resume the action. Without `turn`, the device runs
+/// the action now.
 struct run {
   troupe::action action;
-  /// The rank-wide number of a pass that may be granted while another pass runs. The
-  /// device starts passes in this order, whichever stage receives its message first.
+  /// The place of a pass in the rank's order, for a pass that may be granted while
+  /// another pass runs. The device starts passes in increasing order of `turn`,
+  /// whichever stage receives a `run` first.
   std::int64_t turn = no_turn;
-  /// The second action of a pair, if `action` is the first.
+  /// The second action of a pair, if `action` is the first; otherwise absent.
   std::optional<troupe::action> pair = {};
 };
 
-/// Performer to scheduler: an action waits at a meeting, and will send `arrived` again.
+/// Performer to scheduler: an action waits at a meeting. After the meeting, the
+/// performer sends `arrived` again.
 struct paused {
   measured_action measured; ///< The part that has run; of length 0 if nothing ran.
   performer sender;

@@ -12,7 +12,8 @@
 
 namespace troupe::mail {
 
-// Contents of the messages about updates. Buffers are empty where nothing is computed.
+// Contents of the messages about updates. Buffers are empty in a simulation that
+// computes nothing.
 
 /// Stage to optimizer shard: the gradients of a bucket are complete for this update.
 struct bucket_ready {
@@ -22,25 +23,26 @@ struct bucket_ready {
 };
 
 /// Stage to optimizer shard: the stage's gradients, and the buffers of the next
-/// version. The handles keep the buffers alive.
+/// version. The message's handles keep the buffers alive.
 struct update_request {
   measured_action measured; ///< The update, without times.
   std::int64_t samples;     ///< Samples that the gradients sum.
   std::vector<buffer> gradients;
   std::vector<buffer> from;
   std::vector<buffer> to; ///< May be equal to `from`.
-  /// Runs on the stage's device before any write to `to`; may be empty.
+  /// Runs on the stage's device before any write to `to`; may be empty. Saves the
+  /// version that the update overwrites.
   std::function<void()> save_previous = {};
 };
 
-/// Optimizer shard to stage: the next version is written. The times are of the last
-/// work.
+/// Optimizer shard to stage: the next version is written. The start and the end are of
+/// the update's last work.
 struct updated {
   nanoseconds start;
   nanoseconds end;
 };
 
-/// Optimizer shard to itself: the next version has reached the rank of a direction.
+/// Optimizer shard to itself: the next version has reached the rank of `direction`.
 struct version_there {
   int direction;
 };
@@ -54,7 +56,8 @@ struct norm_part {
   int update = 0; ///< Number of the update, counted from 1.
 };
 
-/// First shard of the group to all shards: the factor for the gradients of this update.
+/// First optimizer shard of a norm's group to all shards of the group: the factor by
+/// which this update's gradients are multiplied.
 struct clip_by {
   double factor;
   int update; ///< Number of the update, counted from 1.
@@ -64,9 +67,10 @@ struct clip_by {
 /// some of the matrix's values.
 struct tied_part {
   int update;      ///< Number of the sender's update, counted from 1.
-  position sender; ///< The sender.
-  bool to_head;    ///< True: to the head; false: to the embedding.
-  std::int64_t first;
+  position sender; ///< Position of the sending optimizer shard.
+  /// True if the receiver is the head; false if the receiver is the embedding.
+  bool to_head;
+  std::int64_t first; ///< Index of the first value in the matrix.
   std::int64_t values;
   buffer payload;
 };
@@ -77,7 +81,7 @@ struct tied_part {
 struct push {
   int data;             ///< The data replica.
   std::int64_t samples; ///< Samples that the gradients sum.
-  double factor;        ///< Factor of clipping, for the gradients.
+  double factor;        ///< Factor of clipping, by which the gradients are multiplied.
   std::vector<buffer> gradients;
   std::vector<buffer> to;
 };
@@ -85,7 +89,7 @@ struct push {
 /// Parameter server to optimizer shard: the server's share of the next version is
 /// written.
 struct pulled {
-  int server;
+  int server; ///< Index of the data replica on whose rank the server is.
 };
 
 /// Optimizer shard to the shard of another data replica, where replicas exchange

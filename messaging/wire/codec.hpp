@@ -19,8 +19,8 @@
 namespace troupe::wire {
 
 // Encodes and decodes messages between processes as Cap'n Proto bytes (mail.capnp). The
-// bytes do not include the values of tensors. The values follow, in the form they have
-// in memory.
+// bytes do not include the values of tensors. The values follow the bytes, in the form
+// that the values have in memory.
 
 using bytes = std::vector<unsigned char>;
 
@@ -56,19 +56,21 @@ using actor_message =
                mail::waiting_for, mail::started, mail::at_checkpoint, mail::failed>;
 
 /// A message with a receiver, and the sizes in bytes of the tensors that follow the
-/// message. The order is that of buffers_of() and then of arrays_of(); 0 for an empty
-/// buffer.
+/// message. The sizes are in the order of buffers_of(), then of arrays_of(). An empty
+/// buffer has size 0.
 struct addressed_message {
   address to;
   actor_message message;
   std::vector<std::int64_t> tensors;
 };
 
-/// The buffers that follow a message, in order. A decoded message has as many as the
-/// sent one, all empty. Loans to experts never leave the process.
+/// Returns the buffers that follow a message, in order. A decoded message has the same
+/// number of buffers as the sent message; all are empty. Loans to experts never leave
+/// the process.
 std::vector<buffer*> buffers_of(actor_message& message);
 
-/// The arrays that follow a message: the ones of mail::version_made, parameters first.
+/// Returns the arrays that follow a message. Only mail::version_made has arrays:
+/// parameters, then gradients.
 std::vector<std::vector<float>*> arrays_of(actor_message& message);
 
 /// The number of buffers and arrays that follow a message.
@@ -82,13 +84,15 @@ using node_message =
                mail::lost_node, mail::end_run, mail::node_report, mail::ask_status,
                mail::node_status, mail::ask_identity, mail::identity>;
 
-/// Encodes a message, without buffers and arrays.
-/// \throws std::logic_error for a message that never leaves a rank, and for sizes that
-/// do not match the message's tensors
+/// Encodes a message, without the values of buffers and arrays.
+/// \throws std::logic_error for a message that never leaves a rank, and if `tensors`
+/// does not match the message's tensors
 bytes encode(const addressed_message& addressed);
+/// Encodes a message between the leader and a node.
 bytes encode(const node_message& content);
 
-// Decodes bytes from any process. The error says which part of the bytes is invalid.
+// Both functions decode bytes from any process. The error says which part of the bytes
+// is invalid.
 tl::expected<addressed_message, std::string>
 decode_actor_message(std::span<const unsigned char> from);
 tl::expected<node_message, std::string>

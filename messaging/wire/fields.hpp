@@ -21,15 +21,19 @@ namespace troupe::wire {
 // value into a message, and one that reads a value. Readers throw bad_bytes for values
 // that our senders never write.
 
-/// Tensors have no more bytes. Products with the size of a value are far from overflow.
+/// The largest number of bytes of a tensor in a message. Products of this number and
+/// the size of a value are far from overflow.
 inline constexpr std::int64_t most_bytes = std::int64_t{1} << 40;
 inline constexpr std::int64_t most_values = most_bytes / 4;
 
-/// \throws bad_bytes that names the number, and the least and the largest allowed one
+/// Refuses a number.
+/// \throws bad_bytes that names the number, and the least and the largest allowed
+/// number
 [[noreturn]] void refuse_number(std::int64_t n, std::int64_t least, std::int64_t most,
                                 const char* name);
 
-/// Returns the number, if [least, most] contains it. \throws bad_bytes
+/// Returns the number `n`.
+/// \throws bad_bytes unless `n` is from `least` to `most`
 inline std::int64_t within(std::int64_t n, std::int64_t least, std::int64_t most,
                            const char* name) {
   if (n < least || n > most)
@@ -37,40 +41,42 @@ inline std::int64_t within(std::int64_t n, std::int64_t least, std::int64_t most
   return n;
 }
 
-/// The largest allowed number: no sum or difference of two overflows. Runs of more
-/// microbatches are refused (schedules/schedule.cpp).
+/// The largest number that readers accept: no sum or difference of two such numbers
+/// overflows. Runs of more microbatches are refused (schedules/schedule.cpp).
 template <class Number>
 inline constexpr std::int64_t most_of = (std::int64_t{1} << (8 * sizeof(Number) - 2))
                                         - 1;
 
-/// Returns the number, if not negative. \throws bad_bytes
+/// Returns the number `n`.
+/// \throws bad_bytes if `n` is negative, or above most_of
 template <class Number>
 Number natural(Number n, const char* name) {
   return static_cast<Number>(within(n, 0, most_of<Number>, name));
 }
 
-/// An index in a list of experts; -1: none.
+/// Reads an index in a list of experts; -1: no expert.
 inline int expert_or_none(int n) {
   return static_cast<int>(within(n, -1, most_of<int>, "an expert"));
 }
 
-/// A version. Versions from before a resumed run have negative numbers.
+/// Reads a version. Versions from before a resumed run have negative numbers.
 inline int read_version(std::int64_t n) {
   return static_cast<int>(within(n, -most_of<int>, most_of<int>, "a version"));
 }
 
-/// The number of a call, for values that GPUs exchange themselves; -1: no call.
+/// Reads the number of a call, for values that GPUs exchange themselves; -1: no call.
 inline int read_call(std::int64_t n) {
   return static_cast<int>(within(n, tensor_header::no_call, most_of<int>, "a call"));
 }
 
-/// Nanoseconds, of either sign.
+/// Reads a time in nanoseconds, positive or negative.
 inline std::int64_t read_time(std::int64_t n) {
   constexpr auto most = most_of<std::int64_t>;
   return within(n, -most, most, "a time");
 }
 
-/// An enum's value. The schema's values have the order of the program's.
+/// Reads an enum's value. The schema has the values in the order of the program's enum.
+/// \param last the last value of the enum
 template <class Enum, class OfSchema>
 Enum known(OfSchema value, Enum last, const char* name) {
   return static_cast<Enum>(
@@ -93,7 +99,8 @@ void write_numbers(List to, const Vector& from) {
     to.set(i, from[i]);
 }
 
-/// A vector of the results of `read` for each element.
+/// Returns the results of `read` for each element.
+/// \throws bad_bytes if `left` is too small for the results
 template <class List, class Read>
 auto read_list(List from, read_budget& left, Read read) {
   std::vector<decltype(read(from[0]))> result;
@@ -123,11 +130,13 @@ std::vector<Empty> read_count(std::uint32_t count, read_budget& left) {
 
 capnp::Text::Reader as_text(const std::string& from);
 
-/// A text that may be printed: of one line, or of several (foreign_text).
+/// Reads a text of one line that may be printed: line breaks are escaped
+/// (foreign_text).
 std::string read(capnp::Text::Reader from, read_budget& left);
+/// Reads a text of several lines that may be printed: line breaks are kept.
 std::string read_lines(capnp::Text::Reader from, read_budget& left);
 
-/// A text exactly as sent: for parsing, never for printing.
+/// Reads a text exactly as sent: for parsing, never for printing.
 std::string read_exactly(capnp::Text::Reader from, read_budget& left);
 
 void write(schema::Position::Builder to, const position& from);

@@ -8,7 +8,8 @@
 namespace troupe::wire {
 
 // Encoding of messages to the recorder and the coordinator: measures, snapshots and
-// parameters. Buffers and arrays are counted, and read as empty ones.
+// parameters. Only the numbers of buffers and arrays are encoded; read() makes empty
+// buffers and arrays.
 
 void write(schema::Samples::Builder to, const mail::samples& from);
 mail::samples read(schema::Samples::Reader from, read_budget& left);

@@ -18,14 +18,14 @@ namespace troupe::wire {
 
 // Cap'n Proto messages from and to bytes, for the codec's sources.
 
-/// The error in received bytes, as a sentence. Decoders catch all such errors.
+/// An error in received bytes, as a sentence. Decoders catch all such errors.
 struct bad_bytes : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The budget of memory that the reader of a message may still allocate: 16 times the
-/// message's own bytes. A list that needs more than the rest is refused before the
-/// list's allocation.
+/// The number of bytes that the reader of a message may still allocate; at first 16
+/// times the message's own bytes. A list that needs more bytes than are left is refused
+/// before the list's allocation.
 class read_budget {
 public:
   explicit read_budget(std::size_t message) : left_(16 * message) {
@@ -33,7 +33,7 @@ public:
   }
 
   /// Takes `count` times `bytes_each` bytes from the budget.
-  /// \throws bad_bytes if the rest is smaller
+  /// \throws bad_bytes if fewer bytes are left
   void spend(std::size_t count, std::size_t bytes_each);
 
 private:
@@ -53,13 +53,14 @@ public:
   std::vector<unsigned char> to_bytes();
 
 private:
-  // 64 measured actions, and all but the longest of other messages, fit into this
-  // memory.
+  // A message of 64 measured actions fits into this memory, as do nearly all other
+  // messages. A larger message allocates more.
   alignas(8) std::array<unsigned char, 5120> scratch_;
   capnp::MallocMessageBuilder message_;
 };
 
-/// A received message. The bytes must outlive the object. Every value may be invalid.
+/// A received message. The bytes given to the constructor must outlive this object.
+/// Every value in the message may be invalid.
 class incoming {
 public:
   /// \throws bad_bytes if the bytes are no whole message, or have too many segments
@@ -77,11 +78,11 @@ private:
   capnp::FlatArrayMessageReader message_;
 };
 
-/// The sentence for an error that Cap'n Proto reports about a message.
+/// Returns a sentence about an error that Cap'n Proto reports about a message.
 std::string sentence_of(const kj::Exception& e);
 
-/// The result of `read` for a message with a budget. `read` may throw bad_bytes; the
-/// error is the sentence of that exception.
+/// Decodes a message: returns the result of `read`, which gets the message's root and a
+/// budget. `read` may throw bad_bytes; the error is the sentence of that exception.
 template <class Root, class Read>
 auto read_message(std::span<const unsigned char> from, Read read)
   -> tl::expected<std::invoke_result_t<Read, typename Root::Reader, read_budget&>,

@@ -13,9 +13,9 @@ namespace troupe {
 /// fit, or the data set does not describe samples.
 std::string sample_shape_error(const data_set& data, const network<float>& whole);
 
-/// The same samples, checked on every read. A label without a class of the network, or
-/// a token outside the network's words, throws std::out_of_range with the sample's
-/// index.
+/// Returns a data set with the samples of `data`, checked on every read. A label
+/// without a class of the network, or a token outside the network's words, throws
+/// std::out_of_range with the sample's index.
 std::shared_ptr<const data_set> checked(std::shared_ptr<const data_set> data,
                                         const network<float>& whole);
 

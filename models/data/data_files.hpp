@@ -29,7 +29,7 @@ struct data_files {
 /// The files of a path. Hidden and packed files (`.gz`, by name) of a folder or pattern
 /// are left out. On error one sentence: a folder cannot be read, or no file matches the
 /// pattern.
-/// \param within as open_data takes the folder
+/// \param within folder that must hold every file, as for open_data()
 tl::expected<data_files, std::string>
 data_files_at(const std::filesystem::path& path, const std::filesystem::path& within);
 
@@ -37,8 +37,8 @@ data_files_at(const std::filesystem::path& path, const std::filesystem::path& wi
 /// read, a.txt to b.txt, 1 left out: .DS_Store)".
 std::string name_of(const std::filesystem::path& path, const data_files& files);
 
-/// One sentence about a folder or pattern that has files to train on together with
-/// files to evaluate on; empty if no names say so.
+/// Returns one sentence if a folder or pattern has files to train on together with
+/// files to evaluate on, by their names; else an empty string.
 std::string mixed_files_error(const data_files& files);
 
 } // namespace troupe

@@ -28,9 +28,10 @@ struct sample_view {
   float* pixels = nullptr;        ///< (inputs); of images from 0 to 1
   std::int32_t* labels = nullptr; ///< (labels), from 0 to below the classes
 
-  /// Another sample in the same arrays.
+  /// Returns the view of another sample, in arrays that hold samples one after another.
   /// \param i samples between this sample's arrays and the other's
-  /// \param input,answers values a sample
+  /// \param input input values of a sample
+  /// \param answers labels of a sample
   sample_view offset_by(std::int64_t i, std::int64_t input,
                         std::int64_t answers) const {
     return {tokens == nullptr ? nullptr : tokens + i * input,
@@ -48,18 +49,21 @@ public:
   virtual ~data_set() = default;
 
   /// The shape of the samples. A job refuses a model that takes samples of another
-  /// shape. Absent: the shape is unknown and not checked.
+  /// shape. Absent if the shape is unknown; the shape is then not checked.
   virtual std::optional<sample_shape> one_sample() const { return {}; }
 
-  /// Writes sample `index` of the run, for any length of the run.
+  /// Writes sample `index` of the run. Every index from 0 on is valid: a run may be of
+  /// any length.
   virtual void training(std::int64_t index, const sample_view& to) const = 0;
 
-  /// The number of held-out samples, and one of the samples.
+  /// The number of held-out samples.
   virtual std::int64_t evaluation_size() const = 0;
+
+  /// Writes held-out sample `index`, from 0 to below evaluation_size().
   virtual void evaluation(std::int64_t index, const sample_view& to) const = 0;
 
   /// True if the held-out samples are also samples that training sees. The score on
-  /// such samples then predicts nothing about others.
+  /// such samples then predicts nothing about other samples.
   virtual bool evaluates_training_data() const { return false; }
 
   /// Samples in one pass over the training data; absent if the data have no end.
@@ -70,7 +74,7 @@ public:
   virtual std::optional<double> loss_floor() const { return {}; }
 
   /// The identity of the samples, by which a run refuses to resume with other data.
-  /// Absent: unknown, and nothing is compared.
+  /// Absent if the identity is unknown; nothing is then compared.
   virtual std::optional<data_identity> identity() const { return {}; }
 
   /// One line for people: the kind and the size of the data.

@@ -7,9 +7,10 @@
 
 namespace troupe {
 
-/// Training on the samples of one data set, and evaluation on samples that another data
-/// set holds out. The identity is of both: the kind names both kinds, and the bytes are
-/// the sum of both. The checksum is XXH3 of both checksums, 8 little-endian bytes each.
+/// Returns a data set whose training samples are those of `training`, and whose
+/// held-out samples are those of `evaluation`. The identity is of both data sets: the
+/// kind names both kinds, and the bytes are the sum of both. The checksum is XXH3 of
+/// both checksums, 8 little-endian bytes each.
 /// \param shares_samples whether evaluated samples are also trained on
 std::shared_ptr<const data_set>
 with_evaluation_data(std::shared_ptr<const data_set> training,

@@ -10,9 +10,9 @@ namespace troupe {
 /// MNIST's IDX files in a folder, gzipped or not, with a hyphen or a dot before `idx`.
 /// The 60,000 images of `train` are for training, the 10,000 of `t10k` for evaluation.
 /// Each epoch has another order, drawn by the seed.
-/// \param split only the t10k pair is read: the first nine tenths are for training, the
-/// last for evaluation
-/// \param within as open_data takes the folder
+/// \param split true: only the t10k pair is read. The first nine tenths are for
+/// training, the last tenth for evaluation
+/// \param within folder that must hold every file, as for open_data()
 tl::expected<std::shared_ptr<const data_set>, std::string>
 mnist_data(const std::filesystem::path& folder, std::uint64_t seed, bool split = false,
            const std::filesystem::path& within = {});

@@ -22,7 +22,7 @@ namespace troupe {
 ///
 /// `synthetic` needs no file. For models of text the data is a Markov source. For
 /// models of images (lenet, lenet5, mlp) the data is ten kinds of shapes of 28 by 28
-/// pixels, as MNIST's images are. Returns on error one sentence: the wrong part, or the
+/// pixels, as MNIST's images are. The error is one sentence: the wrong part, or the
 /// names that are allowed.
 /// \param text name of the data
 /// \param model that reads the data
@@ -33,14 +33,15 @@ open_data(const std::string& text, const model_options& model, std::uint64_t see
           const std::filesystem::path& within = {});
 
 /// The data that `text` names, to evaluate on and not to train on. Of text and tokens
-/// all samples are used, of other data the held-out samples. Everything else as
+/// all samples are used, of other data the held-out samples. Everything else is as for
 /// open_data().
 tl::expected<std::shared_ptr<const data_set>, std::string>
 open_evaluation_data(const std::string& text, const model_options& model,
                      std::uint64_t seed, const std::filesystem::path& within = {});
 
-/// Data to train on, of which nothing is held out, with the data of
-/// open_evaluation_data(evaluation, ..) to evaluate on. Everything else as open_data().
+/// Returns a data set that trains on the data `training`, and evaluates on the data of
+/// open_evaluation_data(evaluation, ..). A text in random order trains on all tokens:
+/// nothing is held out. Everything else is as for open_data().
 tl::expected<std::shared_ptr<const data_set>, std::string>
 open_data_sets(const std::string& training, const std::string& evaluation,
                const model_options& model, std::uint64_t seed,

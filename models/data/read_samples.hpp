@@ -8,7 +8,8 @@
 namespace troupe {
 
 /// Writes samples of the training to `to`, one after another.
-/// \param from data set \param which range of samples
+/// \param from data set
+/// \param which range of samples
 /// \param length number of tokens of each sample, and of its labels; later tokens are
 /// left out. 0: the length of `whole`
 void read_samples(const data_set& from, const network<float>& whole, sample_range which,

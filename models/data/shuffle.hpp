@@ -5,9 +5,9 @@
 
 namespace troupe {
 
-/// Another order of `size` items in each epoch. No order is stored: the item is
-/// computed by a Feistel network on the next even number of bits, walked until the
-/// value lands inside. (Black & Rogaway, "Ciphers with Arbitrary Finite Domains",
+/// Another order of `size` items in each epoch. No order is stored: a Feistel network
+/// on the next even number of bits computes an item. The network is applied again until
+/// the item is below `size`. (Black & Rogaway, "Ciphers with Arbitrary Finite Domains",
 /// 2002.)
 class epoch_shuffle {
 public:

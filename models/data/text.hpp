@@ -8,12 +8,13 @@
 namespace troupe {
 
 /// Bytes of a file, or of the files of a folder or pattern in order of name
-/// (data_files.hpp), as tokens. In a folder, hidden files (`.DS_Store`) and packed
-/// files (`.gz`, by name or content) are left out. So are other tools' binary files,
-/// and everything that is no file. The description gives the number of files read, and
-/// names some of the files left out. Such a file that is named itself is refused; so is
-/// a pointer of Git LFS.
-/// \param within as open_data takes the folder
+/// (data_files.hpp), as tokens. Of a folder or pattern, hidden files (`.DS_Store`),
+/// packed files by name (`.gz`), and everything that is no file are left out. Of a
+/// folder, packed files by content and other tools' binary files are left out as well.
+/// The description gives the number of files read, and names some of the files left
+/// out. In all other cases a packed or binary file is an error. A pointer of Git LFS is
+/// always an error.
+/// \param within folder that must hold every file, as for open_data()
 tl::expected<std::shared_ptr<const data_set>, std::string>
 text_data(const std::filesystem::path& path, text_order order, std::int64_t length,
           std::int64_t words, std::uint64_t seed,

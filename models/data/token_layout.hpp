@@ -17,8 +17,8 @@ struct token_layout {
   std::int64_t count = 0;
 };
 
-/// The end of a sentence about a file that holds no tokens; empty if the file may hold
-/// tokens.
+/// Returns the end of a sentence about a file that holds no tokens; empty if the file
+/// may hold tokens.
 /// \param width as token_data takes the width
 std::string other_content(const input_file& file, std::int64_t width);
 

@@ -15,9 +15,9 @@ namespace troupe {
 ///           20240520     1           n                    0          16 bits a token
 ///           20240801     7           n                    0          32 bits a token
 ///
-/// A file without that header whose numbers look like wider ones is refused until
-/// `width` gives the width of a number. A file of a known other format, as numpy's, is
-/// refused too.
+/// A file without that header is refused if its numbers look wider than 2 bytes and
+/// `width` is 0. With a `width` of 4 a file is refused if its numbers look wider than 4
+/// bytes. A file of a known other format, as numpy's, is refused too.
 ///
 /// Files of a folder or pattern (data_files.hpp) are one text, in order of name; files
 /// of a folder without tokens are left out. Files to train on together with files to
@@ -27,7 +27,7 @@ namespace troupe {
 /// below `words` happens once, when the file is opened. No file may become shorter
 /// while the data set is in use.
 /// \param width bytes a token, 2 or 4; 0: as the header says, else 2
-/// \param within as open_data takes the folder
+/// \param within folder that must hold every file, as for open_data()
 tl::expected<std::shared_ptr<const data_set>, std::string>
 token_data(const std::filesystem::path& path, text_order order, std::int64_t length,
            std::int64_t words, std::uint64_t seed, std::int64_t width = 0,

@@ -26,9 +26,9 @@ struct token_file {
   std::span<const Token> tokens;
   std::shared_ptr<const void> owner; ///< Owner of the memory of tokens and header.
   std::string name;
-  std::span<const std::byte> header = {}; ///< Before the tokens.
-  /// Called before tokens are read, if the memory may be gone by then. \throws an error
-  /// that says why
+  std::span<const std::byte> header = {}; ///< Bytes before the tokens.
+  /// Called before tokens are read, if the memory may be gone by then.
+  /// \throws an error that says why
   std::function<void()> check = {};
   /// Called with tokens that have been read, if the tokens need not stay in memory.
   std::function<void(std::span<const Token>)> release = {};
@@ -37,14 +37,15 @@ struct token_file {
 /// A text as tokens.
 template <class Token>
 struct token_text {
-  std::vector<token_file<Token>> files; ///< One after another.
+  std::vector<token_file<Token>> files; ///< In the order of the text.
   std::string name;
   std::string unit; ///< Name of a token: "byte".
 };
 
-/// Windows of T tokens of a text; the labels are the tokens that follow each. The last
-/// 10% (all of a whole text), cut into windows, is for evaluation. On error the end of
-/// a sentence: the text is too short, or a token is not one of `words`.
+/// Windows of T tokens of a text; the label of each token is the token that follows.
+/// The last 10% of the text (with text_order::whole, all of the text), cut into
+/// windows, is for evaluation. On error the end of a sentence: the text is too short,
+/// or a token is not one of `words`.
 template <class Token>
 tl::expected<std::shared_ptr<const data_set>, std::string>
 windows_of(token_text<Token> text, text_order order, std::int64_t length,

@@ -17,15 +17,15 @@ struct gpt_shape {
   std::int64_t heads;  ///< H, divides C
   std::int64_t length; ///< T, tokens a sample
   std::int64_t words;  ///< V
-  /// Shard of each layer; the count divides H, and T by sequence.
+  /// Shard of each layer. The number of shards divides H; with `by_sequence`, also T.
   tensor_shard shard = {};
   bool tied = false; ///< The head's matrix is the embedding's.
   /// Precision of activations between layers and of kept values. Logits, statistics of
   /// norms and of softmax, and sums over shards are fp32 in any case. The gate of
   /// experts is computed in fp32.
   precision stored = precision::fp32;
-  /// Positions that `transformer.wpe` has; 0: as many as a sample has tokens. More
-  /// where the sequences of some microbatches are shorter.
+  /// Positions (rows) that `transformer.wpe` has; 0: `length` positions. Above `length`
+  /// in a network for shorter sequences (of_length).
   std::int64_t known = 0;
 
   std::int64_t known_positions() const { return known > 0 ? known : length; }
@@ -94,8 +94,8 @@ std::shared_ptr<const layer<Scalar>> feed_forward_layer(const gpt_shape& dims,
 template <class Scalar>
 std::shared_ptr<const layer<Scalar>> head_layer(const gpt_shape& dims);
 
-/// The sum over shards of the gradients of a norm's gain and bias; each shard has the
-/// gradients of the shard's own rows.
+/// Returns the collective that sums the gradients of a norm's gain and bias over
+/// shards. Before the sum, each shard has the gradients of the shard's own rows.
 template <class Scalar>
 shard_collective<Scalar> sum_of_norm(const layer<Scalar>& norm_layer, std::size_t gain,
                                      std::size_t bias, const frame<Scalar>& f) {

@@ -15,15 +15,17 @@ namespace troupe {
 template <class Scalar>
 class local_experts {
 public:
-  local_experts() = default; // none
+  local_experts() = default; // no experts
 
   local_experts(const gpt_shape& dims, int block, int count);
 
-  /// Values of one of the experts' arrays, for any distribution of at most `rows` rows
-  /// over the experts. Each expert has separate arrays, on separate cache lines.
+  /// Number of values that the array `which` (saved or kept) needs for all experts. The
+  /// number suffices for any distribution of at most `rows` rows over the experts. Each
+  /// expert has a separate part of the array, on separate cache lines.
   std::int64_t values(std::int64_t layer_sizes::*which, std::int64_t rows) const;
 
-  // The passes of all experts. \param counts rows of each expert
+  // The passes of all experts.
+  // \param counts number of rows of each expert
   void forward(const frame<Scalar>& whole_frame, const std::int32_t* counts) const;
   void input_gradient(const frame<Scalar>& whole_frame,
                       const std::int32_t* counts) const;

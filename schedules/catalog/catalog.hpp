@@ -20,8 +20,11 @@ schedule naive();
 schedule gpipe();
 schedule one_f_one_b();
 
-/// \param v stages of a rank, at least 1
+/// Interleaved 1F1B: a microbatch passes the ranks v times.
+/// \param v number of stages of a rank, at least 1
 schedule interleaved(int v = 2);
+/// Breadth-first: all microbatches pass one stage of a rank before its next stage.
+/// \param v number of stages of a rank, at least 1
 schedule looped_bfs(int v = 2);
 
 schedule zb_h1();
@@ -34,7 +37,9 @@ struct split_costs {
   std::int64_t f = 1, i = 1, w = 1, u = 0;
 };
 
-/// \param costs of each stage, or one entry for all stages: at least 1
+/// The fastest program that a search finds, with split backwards and limited memory.
+/// \param costs one entry per stage, or one entry for all stages; times of F, I and W
+/// are at least 1
 /// \param most_held most microbatches that a rank holds; 0: the number of stages
 /// \param latency time of a message between ranks, in the unit of the costs
 schedule zb_auto(std::vector<split_costs> costs = {{}}, int most_held = 0,
@@ -42,16 +47,19 @@ schedule zb_auto(std::vector<split_costs> costs = {{}}, int most_held = 0,
 schedule v_half();
 schedule v_min();
 
-/// \param waves passes along the ranks and back, at least 1: a rank has twice as many
-/// stages
+/// Stages along the ranks and back, in waves.
+/// \param waves number of passes along the ranks and back, at least 1; each wave has
+/// two stages of a rank
 schedule hanayo(int waves = 1);
 
 /// Variants of Chimera.
 struct chimera_options {
-  bool eager = true; ///< Directions add gradients while backwards still run.
-  int pairs = 1;     ///< Pairs of opposite pipelines, at least 1; f in the paper.
+  /// True if gradients of directions are added bucket by bucket, while backwards still
+  /// run. False: after all backwards of a rank.
+  bool eager = true;
+  int pairs = 1; ///< Number of pairs of opposite pipelines, at least 1; f in the paper.
   /// Two microbatches share the slot of a forward, so that forwards and backwards have
-  /// slots of one length. Only with one pair.
+  /// slots of one length. Needs `pairs` to be 1.
   bool forward_doubling = false;
 };
 
@@ -59,20 +67,23 @@ schedule chimera(const chimera_options& which = {});
 schedule dualpipe();
 schedule dualpipev();
 
-/// \param update_every microbatches that an update of a stage covers, at least 1
+/// 1F1B without flush: a version is stashed for each microbatch in flight.
+/// \param update_every number of microbatches that an update of a stage covers, at
+/// least 1
 /// \param vertical_sync whether all stages read the version that stage 0 read
 schedule pipedream(int update_every = 1, bool vertical_sync = false);
 
 schedule two_bw();
 
+/// A local rule: backwards first, on the newest weights.
 /// \param max_active_keys most microbatches forwarded but not yet backwarded at stage 0
-/// \param min_update_frequency gradients that a stage sums before it updates
+/// \param min_update_frequency number of gradients that a stage sums before an update
 schedule ampnet(int max_active_keys = 4, int min_update_frequency = 8);
 
 /// A parameter that a user may set by name. `off` and `on` are the values 0 and 1.
 struct schedule_parameter {
   std::string_view name;
-  int initial;
+  int initial; ///< The value if the user sets none; from `least` to `most`.
   int least;
   int most;
   std::string_view meaning;
@@ -93,9 +104,9 @@ std::span<const catalog_entry> catalog();
 /// The names in the catalog: "naive, gpipe, ...".
 std::string catalog_names();
 
-/// Makes the schedule called `name`. Parameters in `values` are set; other parameters
-/// have the values of the catalog. On error, one sentence says which value was wrong
-/// and what is allowed.
+/// Makes the schedule called `name`. Parameters that `values` leaves out have their
+/// initial values. On error, one sentence says that no schedule has this name, or which
+/// value is wrong, and which values are allowed.
 tl::expected<schedule, std::string>
 find_schedule(std::string_view name,
               const std::map<std::string, std::string>& values = {});

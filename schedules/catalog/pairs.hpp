@@ -5,12 +5,13 @@
 
 namespace troupe {
 
-/// The program of one batch of DualPipe or DualPipeV, in the eight steps of DeepSeek's
-/// repository.
-/// \param position of the rank, counted from the end of the pipeline where microbatches
-/// of stage 0 of `to` begin
-/// \param positions number of positions
-/// \param microbatches of each of the two stages
+/// Returns the program of a rank for one batch of DualPipe or DualPipeV, in the eight
+/// phases of DeepSeek's repository.
+/// \param to a writer for the two stages of the rank, without actions
+/// \param position distance in ranks from the rank where microbatches of the writer's
+/// stage 0 enter the pipeline
+/// \param positions number of positions: half of the ranks in DualPipe, else all ranks
+/// \param microbatches number of microbatches that each of the two stages runs
 std::vector<action> batch_in_pairs(batch_writer to, int position, int positions,
                                    int microbatches);
 

@@ -13,10 +13,12 @@
 
 namespace troupe {
 
-/// Writes the program of a batch for a rank that hosts two stages, in any directions.
-/// As in papers, each call adds the next microbatch of one stage or the other.
+/// Writes the program of a batch for a rank that hosts two stages, of one direction or
+/// of two. As in papers, each call adds the next microbatch of stage 0 or stage 1,
+/// counted as in the constructor.
 class batch_writer {
 public:
+  /// \param where outlives this object
   /// \param first, second the stages that the program counts as 0 and 1
   batch_writer(const placement& where, const shape& dims, hosted_stage first,
                hosted_stage second)
@@ -34,12 +36,15 @@ public:
     weights_.push_back({op::weight_gradient, a.direction, a.stage, a.microbatch});
   }
 
-  /// Adds the weight gradient of the oldest input gradient without one: of either
-  /// stage, or of stage `which`.
+  /// Adds the weight gradient of the oldest input gradient that has no weight gradient
+  /// yet, of either stage.
+  /// \pre an input gradient has no weight gradient yet
   void weight_gradient();
+  /// Like weight_gradient(), for input gradients of stage `which` only.
   void weight_gradient(int which);
 
-  /// Adds a forward and a backward of two stages as one pair.
+  /// Adds a forward of stage `forwards` and a backward of stage `backwards` as one
+  /// pair.
   void pair(int forwards, int backwards) {
     forward(forwards);
     actions_.back().pair = in_pair::first;
@@ -50,8 +55,8 @@ public:
   int forwarded(int which) const { return forwards_[index(which)]; }
   bool owes_weight_gradients(int which) const;
 
-  /// The program with the updates. Microbatches beyond the batch are left out, because
-  /// a program may be written for more.
+  /// Returns the program, with an update of each stage at the end. Microbatches beyond
+  /// the batch are left out, because a caller may write a program for more.
   std::vector<action> batch() &&;
 
 private:

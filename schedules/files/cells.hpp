@@ -14,8 +14,8 @@
 
 namespace troupe {
 
-/// Operations of PyTorch's lowered form that move or shard data, in addition to
-/// computing.
+/// Operations of PyTorch's lowered form that move or shard data. Such operations
+/// compute nothing.
 enum class cell_transfer : std::uint8_t {
   send_forward,
   receive_forward,
@@ -30,8 +30,9 @@ enum class cell_transfer : std::uint8_t {
 struct file_cell {
   std::vector<action> actions; ///< Actions of direction 0; none for a transfer.
   std::optional<cell_transfer> moves = {};
-  int stage = 0;       ///< Stage of a transfer.
-  int microbatch = -1; ///< Microbatch of a transfer; -1: a transfer of the whole stage.
+  int stage = 0; ///< Stage of a transfer.
+  /// Microbatch of a transfer; -1 if the transfer is of the whole stage.
+  int microbatch = -1;
 };
 
 /// The letters that a file uses for backwards. `whole` is the notation of this project,
@@ -42,14 +43,14 @@ struct file_cell {
 ///   halves     BW               B                W
 enum class cell_notation : std::uint8_t { whole, halves };
 
-/// The notation of a file's cells. A cell BW means `halves`. So do B and W of one
-/// microbatch and stage, if no cell is an I. On error, one sentence says that cells of
-/// both notations occur.
+/// Returns the notation of a file's cells. The notation is `halves` if a cell is BW.
+/// Without I, B and W of one microbatch and stage also mean `halves`. On error, one
+/// sentence says that cells of both notations occur.
 tl::expected<cell_notation, std::string>
 notation_of(const std::vector<std::string>& cells);
 
-/// Reads "2F5", "(0F7;7B3)OVERLAP_F_B" or "2SEND_F5". On error, one sentence says which
-/// cells are allowed.
+/// Reads a cell, such as "2F5", "(0F7;7B3)OVERLAP_F_B" or "2SEND_F5". On error, one
+/// sentence says which cells are allowed.
 tl::expected<file_cell, std::string>
 read_cell(const std::string& text, cell_notation notation = cell_notation::whole);
 

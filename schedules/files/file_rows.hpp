@@ -20,8 +20,8 @@ struct file_rows {
   std::map<std::string, std::string> values;
 };
 
-/// Reads the lines of a schedule file. On error, one sentence says which line is wrong,
-/// and why.
+/// Reads the lines of a schedule file. On error, one sentence says which line or cell
+/// is wrong, and why.
 tl::expected<file_rows, std::string> read_rows(std::string_view text);
 
 } // namespace troupe

@@ -17,7 +17,8 @@ namespace troupe {
 /// The rules of a schedule file, in addition to the actions.
 struct file_rules {
   std::string weights = "flush";
-  int update_every = 0; ///< Microbatches that an update covers; 0: a batch.
+  /// Microbatches that an update covers; 0: all microbatches of a batch.
+  int update_every = 0;
   std::optional<int> microbatches = {};
   int most_held = 0;
   int directions = 1;
@@ -29,14 +30,16 @@ struct file_rules {
 
   bool flushes() const { return weights == "flush"; }
 
-  /// The weight rule; for stash and vertical_sync, derived from the positions of
-  /// updates in the rows. \param rows of the whole run, unless the rule flushes
+  /// Returns the weight rule. For stash and vertical_sync, the positions of updates in
+  /// the rows decide the versions.
+  /// \param rows the actions of each rank over the whole run; unused if the rule
+  /// flushes
   weight_rule weights_of(const std::vector<std::vector<action>>& rows,
                          const shape& dims) const;
 };
 
-/// The header line of a file that states the rules of a schedule; empty if all rules
-/// have the usual values.
+/// Returns the header line that states the rules of a schedule in a file. Empty if the
+/// schedule flushes and has one direction and no limit of held microbatches.
 std::string header_of(const schedule& sch, const shape& dims);
 
 } // namespace troupe

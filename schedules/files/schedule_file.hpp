@@ -27,9 +27,10 @@ struct filed_schedule {
 /// Cells between commas are in the order in which the rank runs them; empty cells are
 /// left out.
 ///
-///   2F5   forward of microbatch 5 at stage 2; likewise B: backward, I and W: its input
-///         gradient and weight gradient, U: an update that covers up to microbatch 5
-///   (0F7;7B3)OVERLAP_F_B   both as one action
+///   2F5   forward of microbatch 5 at stage 2; 2B5: the backward of F5
+///   2I5   input gradient of F5; 2W5: the weight gradient of F5
+///   2U5   update of stage 2 that covers gradients up to microbatch 5
+///   (0F7;7B3)OVERLAP_F_B   a pair: 0F7 and 7B3 run as one action
 ///   2SEND_F5 2RECV_F5 2SEND_B5 2RECV_B5 2UNSHARD 2RESHARD 2REDUCE_GRAD
 ///         of PyTorch's lowered form: checked against the actions nearby, and left out
 ///
@@ -42,20 +43,21 @@ struct filed_schedule {
 ///   most_held     stage-microbatches that a rank may hold
 ///   directions    2 or more: the placement is bidirectional
 ///
-/// Without U, updates come where the rules above put updates. On error, one sentence
-/// says which row and cell is wrong, and what can be written.
+/// A file without U gets updates by these rules: at the end of each batch, or after
+/// every `update_every` microbatches. On error, one sentence says which row, line or
+/// key is wrong, and which text is allowed.
 /// \param name of the schedule, for messages
 /// \param text of the whole file
-/// \param values of the same keys, from outside of the text; a different value in the
-/// text is an error
+/// \param values of header keys that the caller sets; a different value in the text is
+/// an error
 tl::expected<filed_schedule, std::string>
 read_schedule(const std::string& name, const std::string& text,
               std::map<std::string, std::string> values = {});
 
 /// True if PyTorch's torch.distributed.pipelining can read the text that
-/// write_schedule() makes: the schedule flushes, and a stage is on one rank. PyTorch
-/// takes every line for a rank, so such a file has only rows. Other files begin with a
-/// header line of rules.
+/// write_schedule() makes: the schedule flushes, and has one direction. PyTorch takes
+/// every line for a rank, so such a file has only rows. Other files begin with lines
+/// for the sizes and the rules.
 bool is_pytorch_form(const schedule& sch);
 
 /// Writes a schedule in the form of read_schedule(): one batch if the schedule flushes,
@@ -64,8 +66,8 @@ bool is_pytorch_form(const schedule& sch);
 /// \pre !sch.local_rule(), and the schedule allows `dims`
 std::string write_schedule(const schedule& sch, const shape& dims);
 
-/// Writes the actions that ranks have run, in the same form: for example, the choices
-/// of a local rule.
+/// Writes the actions `ran` of each rank in the form of read_schedule(): for example,
+/// the choices of a local rule.
 std::string write_schedule(const schedule& sch, const shape& dims,
                            const std::vector<std::vector<action>>& ran);
 

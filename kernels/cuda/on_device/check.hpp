@@ -11,9 +11,10 @@
 
 namespace troupe::cuda {
 
-/// Throws if a CUDA call failed. \param request the verb and object of the call, for
-/// the message: "make a stream"
-/// \throws std::bad_alloc if memory is short, std::runtime_error for other failures
+/// Throws if a CUDA call failed.
+/// \param request the verb and object of the call, for the message: "make a stream"
+/// \throws std::bad_alloc if memory is short
+/// \throws std::runtime_error for other failures
 inline void check(cudaError_t state, const char* request) {
   if (state == cudaErrorMemoryAllocation)
     throw std::bad_alloc{};
@@ -22,7 +23,8 @@ inline void check(cudaError_t state, const char* request) {
                              + cudaGetErrorString(state)};
 }
 
-/// Makes a GPU current for the CUDA calls of this thread. \throws as check() does
+/// Makes a GPU current for the CUDA calls of this thread.
+/// \throws as check() does
 inline void use(int gpu) {
   thread_local int used = -1; // a CUDA call before each launch would take too long
   if (used == gpu)

@@ -21,8 +21,8 @@ public:
 
   static constexpr std::int64_t workspace_bytes = std::int64_t{32} << 20;
 
-  /// Launches the product of stream::product(). \param workspace of workspace_bytes
-  /// bytes
+  /// Launches the product of stream::product().
+  /// \param workspace memory of workspace_bytes bytes on the GPU
   /// \throws std::runtime_error if the launch fails
   void launch(stored_matrix<const float> a, stored_matrix<const float> b, float beta,
               matrix<float> c, bool rounds, void* workspace, CUstream_st* stream);

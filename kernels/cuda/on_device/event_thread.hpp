@@ -38,7 +38,8 @@ public:
   event_thread(const event_thread&) = delete;
   event_thread& operator=(const event_thread&) = delete;
 
-  /// Runs `callback` when all work that is on the stream now has ended.
+  /// Runs `callback`, with the failure or null, when all work that is on the stream now
+  /// has ended.
   void add(cudaStream_t cuda_stream, stream::completion_callback callback) {
     {
       const std::lock_guard guard{lock_};

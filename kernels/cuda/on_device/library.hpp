@@ -11,8 +11,9 @@ namespace troupe::cuda {
 /// A shared library of NVIDIA, which is loaded by the constructor and never unloaded.
 class library {
 public:
-  /// \param name "NCCL" \param version of the library's interface \param file name
-  /// without the version
+  /// \param name for error messages: "NCCL"
+  /// \param version of the library's interface
+  /// \param file name of the file without the version: "libnccl.so"
   /// \throws std::runtime_error if the library is not installed
   library(const std::string& name, int version, const std::string& file)
     : name_(name),
@@ -25,8 +26,9 @@ public:
         + std::string{dlerror()}};
   }
 
-  /// Finds a function by name. \throws std::runtime_error if the library has no such
-  /// function
+  /// Finds a function by name.
+  /// \param to receives the function's address
+  /// \throws std::runtime_error if the library has no such function
   template <class Function>
   void find(const char* name, Function& to) const {
     to = reinterpret_cast<Function>(dlsym(handle_, name));

@@ -50,8 +50,10 @@ void launch(cudaStream_t stream, dim3 grid, dim3 block, std::int64_t dynamic_sha
 
 } // namespace on_device
 
-/// Launches a kernel, or adds the launch to the thread's deferred list. \param grid
-/// blocks \param block threads of each block \param dynamic_shared bytes of a block
+/// Launches a kernel, or adds the launch to the thread's deferred list.
+/// \param grid number of blocks
+/// \param block number of threads of each block
+/// \param dynamic_shared bytes of dynamic shared memory of each block
 /// \throws std::runtime_error if the launch fails
 template <class... Parameters, class... Arguments>
 void launch(cudaStream_t stream, dim3 grid, dim3 block, std::int64_t dynamic_shared,

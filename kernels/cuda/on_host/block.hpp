@@ -43,10 +43,10 @@ index3 block_index();
 index3 block_size();
 index3 grid_size();
 
-/// Waits until all threads of the block are here.
+/// Waits until all threads of the block have called sync_block().
 void sync_block();
 
-/// Waits until all threads of the warp are here.
+/// Waits until all threads of the warp have called sync_warp().
 void sync_warp();
 
 /// Exchanges one value per thread of the warp. Returns the value of thread `source`.
@@ -56,28 +56,30 @@ std::uint64_t exchange_in_warp(std::uint64_t value, unsigned source);
 /// thread's next exchange. Not for code whose accesses are watched.
 const std::uint64_t* all_in_warp(std::uint64_t value);
 
-/// A bit for each thread of the warp: whether `holds` is true there.
+/// Returns one bit for each thread of the warp: 1 if the thread passed true.
 unsigned ballot_in_warp(bool holds);
 
 /// Index of this thread in the warp.
 unsigned lane();
 
-/// Adds to an int in one atomic step. \return the value before
+/// Adds to an int atomically. Returns the value before the addition.
 int add_atomically(int* to, int value);
 
-/// An array in shared memory of the block. The same `where` is the same array. Contents
-/// are poisoned when a block begins.
+/// Returns an array in shared memory of the block. Contents are poisoned when a block
+/// begins.
+/// \param where address that identifies the array
+/// \param value bytes of one element
 void* shared_array(const char* name, const void* where, std::int64_t bytes,
                    std::int64_t value);
 
-/// The dynamic shared memory of a block, as large as the launch asked for. \param value
-/// bytes of one element
+/// The dynamic shared memory of a block, as large as the launch asked for.
+/// \param value bytes of one element
 void* dynamic_shared(const char* name, std::int64_t value);
 
 /// A copy that a thread has started, and not waited for (async_copy.hpp).
 struct pending_copy {
   void* to;
-  const void* from; ///< Source of the bytes; null: zeros are written.
+  const void* from; ///< Source of the bytes; null if zeros are written.
   std::int64_t bytes;
   const void* code; ///< The address of the code that started the copy.
 };
@@ -87,6 +89,7 @@ std::vector<pending_copy>& copies_of_thread();
 
 /// Reports an access before the access is made. Ends the launch if the access is an
 /// error.
+/// \param from the address of the code that makes the access
 void watch_access(const void* address, std::int64_t bytes, access_kind kind,
                   const void* from);
 

@@ -18,13 +18,14 @@ public:
   fibre(const fibre&) = delete;
   fibre& operator=(const fibre&) = delete;
 
-  /// \pre the body is at the beginning
+  /// \pre the body is between two runs, or has not run yet
   ~fibre();
 
   /// Continues the body, until the body pauses or ends.
   void resume();
 
-  /// Suspends the body until the next resume(). \pre called by the body
+  /// Suspends the body until the next resume().
+  /// \pre called by the body
   void pause();
 
   /// True if an address is in the stack of this fibre.

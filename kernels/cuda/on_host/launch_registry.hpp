@@ -20,37 +20,44 @@ public:
 };
 
 /// Sets the watch that checks accesses, if kernels are compiled so that accesses can be
-/// seen (accesses.cpp). Null: no checks. Streams are idle at that time.
+/// seen (accesses.cpp).
+/// \param watch null if accesses are not checked; must outlive all launches until the
+/// next call
+/// \pre all streams are idle
 void set_memory_watch(memory_watch* watch);
 memory_watch* current_memory_watch();
 
-/// The next instant. Instants number the events that this machine observes.
+/// Returns a new instant. Instants number the events that this machine observes, from 1
+/// on.
 std::int64_t next_instant();
 
-/// Runs a launch that was enqueued on a stream at an instant. \param stream number,
-/// from 1 on
+/// Runs a launch that was enqueued on a stream.
+/// \param stream number of the stream, from 1 on
+/// \param issued the instant of enqueueing
+/// \param name for error messages; may be empty
 void run_on_stream(int stream, std::int64_t issued, const std::string& name,
                    const std::function<void()>& launch);
 
 /// Number of the last launch that has begun, on any stream.
 std::int64_t last_launch();
 
-/// A thread of this machine knows now that launches up to `launch` have ended, as far
-/// as the launches are on `stream`.
+/// Records that, from now on, a thread of this machine knows the end of the launches on
+/// `stream` up to number `launch`.
 void report_end(int stream, std::int64_t launch);
 
 /// The launches that come before the current position of a stream; empty without a
 /// watch.
 progress progress_of(int stream);
 
-/// From the current position on, a stream also comes after the launches of `order`.
+/// Records that later launches of a stream come after the launches of `order`.
 void pass(int stream, const progress& order);
 
 /// Begins a launch on this thread. Returns the position of all accesses of the launch,
 /// without block and thread.
 launch_position begin_launch();
 
-/// Checks the accesses of a library, as a separate launch. \throws kernel_error
+/// Checks the accesses of a library, as a separate launch.
+/// \throws kernel_error
 void watch_library(const void* address, std::int64_t bytes, access_kind kind);
 
 } // namespace troupe::on_host

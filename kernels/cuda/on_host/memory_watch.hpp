@@ -18,7 +18,9 @@ struct launch_position {
   int thread = 0;     ///< Index in the block.
   int barriers = 0;   ///< Barriers of the whole block that the thread has passed.
   int warp_syncs = 0; ///< Barriers of the warp that the thread has passed.
-  int stream = 0; ///< Launches of one stream are ordered; 0: ordered with all streams.
+  /// Number of the stream, whose launches are ordered; 0 if the launch is ordered with
+  /// the launches of all streams.
+  int stream = 0;
   std::int64_t issued = 0; ///< Instant of the call that launched.
 };
 
@@ -26,7 +28,7 @@ enum class access_kind : std::uint8_t {
   read,
   write,
   atomic,
-  begun_write ///< May come at once or later; no thread may read until `write`.
+  begun_write ///< May happen now or later; no thread may read until `write`.
 };
 
 /// An array in memory, and the accesses that a kernel may make.
@@ -36,7 +38,7 @@ struct watched_array {
   /// Bytes of one value; accesses to different values do not conflict.
   std::int64_t value = 1;
   bool may_write = true;
-  bool holds_values = true; ///< Else no thread may read before the first write.
+  bool holds_values = true; ///< If false, no thread may read before the first write.
 };
 
 /// For each stream, the last launch that lies before an event or a position of a
@@ -50,33 +52,34 @@ using progress = std::map<int, std::int64_t>;
 /// exceptions: both are atomic, the same thread makes both, or a barrier that both
 /// threads come to lies between.
 ///
-/// Two accesses of launches on two streams are a race too. There is no race if this
-/// machine knew the end of the first launch at the second launch. Nor is there a race
-/// if the second stream had waited for an event after the first launch. Of reads
-/// after a write, the reads of the last two streams are kept. Safe to use from several
-/// threads.
+/// Two accesses of launches on two streams, one at least a write, are a race too. There
+/// is no race if this machine knew the end of the first launch at the second launch.
+/// Nor is there a race if the second stream had waited for an event after the first
+/// launch. Of reads after a write, the reads of the last two streams are kept. Safe to
+/// use from several threads.
 class memory_watch {
 public:
   void add(const void* array, watched_array description);
   void rename(const void* array, const std::string& to);
   void remove(const void* array);
 
-  /// Names a launch, for sentences about the launch.
+  /// Sets the name of a launch in error messages.
   void name_launch(std::int64_t launch, const std::string& name);
 
-  /// A thread of this machine knows since `instant` that launches up to `launch` on a
-  /// stream have ended.
+  /// Records that a thread of this machine knows since `instant` the end of the
+  /// launches up to `launch` on a stream.
   void report_end(int stream, std::int64_t launch, std::int64_t instant);
 
   /// The launches that an event on a stream comes after: launches there up to `launch`,
   /// and launches that the stream has waited for.
   progress progress_of(int stream, std::int64_t launch);
 
-  /// A stream has waited for an event with the progress `order`.
+  /// Records that a stream has waited for an event with the progress `order`.
   void pass(int stream, const progress& order);
 
   /// Checks and records an access. Returns one sentence about the error; empty if there
-  /// is none. \param from the address of the code
+  /// is none.
+  /// \param from the address of the code that makes the access
   std::string check_access(const void* address, std::int64_t bytes, access_kind kind,
                            const launch_position& when, const void* from);
 
@@ -87,8 +90,8 @@ private:
     bool atomic = false;
   };
 
-  /// The last write of a value, and the later reads that a write to come is checked
-  /// against.
+  /// The last write of a value, and the reads since then, against which the next write
+  /// is checked.
   struct cell {
     access write, read, read_of_other_stream;
     bool has_value = false;

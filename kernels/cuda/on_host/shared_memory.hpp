@@ -9,17 +9,19 @@
 
 namespace troupe::on_host {
 
-/// The shared memory of a block. All threads find an array by the same place in the
-/// source. There are gaps between arrays.
+/// The shared memory of a block. All threads find an array by an address that stands
+/// for the array's declaration in the source. There are gaps between arrays.
 class shared_memory {
 public:
-  /// Starts a block: earlier arrays are forgotten. \param watch may be null
+  /// Starts a block, and forgets earlier arrays.
+  /// \param watch may be null
   void begin(memory_watch* watch);
   void forget();
 
   /// Returns an array, which is poisoned when the first thread of a block asks. Null if
   /// shared memory is too small.
-  /// \param where the same address is the same array
+  /// \param where address that identifies the array
+  /// \param value bytes of one element
   void* array(const char* name, const void* where, std::int64_t bytes,
               std::int64_t value);
 

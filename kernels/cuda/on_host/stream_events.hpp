@@ -27,7 +27,8 @@ struct stream_event {
   progress order = {};             // launches that come before the event
 };
 
-/// A stream comes to an event of the stream, unless an earlier launch has failed.
+/// The launch that records an event when the stream reaches the launch. If an earlier
+/// launch has failed, the event stores the failure.
 class event_record : public shared_launch {
 public:
   explicit event_record(std::shared_ptr<stream_event> event)
@@ -47,7 +48,7 @@ private:
   std::shared_ptr<stream_event> event_;
 };
 
-/// A stream comes to a wait for the event of another stream.
+/// The launch at which a stream waits for the event of another stream.
 class event_wait : public shared_launch {
 public:
   event_wait(int stream, std::shared_ptr<stream_event> until)

@@ -11,23 +11,26 @@
 // The queue of a stream on a GPU that this machine imitates, and launches that several
 // streams share.
 
-/// A launch that ends only when other streams have come to the counterpart: the stream
-/// stalls there. Called by the thread of the GPU.
+/// A launch at which a stream stalls until another stream has come to the counterpart,
+/// for example the receive of a send. The thread of the GPU calls the functions.
 class shared_launch {
 public:
   virtual ~shared_launch() = default;
 
-  /// The stream has come to the launch. \throws the error of the launch
+  /// Called when the stream comes to the launch.
+  /// \throws the error of the launch
   virtual void arrive() = 0;
 
-  /// True if the stream may continue. \throws the error if the stream never can
+  /// True if the stream may continue.
+  /// \throws the error if the stream can never continue
   virtual bool done() = 0;
 
-  /// The stream has failed before the launch.
+  /// Called if the stream has failed before the launch, or arrive() has thrown.
   virtual void give_up(const std::exception_ptr&) {}
 
-  /// The stream that must come to the counterpart, and a text for messages: "call 3 of
-  /// member 0 of group 2 waits for member 1". \pre not done
+  /// The number of the stream for which the launch waits, or 0, and a text for
+  /// messages: "call 3 of member 0 of group 2 waits for member 1".
+  /// \pre not done
   struct wait {
     int stream;
     std::string text;
@@ -38,8 +41,8 @@ public:
 /// A stream of a GPU that this machine imitates. One thread is the GPU. The thread
 /// takes one launch after another from all streams with work, and keeps the order
 /// within a stream. A seed chooses which stream comes next, how long the GPU idles, and
-/// how late an end is reported. So do the times at which other threads launch: a seed
-/// makes orders likely, and does not repeat an order.
+/// how late an end is reported. The times at which other threads launch also change the
+/// order: a seed makes orders likely, and does not repeat an order.
 struct CUstream_st {
   using completion_callback = std::function<void(std::exception_ptr failure)>;
 
@@ -51,7 +54,7 @@ struct CUstream_st {
   CUstream_st(const CUstream_st&) = delete;
   CUstream_st& operator=(const CUstream_st&) = delete;
 
-  /// Names later launches.
+  /// Sets the name of later launches in error messages; an empty text ends the name.
   void name_launches(const std::string& name) { name_ = name; }
 
   /// Enqueues a launch, which runs at some later time, unless an earlier launch has
@@ -64,19 +67,20 @@ struct CUstream_st {
   /// Number of the stream, from 1 on, as in the memory watch.
   int number() const { return number_; }
 
-  /// Calls `callback` when all enqueued launches have ended.
+  /// Calls `callback`, with the failure or null, when all enqueued launches have ended.
   void on_complete(completion_callback callback);
 
-  /// Waits until all enqueued launches and callbacks have ended. \throws the exception
-  /// of a launch
+  /// Waits until all enqueued launches and callbacks have ended.
+  /// \throws the exception of a launch
   void wait();
 
 private:
   friend class gpu_on_host;
 
+  /// An entry of the queue. One of the first three members is set.
   struct piece {
-    std::function<void()> launch = {}; // or
-    completion_callback callback = {}; // or
+    std::function<void()> launch = {};
+    completion_callback callback = {};
     std::shared_ptr<shared_launch> shared = {};
     std::int64_t issued = 0;
     std::string name = {};
@@ -99,7 +103,7 @@ private:
   std::deque<piece> pieces_;
   std::deque<reached_end> ends_;
   bool is_running_ = false;
-  // True if the stream has come to the first piece, which is shared.
+  // True while the stream waits at a shared launch, the first entry of `pieces_`.
   bool is_stalled_ = false;
   std::exception_ptr failure_;
 };
@@ -115,7 +119,7 @@ std::int64_t graphs_launched();
 /// Number of completed waits of a stream for an event of another stream.
 std::int64_t marks_passed();
 
-/// Lets one of the next exchanges fail, as if a GPU were lost: the next exchange is
+/// Makes one of the next exchanges fail, as if a GPU were lost. The next exchange has
 /// number 0.
 void break_exchange(int number);
 

@@ -19,7 +19,7 @@ struct mma_operands {
   float c[4];
 };
 
-/// \return this lane's part of c + a b
+/// Computes c + a b for the warp, and returns this lane's part.
 std::array<float, 4> multiply_in_warp(const mma_operands& operands);
 
 } // namespace troupe::on_host

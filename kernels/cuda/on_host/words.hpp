@@ -92,8 +92,10 @@ namespace troupe::cuda {
 using dim3 = on_host::index3;
 
 /// Launches a kernel, or adds the launch to the thread's deferred list.
-/// \param stream of the launch; null: the kernel runs at once \param grid blocks
-/// \param block threads of each block \param dynamic_shared bytes of a block
+/// \param stream of the launch; null if the kernel runs immediately on this thread
+/// \param grid number of blocks
+/// \param block number of threads of each block
+/// \param dynamic_shared bytes of dynamic shared memory of each block
 template <class... Parameters, class... Arguments>
 void launch(cudaStream_t stream, dim3 grid, dim3 block, std::int64_t dynamic_shared,
             void (*kernel)(Parameters...), Arguments... arguments) {
