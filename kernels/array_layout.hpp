@@ -30,9 +30,9 @@ stored_matrix<Scalar> stored_at(Memory* data, std::int64_t rows, std::int64_t co
   return result;
 }
 
-/// Lays arrays out one after another in one allocation that the caller owns; each array
-/// starts on a cache line. If `begin` is null, allocate() only counts, and end() then
-/// returns the size to allocate.
+/// Lays arrays out one after another in one allocation that the caller owns. Each array
+/// starts on a cache line, if `begin` does. If `begin` is null, allocate() only counts,
+/// and end() then returns the size to allocate.
 template <class Scalar>
 class array_layout {
 public:

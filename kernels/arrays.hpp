@@ -10,10 +10,11 @@ namespace troupe {
 
 /// Copies and sums of arrays of n values, and of matrices (R, C) that are not
 /// transposed. Arrays do not overlap. Elements are independent of each other, so every
-/// stream gives the same bits.
+/// stream gives the same bits. An exception: when a copy rounds to bf16, the CPU turns
+/// values too small for a normal fp32 into 0, and a GPU does not.
 template <class Scalar>
 struct arrays {
-  /// to = from; values are rounded if only `to` is bf16.
+  /// to = from; values are rounded if only `to` is bf16, widened if only `from` is.
   static void copy(const Scalar* from, std::int64_t n, Scalar* to, stream& stream);
   static void copy(stored_matrix<const Scalar> from, stored_matrix<Scalar> to,
                    stream& stream);

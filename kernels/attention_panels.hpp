@@ -21,12 +21,13 @@ constexpr std::int64_t round_up(std::int64_t unit, std::int64_t size) {
 /// adjacent. The caller owns `data`.
 struct token_panels {
   float* data;
-  std::int64_t size;
+  std::int64_t size; ///< Number of values of a token.
 
   static std::int64_t packed_size(std::int64_t tokens, std::int64_t size) {
     return round_up(panel, tokens) * size;
   }
 
+  /// Address of the first value of a token.
   float* address(std::int64_t token) const {
     return data + token / panel * panel * size + token % panel;
   }
@@ -41,12 +42,14 @@ struct token_panels {
 struct value_panels {
   float* data;
   std::int64_t tokens; ///< T
-  std::int64_t size;
+  std::int64_t size;   ///< Number of values of a token.
 
   static std::int64_t packed_size(std::int64_t tokens, std::int64_t size) {
     return tokens * round_up(panel, size);
   }
 
+  /// Address of the panel of a token that begins with the value at index `value`.
+  /// \pre `value` is a multiple of `panel`
   float* address(std::int64_t token, std::int64_t value) const {
     return data + value * tokens + token * panel;
   }
@@ -66,9 +69,11 @@ struct value_panels {
 /// tiles call prefetch() before each tile.
 class row_prefetcher {
 public:
+  /// Adds a matrix.
+  /// \throws std::logic_error at the ninth matrix
   void add(matrix<const float> rows);
 
-  /// Prefetches the next row of each matrix.
+  /// Prefetches the next row of each matrix that has further rows.
   void prefetch();
 
 private:

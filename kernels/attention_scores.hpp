@@ -33,7 +33,8 @@ inline float score_exp(float x) {
 
 /// Computes the scores of the first `count` keys with the panel at `queries`, unscaled.
 /// scores: (count, panel), rows ToRow values apart. Scores stay unset where all keys of
-/// a tile are later than all queries of a vector.
+/// a tile are later than all queries of a vector. Tiles are whole, so up to tile_rows -
+/// 1 rows after the last key may be written.
 /// \param next prefetches rows before each tile
 template <int ToRow>
 void make_scores(const token_panels& keys, const float* queries, std::int64_t count,

@@ -54,12 +54,14 @@ enum class bf16_sums : std::uint8_t { tiles, pairs, fp32 };
 
 bf16_sums sums_of(bf16_path path);
 
-/// The values of TROUPE_BF16 with this order of sums, as text: "amx or plain".
+/// The values of TROUPE_BF16 with this order of sums, as text: "amx or plain". Includes
+/// paths that this processor does not offer.
 std::string paths_of(bf16_sums sums);
 
 /// A function that computes one block on this thread: c += a b, or c = a b if
 /// `from_zero`. The block of c has 32 x 32 values, in rows `stride` values apart. Each
 /// of a and b has `steps` packed steps, one after another.
+/// \pre for the path `amx`, a tile_state lives on this thread
 using bf16_block = void (*)(std::int64_t steps, const std::uint16_t* a,
                             const std::uint16_t* b, bool from_zero, float* c,
                             std::int64_t stride);
@@ -71,6 +73,7 @@ bf16_block block_of(bf16_path path);
 /// Configures the AMX tiles of this thread for the blocks of a product, and releases
 /// the tiles in the destructor. Does nothing for other paths than `amx`.
 /// \pre no other object of this class lives on this thread
+/// \pre constructor and destructor run on one thread
 class tile_state {
 public:
   explicit tile_state(bf16_path path);

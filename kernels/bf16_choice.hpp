@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Chooses the path that computes products of bf16 where TROUPE_BF16 names none.
+// Chooses the path (bf16_block.hpp) that computes products of bf16 where TROUPE_BF16
+// names none.
 //
 // Where one path is never slower than the others, the processor's instructions decide.
 // With AMX, the path is `amx`. Without instructions for bf16 the path is `widen`, the
@@ -8,7 +9,9 @@
 // Intel's processors VDPBF16PS has the throughput of a multiply-add, on AMD's twice
 // that throughput. There both paths are measured, and `dot` is chosen only if faster by
 // a clear margin. A path decides the bits of a run, so noise must not choose the path.
-// The first measurement of a machine is stored and holds for all later runs.
+// The first measurement of a machine is stored, and holds for later runs of the same
+// version of troupe with the same width of vectors. A run that cannot store the choice
+// leaves the next run to measure.
 #pragma once
 
 #include "kernels/bf16_block.hpp"
@@ -25,17 +28,18 @@ namespace troupe {
 
 /// The path in use: the value of the environment variable TROUPE_BF16, or else the
 /// choice for this machine. The first call makes the choice and may measure; later
-/// calls return the same path. The error is a sentence that names the allowed values of
-/// the variable.
+/// calls return the same result. The error is a sentence that names the allowed values
+/// of the variable. Thread: any.
 tl::expected<bf16_path, std::string> chosen_bf16_path();
 
-/// The path of chosen_bf16_path(), if no measurement is needed; absent if the machine
-/// has to be measured first. Measures and writes nothing. Errors are as for
-/// chosen_bf16_path().
+/// The path that TROUPE_BF16, the processor's instructions or a stored choice decide.
+/// Absent if none of these decides, also after a measurement that could not be stored.
+/// Measures and writes nothing. Errors are as for chosen_bf16_path().
 tl::expected<std::optional<bf16_path>, std::string> known_bf16_path();
 
 /// Returns one sentence for the user if the path of chosen_bf16_path() was measured and
-/// could not be stored; else an empty text.
+/// could not be stored; else an empty text. Calls chosen_bf16_path(), so the first call
+/// may measure.
 std::string notice_of_bf16_path();
 
 struct bf16_choice {
@@ -49,7 +53,7 @@ struct bf16_machine {
   std::vector<bf16_path> offered; ///< The paths of the processor.
   std::string name; ///< Processor, version of troupe and width of vectors, in one line.
   std::optional<std::filesystem::path>
-    cache; ///< The folder of stored choices; absent: choices are not stored.
+    cache; ///< The folder of stored choices; absent if choices are not stored.
   std::function<double(bf16_path)>
     seconds; ///< Computes one product by a path, and returns the elapsed seconds.
 };
@@ -60,7 +64,8 @@ std::optional<bf16_path> known_bf16_path(const bf16_machine& machine);
 
 /// Chooses a path, by measurement if need be, and stores a measured choice. Never
 /// throws for a file that cannot be read or written. A choice that cannot be stored is
-/// made again by the next run, and the notice says so.
+/// made again by the next run, and the notice says so. If several processes measure at
+/// the same time, all return the choice that was stored first.
 bf16_choice choose_bf16_path(const bf16_machine& machine);
 
 /// The file that stores the choice of a machine.

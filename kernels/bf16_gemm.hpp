@@ -14,8 +14,8 @@ namespace troupe {
 
 /// c = the epilogue of alpha a b + beta c, on this thread. Packing rounds fp32 values
 /// of a and b to bf16. Sums are fp32, rounded once at the end if c is bf16. A sum runs
-/// along the depth. The bits of a sum depend only on the row of a, the column of b and
-/// c. The number of calls that compute c changes no bit.
+/// along the depth. The bits of a sum depend only on the path, the factors, the row of
+/// a, the column of b and c. The number of calls that compute c changes no bit.
 /// \pre the sizes fit, c is not transposed, alpha is 1 or beta 0, and beta is 0 if c is
 /// bf16
 void bf16_gemm(bf16_path path, stored_matrix<const float> a,
@@ -33,7 +33,8 @@ void bf16_pack_right(bf16_path path, stored_matrix<const float> b, std::int64_t 
 
 /// Computes the product of bf16_gemm() with a packed b of `depth` rows. For a (M, K)
 /// and c (M, N), the product uses the first K rows of b, and N columns from `first` on.
-/// Rows of b up to the next multiple of 32 are read too, and multiplied by 0.
+/// Except on the path `widen`, rows of b up to the next multiple of 32 are read too,
+/// and multiplied by 0.
 /// \pre `first` is a multiple of 32
 void bf16_gemm_packed(bf16_path path, stored_matrix<const float> a, const float* b,
                       std::int64_t depth, std::int64_t first, float alpha, float beta,

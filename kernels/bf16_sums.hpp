@@ -21,9 +21,10 @@ inline std::int64_t read_depth(const stored_matrix<const float>& a) {
 }
 
 /// The sums of a part of c, on one thread: in the memory of c, or in the caller's
-/// `buffer` if c is bf16. The buffer must outlive this object.
+/// `buffer` if c is bf16. The buffer and the memory of c must outlive this object.
 class part_of_sums {
 public:
+  /// \param row,column the first row and column of the part in c
   /// \param buffer has the rows and columns of the part, also if c is fp32
   part_of_sums(const stored_matrix<float>& c, std::int64_t row, std::int64_t column,
                matrix<float> buffer);

@@ -33,6 +33,8 @@ public:
 
   /// Records a work that may still read the buffer on a GPU after all handles are gone.
   /// The next writer of the buffer must wait for that work. Replaces an earlier record.
+  /// Threads must not call set_reader() or take_reader() of one buffer at the same
+  /// time.
   /// \pre the handle is not empty, and only GPUs write buffers of the pool
   void set_reader(std::shared_ptr<gpu_completion> reader) const;
 

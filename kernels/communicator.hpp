@@ -28,7 +28,7 @@ struct transfer {
 
   way direction;
   int peer; ///< Index of the other member: receiver of a send, sender of a receive.
-  float* values;
+  float* values;      ///< Array that the GPU accesses; must outlive the transfer.
   std::int64_t count; ///< Number of values, at least one.
 };
 
@@ -37,20 +37,23 @@ struct transfer {
 /// processes.
 class communicator {
 public:
+  /// Leaves the group. Waits a limited time for transfers under way, or cancels these
+  /// transfers.
   virtual ~communicator() = default;
 
   /// Launches transfers, none of which waits for another transfer of this call.
   /// Transfers end, and later work of the stream starts, when the other members have
   /// launched the matching transfers. Values from one member to another arrive in the
   /// order of sending. For one thread at a time.
-  /// \throws std::runtime_error if the group has failed
+  /// \throws std::runtime_error if the group has failed or, with NCCL, was aborted
   virtual void exchange(std::span<const transfer> transfers) = 0;
 
   /// Cancels the transfers under way and all later transfers, whose arrays are then
   /// undefined. check() throws from then on. Thread: any.
   virtual void abort() noexcept = 0;
 
-  /// Checks that all exchanges that have ended so far have succeeded.
+  /// Checks that all exchanges that have ended so far have succeeded. On the imitated
+  /// GPUs of tests, waits of the stream report a failed exchange instead.
   /// \throws std::runtime_error if the group has failed, or was aborted
   virtual void check() = 0;
 };

@@ -20,7 +20,7 @@ class cpu_device;
 
 /// The compute threads that all devices of a run share. Each thread takes the next work
 /// of the device that has waited longest. With more devices than threads, the devices
-/// alternate work by work, and no thread waits for another thread.
+/// alternate work by work. A work starts only when its whole team may compute.
 class compute_threads {
 public:
   /// \param count number of threads to start
@@ -37,8 +37,10 @@ public:
   compute_threads& operator=(const compute_threads&) = delete;
 
   /// Functions for a `visit` of a compute thread, between two works of the thread.
+  /// Valid until `visit` returns.
   struct thread_control {
-    std::function<bool()> wanted; ///< Returns true if another work waits for a thread.
+    std::function<bool()>
+      wanted; ///< Returns true if a device has a work that may start now.
     std::function<void()> on_leave; ///< To be called before the thread does other work
                                     ///< for long, for example reads a file.
   };
@@ -46,7 +48,8 @@ public:
   /// Replaces the direct call of `report`, which reports the end of a work. A compute
   /// thread calls the function. The function must call `report`, and may then run
   /// actors that `report` has woken, until works.wanted() returns true. If empty, the
-  /// thread only calls `report`. Must be set before the first work.
+  /// thread only calls `report`. Not called for works on a GPU, nor for works that end
+  /// inside enqueue(). Must be set before the first work.
   std::function<void(const std::function<void()>& report, const thread_control& works)>
     visit = {};
 
@@ -55,8 +58,8 @@ public:
   /// empty. Must be set before the first work.
   std::function<void()> broken = {};
 
-  /// True if no thread computes, reports the end of a work, or runs actors after a
-  /// report.
+  /// True if no thread computes or launches a work, reports the end of a work, or runs
+  /// actors after a report.
   bool quiet();
 
 private:
@@ -86,16 +89,21 @@ private:
 /// Works run one at a time, in the order of enqueueing, or of turns. With compute
 /// threads, enqueue() never waits for arithmetic. A work without arithmetic needs no
 /// thread: such a work ends inside enqueue() unless it has a turn or earlier work is
-/// left. Where kernels run on a GPU, the compute threads launch the kernels.
+/// left. Where kernels run on a GPU, the compute threads launch the kernels. Without
+/// compute threads each work runs inside enqueue(), turns and stop() have no effect,
+/// and idle() is always true.
 class cpu_device : public device {
 public:
   /// \param seen records the current task; must outlive the device
   /// \param shared null if works run on the thread that calls enqueue()
-  /// \param team number of threads that compute a work, the compute thread included
-  /// \param stream the stream on which works launch kernels; null, or without a GPU, if
-  /// a work ends when its function returns
-  /// \param name names a work in reports; may be empty
-  /// \param times records launches on a GPU; null if launches are not recorded
+  /// \param team number of threads that compute a work, the compute thread included; at
+  /// most `at_once` of the compute threads
+  /// \param stream the stream on which works launch kernels; must outlive the device.
+  /// Null, or without a GPU: a work ends when its function returns. Unused if `shared`
+  /// is null
+  /// \param name names a work in reports on launches; may be empty
+  /// \param times records launches on a GPU; must outlive the device; null if launches
+  /// are not recorded
   cpu_device(occupation& seen, std::shared_ptr<compute_threads> shared, int team,
              const stream* stream = nullptr, work_name name = {},
              launch_times* times = nullptr);

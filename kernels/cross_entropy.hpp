@@ -23,7 +23,8 @@ struct cross_entropy {
   /// \param labels (R), each in [0, V)
   /// \param row_losses (R), filled with the loss of each row in nats; then summed in
   /// double, on the CPU in row order
-  /// \param sum filled when the kernel has ended, and must outlive the kernel
+  /// \param sum filled when the kernel has ended, unless the kernel fails; must outlive
+  /// the kernel
   static void forward(matrix<Scalar> logits, const std::int32_t* labels, Scalar scale,
                       Scalar* row_losses, loss_sum& sum, stream& stream);
 
@@ -36,6 +37,7 @@ struct cross_entropy {
   static std::int64_t facts(std::int64_t rows) { return 3 * rows; }
 
   /// Turns logits into exponentials relative to the row's largest logit in this shard.
+  /// \param labels (R), each in [0, V) of all shards
   /// \param local_facts three facts of each row of this shard. First the largest logit
   /// (R), then the sum of exponentials relative to that logit (R), then the label's
   /// logit or 0 (R). The sum is negative where the label has the first of the largest
@@ -43,8 +45,8 @@ struct cross_entropy {
   static void prepare(matrix<Scalar> logits, std::int64_t first,
                       const std::int32_t* labels, Scalar* local_facts, stream& stream);
 
-  /// Turns exponentials into the gradients of forward(), and fills row_losses and
-  /// `sum`.
+  /// Turns exponentials into the gradients of forward(), and fills row_losses and `sum`
+  /// as forward() does.
   /// \param all_facts the facts of all shards, in the order of shards
   /// \param local_shard the index of this shard
   static void finish(matrix<Scalar> exponentials, std::int64_t first,

@@ -21,7 +21,8 @@ struct work_part {
   double share;              ///< Share of the action's cost.
   std::function<void()> run; ///< Empty if the part has no arithmetic.
   std::function<void()>
-    on_done; ///< Called when the part has ended, if not empty; may only send a message.
+    on_done; ///< Called when the part has ended without a failure of the work so far;
+             ///< may only send a message; may be empty.
 };
 
 /// The turn of works that start in the order of enqueueing.
@@ -55,13 +56,15 @@ struct work {
   /// Parts that run one after another, in place of `run`.
   std::vector<work_part> parts = {};
   double start_share = 0; ///< The share of the action that earlier works have computed.
-  /// The works of a device that have turns start in the order 0, 1 and so on.
+  /// The works of a device that have turns start in the order 0, 1 and so on. A device
+  /// with a depth of 1 ignores turns.
   std::int64_t turn = no_turn;
   /// Earlier works, which GPUs may still run, whose results the kernels of this work
   /// read. Empty unless a GPU computes this work.
   std::vector<std::shared_ptr<gpu_completion>> inputs = {};
   on_launched launched = {}; ///< If a GPU computes the work: called after the launch,
-                             ///< before the end is reported; may be empty.
+                             ///< before the end is reported; may be empty. Not called
+                             ///< if the launch fails.
 
   /// True if there is arithmetic.
   bool computes() const;
@@ -97,7 +100,8 @@ using work_name = std::function<std::string(const work&)>;
 /// \param stream null if there is nothing to wait for
 void run_to_end(const std::function<void()>& arithmetic, const stream* stream);
 
-/// The outcome of a work: times on the run's clock, and the failure.
+/// The outcome of a work: times on the run's clock, and the failure. Both times are 0
+/// if memory was too short to launch the work on a GPU.
 struct work_end {
   nanoseconds start = 0;
   nanoseconds end = 0;
@@ -122,13 +126,15 @@ inline std::exception_ptr failure_of(const work_end& end,
 /// enqueueing, or of the works' turns (job_line.hpp).
 class device {
 public:
-  /// Called once for each work, with the start and end times. The devices of a CPU and
-  /// of CUDA call on a thread of the device; in virtual time the call comes between
-  /// actors. May only send a message.
+  /// Called once for each work that stop() or the destructor does not drop. The thread
+  /// is a compute thread, a thread of the stream, or the caller of enqueue(). In
+  /// virtual time the call comes between actors. May only send a message.
   using on_end = std::function<void(const work_end&)>;
 
   virtual ~device() = default;
 
+  /// Adds a work to the queue. May compute the work, and call `ended`, before
+  /// returning. After stop() works are dropped.
   virtual void enqueue(work item, on_end ended) = 0;
 
   /// Drops works that have not started, and accepts no more.
@@ -137,7 +143,7 @@ public:
   /// True if no arithmetic runs or is enqueued.
   virtual bool idle() const = 0;
 
-  /// True if arithmetic runs now.
+  /// True if arithmetic runs now. The default, !idle(), also counts enqueued works.
   virtual bool computes() const { return !idle(); }
 
   /// Number of actions that a scheduler may have granted to the device before the first

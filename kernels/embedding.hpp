@@ -15,6 +15,7 @@ struct embedding_shape {
   std::int64_t first_word = 0;
   bool by_position = false; ///< Tokens and y have T before B.
 
+  /// Position of a row's token in its sequence, 0 to T - 1.
   std::int64_t position_of(std::int64_t row) const {
     return by_position ? row / sequences : row % length;
   }
@@ -24,9 +25,9 @@ struct embedding_shape {
 /// B sequences of T tokens, width C, V words. tokens: (B, T), each in [0, V); words:
 /// (V, C); positions: (T, C); y: (B, T, C).
 ///
-/// A tensor shard stores some of the words, from first_word on; all other words count
-/// as zeros. Position embeddings count as zeros where `positions` is null. The sum over
-/// all shards is then the whole y.
+/// A tensor shard stores V of the words, from first_word on; all other words count as
+/// zeros. Tokens are then words of any shard. Position embeddings count as zeros where
+/// `positions` is null. The sum over all shards is then the whole y.
 template <class Scalar>
 struct embedding {
   using shape = embedding_shape;

@@ -28,12 +28,14 @@ struct fused_attention {
   static std::int64_t scratch(std::int64_t length, std::int64_t size);
 
   /// Fills y and log_sum, (T). The outer loop is over queries.
+  /// \param space scratch memory of scratch() values
   static void forward(const head_matrices<const float>& in, matrix<float> y,
                       float* log_sum, float* space,
                       precision score_precision = precision::fp32);
 
   /// Fills the gradients. The outer loop is over keys: gradients of a block of keys are
   /// summed in the cache, gradients of queries in `space`.
+  /// \param space scratch memory of scratch() values
   static void backward(const head_matrices<const float>& in, matrix<const float> y,
                        const float* log_sum, matrix<const float> dy,
                        const head_matrices<float>& gradient, float* space,

@@ -17,7 +17,8 @@ namespace troupe {
 /// The recorded start and end are the times at which a thread first knew of the start
 /// or the end. Threads of several streams report ends in any order; the end of a work
 /// implies the end of all predecessors. So no work starts in the record before all
-/// predecessors have ended, or ends before the recorded start. Thread-safe.
+/// predecessors have ended, or ends before the recorded start. Thread-safe, except that
+/// set_mark() must have returned before another thread calls event().
 class gpu_completion {
 public:
   /// \param predecessors the works that this work waits for: the previous one of the
@@ -28,8 +29,8 @@ public:
     // nop
   }
 
-  /// An event of the stream after the work's kernels; null until set_mark(), which is
-  /// called once all kernels have been launched.
+  /// An event of the stream after the work's kernels; null until set_mark(). The launch
+  /// calls set_mark() after all kernels, if the work has a callback `launched`.
   const std::shared_ptr<void>& event() const { return event_; }
   void set_mark(std::shared_ptr<void> event) { event_ = std::move(event); }
 
@@ -44,7 +45,8 @@ public:
   }
 
   /// Records that the work has started. All predecessors have therefore ended, and are
-  /// recorded as ended. Returns the recorded start time.
+  /// recorded as ended. Returns the recorded start time: now, or the recorded end if
+  /// the work is already known to have ended.
   nanoseconds record_start(const wall_clock& clock) {
     const std::lock_guard guard{lock_};
     const auto now = clock.now();

@@ -16,14 +16,15 @@ namespace troupe {
 std::string absence_of_communicators();
 
 /// Creates the identity of a new group.
-/// \throws std::runtime_error
+/// \throws std::runtime_error if GPUs cannot join groups
 group_id new_group();
 
 /// Joins a group, and waits for all other members.
 /// \param stream a stream of a GPU, used for nothing else; must outlive the
 /// communicator
-/// \param ended may be set to true by another thread: the wait then ends with an error
-/// \throws std::runtime_error
+/// \param ended may be set to true by another thread: the wait then ends with an error;
+/// not used after the call
+/// \throws std::runtime_error if the member cannot join, or the wait has been ended
 std::unique_ptr<communicator> join_group(stream& stream, const group_member& as,
                                          const std::atomic<bool>& ended);
 

@@ -6,7 +6,8 @@
 namespace troupe {
 
 /// The right side b of products. With memory of the caller, a packed copy of b is kept
-/// for later products of bf16.
+/// for later products of bf16; on a GPU a copy that is rounded to bf16. A product uses
+/// the copy if `*holds` is `version`, so new values need a new version.
 template <class Scalar>
 struct kept_right_side {
   stored_matrix<const Scalar> b;

@@ -8,7 +8,7 @@
 
 namespace troupe {
 
-/// R new tokens of one sequence, which follow `past` earlier ones. H heads, C = H *
+/// R new tokens of one sequence, which follow `past` earlier tokens. H heads, C = H *
 /// (width of a head).
 struct next_tokens {
   std::int64_t positions; ///< T, the largest number of tokens of a sequence

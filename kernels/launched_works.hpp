@@ -14,11 +14,12 @@
 namespace troupe {
 
 /// Launches the works of a device whose kernels run on a GPU, and reports the ends.
-/// References that the constructor receives must outlive this object. Each work is
-/// launched while earlier works of the stream still run, so that the GPU always finds
-/// the next kernel. A work starts when the GPU has finished the previous work and all
-/// inputs. A work ends when all kernels of the work have ended. The callback is then
-/// called on a thread of the stream.
+/// References and pointers that the constructor receives must outlive this object. Each
+/// work is launched while earlier works of the stream still run, so that the GPU always
+/// finds the next kernel. A work starts when the GPU has finished the previous work and
+/// all inputs. A work ends when all kernels of the work have ended. The callback is
+/// then called on a thread of the stream; or inside launch() if the stream or memory
+/// fails.
 class launched_works {
 public:
   /// \param seen records the work that the GPU runs for this device
@@ -43,7 +44,7 @@ public:
   launched_works(const launched_works&) = delete;
   launched_works& operator=(const launched_works&) = delete;
 
-  /// Launches a work after all earlier works; returns before the end of the work.
+  /// Launches a work after all earlier works; does not wait for the end of the work.
   /// Errors of the launch are reported as the failure of the work.
   /// \pre no other thread launches
   void launch(device_job next);

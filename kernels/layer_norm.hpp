@@ -25,7 +25,8 @@ struct layer_norm {
                              stored_matrix<Scalar> dx, stream& stream);
 
   /// dgain = beta dgain + the sum over rows of dy * (x - mean) * rstd, and dbias = beta
-  /// dbias + the sum over rows of dy. Rows are added in order; beta is 0 or 1.
+  /// dbias + the sum over rows of dy. beta is 0 or 1. On the CPU rows are added in
+  /// order.
   static void weight_gradient(stored_matrix<const Scalar> x, const Scalar* mean,
                               const Scalar* rstd, stored_matrix<const Scalar> dy,
                               Scalar beta, Scalar* dgain, Scalar* dbias,

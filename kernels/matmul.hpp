@@ -11,16 +11,17 @@ namespace troupe {
 /// c = the epilogue of a b + beta c. `a` is (M, K), `b` is (K, N), `c` is (M, N), each
 /// as read: transposed where the view says so. `c` is not transposed, and overlaps
 /// neither a nor b. With beta 0, c may hold anything. On a stream whose products are
-/// bf16 the floats of a and b are rounded to bf16, and a, b and c may be bf16. Sums are
-/// fp32. If c is bf16, sums are rounded once, and nothing is added to c. The bits
-/// depend neither on the threads of the stream nor on the matrix that c is a part of.
+/// bf16 the floats of a and b are rounded to bf16, and a, b and c may be bf16. A GPU
+/// with TF32 rounds the operands of fp32 products to 11 bits. Sums of floats are fp32.
+/// If c is bf16, sums are rounded once, and beta must be 0. The bits do not depend on
+/// the threads of the stream nor, on the CPU, on the matrix that c is a part of.
 /// \throws std::logic_error if the sizes of a, b and c do not fit
 template <class Scalar>
 void matmul(stored_matrix<const Scalar> a, stored_matrix<const Scalar> b, Scalar beta,
             stored_matrix<Scalar> c, stream& stream, const epilogue<Scalar>& end = {});
 
-/// Computes the product above with a right side that may stay packed. The first product
-/// with a version packs that version.
+/// Computes the product above with a right side that may stay packed. A product packs b
+/// if `*b.holds` is not `b.version`.
 /// \pre products are bf16 if `b.packed` is not null
 template <class Scalar>
 void matmul(stored_matrix<const Scalar> a, const kept_right_side<Scalar>& b,
@@ -47,8 +48,9 @@ void multiply(precision products, stored_matrix<const Scalar> a,
 
 /// The right side of many products on one thread: a (K, N) matrix, as read. For float
 /// the object keeps a copy in the order of the kernel, in `values(K, N)` values of the
-/// caller's `space`. The space must outlive this object. values() is large enough for
-/// fp32 and for bf16.
+/// caller's `space`. The space must outlive this object. For double the object reads b
+/// itself, whose values must outlive this object. values() is large enough for fp32 and
+/// for bf16.
 template <class Scalar>
 class right_side {
 public:
@@ -58,8 +60,8 @@ public:
 
   /// c = alpha a b + beta c. For a (M, k) and c (M, n), the product uses the first k
   /// rows and the first n columns of b. For bf16, rows of b up to the next multiple of
-  /// 32 are multiplied by 0, so the values must be finite. For bf16, alpha is 1 or beta
-  /// 0.
+  /// 32 may be multiplied by 0, so the values must be finite. For bf16, alpha is 1 or
+  /// beta 0.
   void multiply(stored_matrix<const Scalar> a, Scalar alpha, Scalar beta,
                 stored_matrix<Scalar> c) const;
 

@@ -13,6 +13,7 @@ namespace troupe {
 /// stores the memory space. Thread-safe.
 class memory_account {
 public:
+  /// \param space outlives this account
   explicit memory_account(memory_space& space = host_memory()) : space_(&space) {
     // nop
   }
@@ -24,8 +25,8 @@ public:
     // nop
   }
 
-  /// A part of another account's memory, in another memory space. `whole` must outlive
-  /// this account.
+  /// A part of another account's memory, in another memory space. `whole` and `space`
+  /// must outlive this account.
   memory_account(memory_account* whole, memory_space& space)
     : whole_(whole), space_(&space) {
     // nop
@@ -33,14 +34,17 @@ public:
 
   memory_space& space() const { return *space_; }
 
+  /// Counts one allocation from the space.
   void allocated(std::int64_t bytes);
+  /// Adds to the bytes in use.
   void use(std::int64_t bytes);
+  /// Subtracts from the bytes in use.
   void release(std::int64_t bytes);
 
   /// Number of allocations from the space so far.
   std::int64_t allocations() const { return allocations_; }
 
-  /// Total size of the allocations, in bytes.
+  /// Total size of all allocations so far in bytes, also of memory that was freed.
   std::int64_t reserved() const { return reserved_; }
 
   /// The largest number of bytes in use at the same time.
@@ -55,13 +59,14 @@ private:
   std::atomic<std::int64_t> peak_ = 0;
 };
 
-/// Owns the memory of one tensor or of several: zeroed, aligned to a cache line. All
-/// values are of one kind.
+/// Owns the memory of one tensor or of several: zeroed at first, aligned to a cache
+/// line. All values are of one kind.
 class tensor_memory {
 public:
   tensor_memory() = default;
 
-  /// Allocates from the account's space.
+  /// Allocates from the account's space, which must outlive this object. The account
+  /// may end earlier. Allocates nothing for 0 values.
   /// \throws std::bad_alloc
   tensor_memory(std::int64_t values, memory_account& account,
                 element kind = element::fp32);

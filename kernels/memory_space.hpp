@@ -32,9 +32,11 @@ public:
   /// Allocates zeroed memory, aligned to a cache line. The caller frees the memory with
   /// deallocate().
   /// \throws std::bad_alloc
+  /// \throws std::runtime_error if a GPU fails for another reason
   virtual void* allocate(std::int64_t bytes) = 0;
 
-  /// Names the purpose of memory from this space, for reports.
+  /// Names the purpose of memory from this space, for reports. Has no effect unless a
+  /// space overrides the function.
   virtual void name(const void* /*memory*/, const std::string& /*what*/) {}
 
   /// Frees memory.

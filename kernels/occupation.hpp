@@ -21,10 +21,12 @@ public:
   wall_clock();
 
   nanoseconds now() const;
-  void restart();                           ///< Starts again at time 0.
-  void restart_at(nanoseconds steady_time); ///< Sets time 0 to a time of steady().
-  void pause();
-  void resume();
+  /// Starts again at time 0; ends a pause.
+  void restart();
+  /// Sets time 0 to a time of steady(); ends a pause.
+  void restart_at(nanoseconds steady_time);
+  void pause();  ///< Stops the clock at the current time.
+  void resume(); ///< Continues from the time of the pause.
 
   /// The time now, in nanoseconds, of the clock that all processes of this machine
   /// share.
@@ -39,7 +41,7 @@ struct task {
   int kind = 0; ///< Kind that the caller distinguishes: 0 to 7.
   int stage = 0;
   int microbatch = -1;   ///< Index; -1 if the task has none.
-  double operations = 0; ///< Floating-point operations, as far as known.
+  double operations = 0; ///< Floating-point operations; 0 if not known.
 };
 
 /// The current task of one device or one reader, for the stall watchdog. The owner
@@ -47,6 +49,7 @@ struct task {
 /// read.
 class occupation {
 public:
+  /// \param clock outlives this object
   explicit occupation(const wall_clock& clock) : clock_(clock) {
     // nop
   }
@@ -54,14 +57,16 @@ public:
   const wall_clock& clock() const { return clock_; }
 
   /// Starts a task, and returns the time on the clock.
+  /// \pre no task is under way
   nanoseconds begin(const task& next);
 
   /// Ends the task, and returns the time on the clock.
+  /// \pre a task is under way
   nanoseconds end();
 
   struct view {
     task current;
-    nanoseconds since;
+    nanoseconds since; ///< The time on the clock at which the task started.
   };
 
   /// Returns the task under way and its start time; absent if there is none, or if the
@@ -98,6 +103,7 @@ private:
 /// also after an exception.
 class occupied {
 public:
+  /// \param owner outlives this object, and has no task under way
   occupied(occupation& owner, const task& next)
     : owner_(owner), start_(owner.begin(next)) {
     // nop
@@ -109,7 +115,9 @@ public:
   occupied(const occupied&) = delete;
   occupied& operator=(const occupied&) = delete;
 
+  /// The time on the clock at which the task started.
   nanoseconds start() const { return start_; }
+  /// Ends the task, and returns the time on the clock; at most one call.
   nanoseconds end() {
     ended_ = true;
     return owner_.end();

@@ -30,7 +30,8 @@ void adamw(const adamw_step& update, float scale, const float* gradient,
            const float* from, float* to, float* mean, float* square, std::int64_t n,
            stream& stream);
 
-/// PyTorch's SGD with momentum: the velocity is momentum * velocity + gradient.
+/// PyTorch's SGD with momentum: the velocity is momentum * velocity + gradient. The
+/// gradient includes weight_decay * `from`.
 struct sgd_step {
   double rate;
   double momentum;
@@ -43,8 +44,9 @@ struct sgd_step {
 void sgd(const sgd_step& update, float scale, const float* gradient, const float* from,
          float* to, float* velocity, std::int64_t n, stream& stream);
 
-/// Returns the sum of each array's squares, in double, on the CPU in index order. Waits
-/// for the stream.
+/// Returns the sum of each array's squares, in double, on the CPU in index order. On a
+/// GPU, waits for the stream.
+/// \throws std::runtime_error if a kernel of a GPU failed
 std::vector<double> sums_of_squares(const std::vector<std::span<const float>>& arrays,
                                     stream& stream);
 

@@ -20,12 +20,15 @@ public:
   /// \param name the pool's name in errors: "activations of stage 2"
   /// \param count number of buffers
   /// \param values number of values of each buffer
+  /// \param account outlives the pool
   pool(std::string name, int count, std::int64_t values, memory_account& account,
        element kind = element::fp32);
+  /// Waits up to about a second for handles that other threads still hold.
   ~pool();
 
-  /// Returns a free buffer.
-  /// \throws std::logic_error if all buffers are in use: the schedule's bound is broken
+  /// Returns a free buffer, with zeros or the values of the last use.
+  /// \throws std::logic_error if all buffers are in use: the schedule's bound is
+  /// broken, or a user's relay keeps handles
   buffer acquire();
 
   /// Returns a free buffer; an empty handle if all buffers are in use.

@@ -6,7 +6,7 @@
 namespace troupe {
 
 /// The type of stored values: activations, gradients of activations, and the operands
-/// of products. Sums, and the weights that updates write, are always fp32.
+/// of products. Sums of products, and the weights that updates write, are fp32.
 enum class precision : std::uint8_t { fp32, bf16 };
 
 } // namespace troupe

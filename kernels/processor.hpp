@@ -37,17 +37,19 @@ memory_space& memory_of(const processor& target);
 /// read other samples. Only the samples that kernels read move to a GPU.
 memory_space& memory_of_samples(const processor& target);
 
-/// Returns one sentence that says why no GPU can be used; empty if a GPU can be used.
+/// Returns one sentence that says why no GPU can be used; empty if CUDA finds a GPU.
 std::string absence_of_gpus();
 
-/// Number of GPUs that can be used.
+/// Number of GPUs that CUDA finds; 0 without CUDA or a driver. stream_on() may refuse a
+/// GPU that is counted.
 int count_of_gpus();
 
 /// Returns the identity of a GPU; empty texts for the CPU.
 /// \throws std::runtime_error
 processor_facts facts_of(const processor& target);
 
-/// Bytes of a GPU's own memory that are free.
+/// Bytes of a GPU's own memory that are free; 0 if memory is too short for this call.
+/// \pre the processor is a GPU
 /// \throws std::runtime_error
 std::int64_t free_memory_of(const processor& gpu);
 

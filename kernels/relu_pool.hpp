@@ -20,7 +20,8 @@ struct relu_pool {
   using shape = relu_pool_shape;
 
   /// Fills y. Sets `choice` to the index of the largest pixel of each square: 0..3, or
-  /// 4 if no pixel is above 0.
+  /// 4 if no pixel is above 0. Of equal pixels the first counts, row by row. A NaN is
+  /// not above 0, and does not propagate.
   static void forward(const shape& dims, const Scalar* x, stored_matrix<Scalar> y,
                       std::uint8_t* choice, stream& stream);
 

@@ -7,9 +7,9 @@
 namespace troupe {
 
 /// c = the epilogue of alpha a b + beta c, on this thread, in vector instructions. The
-/// epilogue finishes each part of c while the part is in the cache. The bits of an
-/// element depend only on the row of a, the column of b and the length of both. The
-/// number of calls that compute c changes no bit.
+/// epilogue finishes each part of c while the part is in the cache. Before the
+/// epilogue the bits of an element depend only on the factors, the row of a, the column
+/// of b and the old value. The number of calls that compute c changes no bit.
 /// \pre the sizes fit, c is not transposed
 void sgemm(matrix<const float> a, matrix<const float> b, float alpha, float beta,
            matrix<float> c, const epilogue<float>& end);

@@ -33,7 +33,8 @@ struct packed_blocks {
   alignas(64) float b[most_packed_depth * most_packed_columns];
 };
 
-/// The packed blocks of the calling thread, allocated at the first call.
+/// The packed blocks of the calling thread, allocated at the first call and valid until
+/// the thread ends.
 packed_blocks& packing_buffers();
 
 /// Cuts a depth into blocks, none deeper than most_packed_depth.

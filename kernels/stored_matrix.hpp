@@ -101,7 +101,7 @@ private:
 };
 
 /// Reads rows of a stored matrix, one at a time, as Scalars. Allocates one row if the
-/// matrix is bf16.
+/// matrix is bf16. The values of the matrix must outlive this object.
 /// \pre not transposed
 template <class Scalar>
 class row_reader {
@@ -138,7 +138,7 @@ void round_into(const stored_matrix<Scalar>& to, const matrix<Scalar>& values) {
 }
 
 /// Writes rows of a stored matrix, one at a time. Allocates one row if the matrix is
-/// bf16.
+/// bf16. The memory of the matrix must outlive this object.
 /// \pre not transposed
 template <class Scalar>
 class row_writer {
@@ -149,7 +149,7 @@ public:
         std::make_unique_for_overwrite<Scalar[]>(static_cast<std::size_t>(to.columns));
   }
 
-  /// Memory for row r; end(r) stores the row.
+  /// Memory for row r, valid until the next call of row(); end(r) stores the row.
   Scalar* row(std::int64_t r) { return to_.is_bf16 ? row_.get() : to_.plain().row(r); }
 
   void end(std::int64_t r) {

@@ -20,8 +20,9 @@ class stream;
 /// Runs the kernels of a rank, one after another in the order of the calls. On the CPU
 /// a kernel runs on the caller's thread with the help of a team, and has ended when the
 /// call returns. On a GPU the call only launches the kernel; wait() or on_complete()
-/// reports its end. Only values that a call returns are ready immediately. For one
-/// thread at a time; ranks must not share a stream.
+/// reports the kernel's end. A few kernels wait, and say so. Only values that a call
+/// returns are ready immediately. For one thread at a time; ranks must not share a
+/// stream.
 ///
 /// Every kernel of a layer has a stream parameter. The following holds for all kernels,
 /// for every type of element and every device:
@@ -32,8 +33,10 @@ class stream;
 /// or free its arrays: arrays must outlive the kernel.
 ///
 /// Bits depend on inputs and sizes alone, not on the number of threads or on other
-/// work. Bits may differ between devices and instruction sets. Infinities and NaNs
-/// propagate. Sizes and indices that do not fit are a broken invariant of the caller.
+/// work. On a GPU bits may also depend on strides and on the alignment of rows. Bits
+/// may differ between devices and instruction sets. Infinities and NaNs propagate,
+/// unless the kernel says otherwise. Sizes and indices that do not fit are a broken
+/// invariant of the caller.
 class stream {
 public:
   /// \param threads number of CPU threads, the caller's thread included
@@ -52,7 +55,7 @@ public:
 
   precision products() const { return products_; }
 
-  /// The threads of a kernel's CPU implementation.
+  /// The threads of a kernel's CPU implementation; valid while the stream lives.
   team& cpu() { return cpu_; }
 
   /// The GPU's stream; null if the CPU runs all kernels.
@@ -70,13 +73,15 @@ public:
   /// and before a wait, a callback or an event (cuda/stream.hpp).
   void capture_launches() const;
 
-  /// Launches the recorded kernels.
+  /// Launches the recorded kernels. No effect unless this thread records launches.
+  /// \throws std::runtime_error if a launch fails
   void launch_captured() const;
 
   /// Ends the recording, and drops recorded kernels that were not launched.
   void stop_capture() const noexcept;
 
-  /// Waits until all kernels have ended.
+  /// Waits until all kernels have ended, and all callbacks of on_complete() have
+  /// returned.
   /// \throws std::runtime_error if a kernel of a GPU failed
   void wait() const;
 
@@ -100,6 +105,7 @@ public:
   /// Makes later kernels of this stream start only after the event of another stream.
   /// No thread waits.
   /// \pre the stream has a GPU, and is not capturing launches
+  /// \throws std::logic_error if the stream has no GPU
   /// \throws std::runtime_error if the GPU does not accept the request
   void wait_for(const std::shared_ptr<void>& event) const;
 
@@ -110,7 +116,8 @@ private:
 };
 
 /// Seconds between two timestamps of one stream; the stream may have been destroyed.
-/// \pre both timestamps are of a GPU, and a wait for the stream followed the later one
+/// \pre both timestamps are of a GPU, and a wait for the stream followed the later
+/// timestamp
 double seconds_between(const std::shared_ptr<void>& earlier,
                        const std::shared_ptr<void>& later);
 

@@ -12,6 +12,8 @@ namespace troupe {
 /// depend on the size of the team. One kernel at a time; ranks must not share a team.
 class team {
 public:
+  /// \param threads size of the team; a number below 1 counts as 1
+  /// \throws no_thread
   explicit team(int threads = 1);
   ~team();
   team(const team&) = delete;
@@ -20,7 +22,8 @@ public:
   int size() const { return size_; }
 
   /// Calls work(slice, worker) for each slice in [0, slices), with workers in [0,
-  /// size()), and returns after the last call. Rethrows the first exception.
+  /// size()), and returns after the last call. Rethrows the first exception; some
+  /// slices may then not have been called.
   template <class Work>
   void run(int slices, const Work& work) {
     if (size_ == 1 || slices == 1) {
@@ -34,7 +37,7 @@ public:
   }
 
   /// Cuts [0, count) into one to 16 ranges, several only if each has at least `grain`
-  /// indices. Calls work(first, last, worker) for each range.
+  /// indices. Calls work(first, last, worker) for each range, also for an empty one.
   template <class Work>
   void run_ranges(std::int64_t count, std::int64_t grain, const Work& work) {
     const auto slices =

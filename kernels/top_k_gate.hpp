@@ -32,7 +32,7 @@ struct gate_table {
   Scalar* weights;       ///< (R, k): factors of the experts' outputs.
   std::int32_t* chosen;  ///< (R, k): the experts, the most probable first.
   /// (R, k): index of the row among all sent rows, which are sorted by expert; -1 if
-  /// the row was dropped.
+  /// the expert dropped the row.
   std::int32_t* positions;
   std::int32_t* counts; ///< (n): number of rows sent to each expert.
   std::int32_t* first; ///< (n): number of first choices of each expert, dropped or not.
@@ -46,13 +46,14 @@ struct gate_table {
 /// equal choices in the order of rows. Ties go to the expert with the lower index.
 template <class Scalar>
 struct top_k_gate {
-  /// Fills the table.
+  /// Fills the table. On a GPU, waits for the stream, because callers read the counts.
   /// \pre `probabilities` holds the logits
   static void forward(const gate_table<Scalar>& to, stream& stream);
 
   /// The load-balancing loss n * sum over experts of f_e P_e. Here f_e is the share of
   /// rows whose first choice is e, and P_e the mean probability of e (Switch, equation
-  /// 4). The loss is 1 for an even load, n at worst.
+  /// 4). The loss is 1 for an even load, n at worst. Computed on the caller's thread.
+  /// \pre forward() has filled the table, for at least one row
   static double imbalance(const gate_table<Scalar>& table);
 
   /// Fills dlogits (R, n) from dweights (R, k), the gradients of the weights, plus

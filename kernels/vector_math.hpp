@@ -61,6 +61,8 @@ gelu_result<Scalar> gelu_and_slope(Scalar x) {
 }
 
 /// The largest of n values; in 16 lanes, so that the loop becomes vector instructions.
+/// NaNs are ignored, unless x[0] is a NaN: the result is then a NaN.
+/// \pre n > 0
 template <class Scalar>
 Scalar largest(const Scalar* x, std::int64_t n) {
   Scalar each[16];

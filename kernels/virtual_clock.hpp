@@ -53,19 +53,19 @@ private:
   std::array<std::vector<event>, 2> at_end_; // by purpose
 };
 
-/// Returns the cost of the action that a work computes, or computes a part of. For
-/// devices that do not measure time.
+/// Returns the cost, in nanoseconds, of the action that a work computes, or computes a
+/// part of. For devices that do not measure time.
 using cost_model = std::function<nanoseconds(const work& item)>;
 
-/// Runs the arithmetic of a work inside enqueue(), and ends the work when its cost has
-/// passed.
+/// Runs the arithmetic of a work inside enqueue(). In virtual time a work starts when
+/// earlier works have ended, and ends when its cost has passed.
 class virtual_device : public device {
 public:
   /// \param clock must outlive the device, and must call no event of the device after
   /// the destructor
   /// \param cost returns the cost of a work's action
-  /// \param stream the stream on which works launch kernels; null if no kernel needs a
-  /// wait
+  /// \param stream the stream on which works launch kernels; must outlive the device;
+  /// null if no kernel needs a wait
   virtual_device(virtual_clock& clock, cost_model cost, const stream* stream = nullptr)
     : clock_(clock), cost_(std::move(cost)), stream_(stream) {
     // nop
@@ -75,7 +75,8 @@ public:
 
   void enqueue(work item, on_end ended) override;
 
-  /// Drops works under way too, and all values that the callbacks hold.
+  /// Drops works under way too, and all values that the callbacks `ended` hold.
+  /// Callbacks of parts stay in the clock.
   void stop() override {
     stopped_ = true;
     free_at_ = clock_.now();

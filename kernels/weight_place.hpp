@@ -29,9 +29,10 @@ struct packed_weights {
 /// read may be bf16, in less memory; all other values are Scalars.
 template <class Scalar>
 struct weight_bucket {
-  const Scalar* data = nullptr;
+  const Scalar* data = nullptr; ///< Memory of the caller.
+  /// The type of the matrices that only products read.
   precision matrices = precision::fp32;
-  int version = 0;
+  int version = 0; ///< The version of the parameters.
   /// Packed matrices; without memory, each product packs its matrices.
   packed_weights<Scalar> packed;
 
@@ -63,6 +64,7 @@ public:
     // nop
   }
 
+  /// The location, valid until the next move_to().
   weight_bucket<Scalar> now() const { return *now_; }
 
   /// Changes the location for all copies of this object.

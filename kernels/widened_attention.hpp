@@ -23,10 +23,12 @@ struct widened_attention {
   static std::int64_t scratch(std::int64_t length, std::int64_t size);
 
   /// Fills y and log_sum, (T).
+  /// \param space scratch memory of scratch() values
   static void forward(const head<const float>& in, stored_matrix<float> y,
                       float* log_sum, float* space);
 
   /// Fills the gradients.
+  /// \param space scratch memory of scratch() values
   static void backward(const head<const float>& in, stored_matrix<const float> y,
                        const float* log_sum, stored_matrix<const float> dy,
                        const head<float>& gradient, float* space);

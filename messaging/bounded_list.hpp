@@ -7,9 +7,10 @@
 
 namespace troupe {
 
-/// A list for the entries of a run of any length, which never holds more than a fixed
-/// number of entries. The list keeps every entry up to `most` entries. From then on, a
-/// full list merges neighbours in pairs, and holds `most` / 2 to `most` entries.
+/// A list for the entries of a run of any length, which never holds more than `most`
+/// entries, unless `most` is 0. The list keeps every entry up to `most` entries. From
+/// then on, a full list merges neighbours in pairs, and holds `most` / 2 to `most`
+/// entries, until remove_last() removes some.
 template <class Entry>
 class bounded_list {
 public:
@@ -42,6 +43,7 @@ public:
       in_last_ = every_; // the next entry is never merged into an older one
   }
 
+  /// The entries, in order; valid until the next change of the list.
   const std::vector<Entry>& entries() const { return entries_; }
 
   /// The number of added entries that one entry of the list covers; the last entry may

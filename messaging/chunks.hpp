@@ -30,14 +30,17 @@ class chunks {
 public:
   /// Cuts an array evenly. Chunk c of `count` is [values * c / count, values * (c + 1)
   /// / count).
+  /// \pre `count` is at least 1
   static chunks even(std::int64_t values, int count);
 
   /// Cuts an array into chunks of these sizes in values, one after another. Such chunks
   /// are the slices of optimizer shards, or the tokens for each expert.
+  /// \throws std::logic_error if there is no size, or a negative size
   static chunks of_sizes(const std::vector<std::int64_t>& sizes);
 
   /// Cuts an array at the caller's count + 1 boundaries.
-  /// \throws std::logic_error unless the boundaries begin with 0 and do not descend
+  /// \throws std::logic_error unless the boundaries begin with 0, do not descend, and
+  /// are at least two
   explicit chunks(std::vector<std::int64_t> bounds);
 
   int count() const { return count_; }

@@ -22,9 +22,10 @@ enum class sums_by : std::uint8_t { itself, caller };
 /// Work that the caller runs for a collective: one sum, or all the GPU work of the
 /// collective (group_calls.hpp).
 struct collective_sum {
-  /// Number of values that are added, or of GPU work the size of the array.
+  /// Number of values that are added; for GPU work, number of values of the array.
   std::int64_t values;
-  /// The work; empty where nothing is computed.
+  /// The work; empty where nothing is computed. The work refers to the arrays and to a
+  /// message, which stay valid until collective::end_sum().
   std::function<void()> run;
   /// The device for the work; null: the caller chooses.
   device* target_device = nullptr;
@@ -32,26 +33,28 @@ struct collective_sum {
   std::function<void()> check = {};
 };
 
-/// Runs one rank's part of a collective, message by message. The arrays belong to the
-/// collective from begin() until done(), and must not change in between. A message
-/// carries a copy in a buffer of the pool. After done() the caller owns the arrays
-/// again, even while messages are under way. Messages may arrive in any order, even
-/// before begin(). Each step needs one certain message, so the bits of sums do not
-/// depend on the order of arrival. An empty range is neither sent nor waited for.
+/// Runs one rank's part of a collective, message by message. The collective reads and
+/// writes the arrays from begin() until done(), and nothing else may change the arrays
+/// meanwhile. A message carries a copy in a buffer of the pool. After done() the caller
+/// may use the arrays again, even while messages are under way. Messages may arrive in
+/// any order, even before begin(). Each step that receives needs one certain message,
+/// so the bits of sums do not depend on the order of arrival. An empty range is neither
+/// sent nor waited for.
 ///
 /// Where the caller computes the sums, the collective stops at each sum and yields that
 /// sum once. The caller may compute the sum at any time and on any thread, until
-/// the call of end_sum(). Messages that arrive in the meantime are stored. All
-/// other calls are for one thread.
+/// the call of end_sum(). Messages that arrive in the meantime are stored. Member
+/// functions are for one thread at a time.
 class collective {
 public:
+  /// \param memory the arrays outlive this object; the pool also outlives the messages
   /// \throws std::logic_error if the part's arrays are not cut into as many chunks as
   /// the order has
   explicit collective(collective_part part, collective_memory memory = {},
                       sums_by adder = sums_by::itself);
 
-  /// begin() starts this part, and receive() handles a received message. Both return
-  /// the messages to send now, in order.
+  /// begin() starts this part, and is called once. receive() handles a received
+  /// message. Both return the messages to send now, in order.
   /// \throws std::logic_error if the pool is empty, or the message is invalid. Invalid
   /// are messages of another collective, to another rank, of wrong size, repeated, or
   /// after the end, and calls
@@ -65,13 +68,15 @@ public:
 
   /// Reports the end of the sum that take_sum() has returned. Returns the messages to
   /// send now.
-  /// \throws std::logic_error if the collective waits for no sum
+  /// \throws std::logic_error if the collective waits for no sum, if the pool is empty,
+  /// or if a stored message is invalid
   std::vector<collective_message> end_sum();
 
   /// True while the collective waits for the end of a sum that the caller computes.
   bool sums() const { return sums_; }
 
-  /// True when everything has been sent and received, and the last sum has ended.
+  /// True when the last message has been received, all messages to send have been
+  /// returned, and the last sum has ended. False before begin().
   bool done() const { return started_ && next_ == steps_; }
 
   /// The sender and the round of the message that the next step needs.

@@ -30,13 +30,15 @@ collective_order ring_reduce_scatter();
 collective_order halving_reduce_scatter();
 collective_order pairwise_all_to_all();
 
-/// Every order that exists; orders of the same operation are neighbours.
+/// Every order that exists; orders of the same operation are neighbours. Valid until
+/// the end of the program.
 std::span<const collective_order> collective_catalog();
 
 /// The operation as text: "all_reduce" and so on.
 std::string_view name_of(collective_operation operation);
 
-/// Returns the order with this name for an operation; null if there is none.
+/// Returns the order of collective_catalog() with this name for an operation; null if
+/// there is none.
 const collective_order* find_collective(collective_operation operation,
                                         std::string_view name);
 

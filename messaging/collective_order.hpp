@@ -70,6 +70,7 @@ struct collective_cost {
   /// may take longer if the number of ranks is no power of two and sums take time. Some
   /// pairs of ranks are then ahead, and more messages arrive early. Where the number of
   /// ranks is a power of two, no run is faster than this time.
+  /// \param latency seconds from departure to arrival of a message's first byte
   /// \param bytes_per_second bandwidth of a port
   /// \param sum_rate bytes that a rank adds per second
   double seconds(double latency, double bytes_per_second, double sum_rate = 0) const {

@@ -29,8 +29,8 @@ struct collective_part {
 collective_part even_part(const collective_order& order, int rank, int ranks,
                           std::int64_t values, int root = 0, int instance = 0);
 
-/// The arrays that a part reads and writes. With null pointers, messages carry sizes
-/// only. The caller owns the arrays and the pool.
+/// The arrays that a part reads and writes. If `payloads` is null, nothing is computed,
+/// and messages carry sizes only. The caller owns the arrays and the pool.
 struct collective_memory {
   float* source = nullptr;
   float* target = nullptr; ///< Equals the source if the order is in place.
@@ -52,6 +52,7 @@ struct payload_bound {
   int buffers = 0;
   std::int64_t values = 0; ///< Size of each buffer, in values.
 };
+/// Returns the bound for the messages that a part sends.
 payload_bound payloads_of(const collective_part& part);
 
 } // namespace troupe

@@ -17,7 +17,8 @@ namespace troupe {
 
 /// One member's part in the collectives of a group, several of which may be under way.
 /// All members begin the same collectives with the same instance numbers, but not at
-/// the same time. Messages for a collective that has not begun here are stored.
+/// the same time. Messages for a collective that has not begun here are stored. For one
+/// thread at a time.
 class collectives_under_way {
 public:
   /// Requests the computation of a sum that a collective has stopped at. The receiver
@@ -25,8 +26,8 @@ public:
   /// returns.
   using sum_requester = std::function<void(int instance, collective_sum sum)>;
 
-  /// Hands all sums to `request` from now on. Without this call each sum is computed
-  /// immediately.
+  /// Hands all sums of values in messages to `request` from now on. Without this call
+  /// begin(), receive() and end_sum() compute each sum immediately.
   /// \pre none()
   void yield_sums(sum_requester request) { request_ = std::move(request); }
 
@@ -36,6 +37,7 @@ public:
 
   /// Lets GPUs exchange the arrays of the instances for which `groups` returns a group.
   /// The GPU work of an instance is handed to `request` like a sum.
+  /// \param groups the returned groups outlive this object
   /// \pre none()
   void exchange_by(group_finder groups, sum_requester request) {
     groups_ = std::move(groups);
@@ -43,18 +45,23 @@ public:
   }
 
   /// Begins a collective over the part's array. Returns the messages to send now.
-  /// \param memory empty where nothing is computed
+  /// \param memory empty where nothing is computed; the arrays outlive the collective
+  /// \throws std::logic_error as collective and group_calls do
   std::vector<collective_message> begin(const collective_part& part,
                                         collective_memory memory);
 
   /// Handles a message of another member. Returns the messages to send now.
+  /// \throws std::logic_error as collective and group_calls do
   std::vector<collective_message> receive(collective_message message);
 
   /// Reports the end of a collective's sum, or of the collective's GPU work. Returns
   /// the messages to send now.
+  /// \pre the sum or the GPU work of `instance` has been requested
   std::vector<collective_message> end_sum(int instance);
 
+  /// True if the instance has begun here and is not done.
   bool is_under_way(int instance) const;
+  /// True if no collective is under way. Stored messages do not count.
   bool none() const;
 
   /// True while a collective waits for the end of a sum, or while GPUs exchange arrays.

@@ -37,7 +37,7 @@ public:
   /// \param memory the array, and a pool with enough buffers for the slots
   /// \param stream the stream on which `communicator` exchanges
   /// \throws std::runtime_error if the group has failed (communicator::exchange)
-  /// \throws std::logic_error if the pool is empty
+  /// \throws std::logic_error if the pool has fewer free buffers than slots()
   void launch(const collective_memory& memory, communicator& communicator,
               stream& stream) const;
 

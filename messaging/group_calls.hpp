@@ -15,7 +15,8 @@
 namespace troupe {
 
 /// A member's end of a group of ranks on different GPUs. The GPUs of the group exchange
-/// arrays themselves. The pointers own nothing.
+/// arrays themselves. The pointers own nothing: the objects outlive the group's
+/// group_calls and all launched work.
 struct gpu_group {
   communicator* group_communicator; ///< Exchanges arrays.
   /// The stream of the exchanges, which has no other work.
@@ -57,6 +58,7 @@ public:
   /// \pre next() has returned the instance
   void end(int instance) { under_way_.erase(instance); }
 
+  /// True from begin() of the instance to end().
   bool is_under_way(int instance) const { return under_way_.contains(instance); }
   bool none() const { return under_way_.empty(); }
 
@@ -68,7 +70,8 @@ public:
     int instance;
     int from;
   };
-  /// Returns the first missing call; absent if no call is missing.
+  /// Returns the missing call of the lowest instance that has begun here; absent if no
+  /// call is missing.
   std::optional<missing> waits_for() const;
 
 private:

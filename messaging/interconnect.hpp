@@ -71,8 +71,9 @@ public:
   bool is_free() const { return is_free_; }
 
   /// Sends a message of `bytes` bytes at the current virtual time. The clock calls
-  /// `arrived` when the last byte has arrived. A rank's message to itself arrives
-  /// immediately. Messages between the same two ranks arrive in the order of sending.
+  /// `arrived` when the last byte has arrived. For a rank's message to itself, send()
+  /// calls `arrived` before returning. Messages between the same two ranks arrive in
+  /// the order of sending.
   void send(int from, int to, double bytes, virtual_clock::event arrived);
 
   /// Drops all messages that are under way.

@@ -99,11 +99,13 @@ struct measures {
   /// Per stage: most versions alive at the same time, in any replica.
   std::vector<int> weight_versions;
   std::vector<int> max_staleness;     ///< Per stage: largest staleness of a gradient.
-  std::vector<double> mean_staleness; ///< Per stage: mean over gradients.
+  std::vector<double> mean_staleness; ///< Per stage: mean over gradients, or 0.
 
   std::vector<nanoseconds> idle() const; ///< Per rank: makespan - busy.
-  double bubble() const;                 ///< Mean of idle / makespan.
-  double bubble_ideal() const;           ///< Mean of idle / busy.
+  /// Mean over ranks of idle / makespan; 0 if the makespan is 0.
+  double bubble() const;
+  /// Mean over ranks of idle / busy, where a rank that was never busy counts as 0.
+  double bubble_ideal() const;
 };
 
 /// The sums of one rank over measured actions, added in the rank's order.

@@ -46,23 +46,27 @@ struct replica_exchange {
   std::string name;
   std::string_view idea;
   shared_out shares = shared_out::nothing;
-  /// The collective that sums gradients, where updates are of all replicas: an
-  /// all_reduce, or a reduce_scatter.
+  /// The collective that sums gradients: an all_reduce, or a reduce_scatter. Unused
+  /// unless updates are of all replicas.
   collective_order sum = {};
   /// The collective that gathers the parameters after an update of which each replica
-  /// has made a share. Absent if each replica updates all parameters.
+  /// has made a share. Absent if each replica updates all parameters, and where updates
+  /// are of one replica.
   std::optional<collective_order> gather = {};
   update_by updates = update_by::all_replicas;
   /// The number of updates that a replica may be ahead of the slowest replica. Servers
   /// delay the answer to a replica that is further ahead. Absent if there is no limit.
   std::optional<int> staleness = {};
 
+  /// Returns `sum` or `*gather`; valid as long as this object.
+  /// \pre updates are of all replicas; for exchange_step::gather, `gather` is present
   const collective_order& order_of(exchange_step step) const {
     return step == exchange_step::sum ? sum : *gather;
   }
 };
 
-/// Every exchange that exists.
+/// Every exchange that exists, with a staleness of 1 in place of other numbers. Valid
+/// until the end of the program.
 std::span<const replica_exchange> exchange_catalog();
 
 /// Parses the name of an exchange, as "ring" or "server:staleness=2". On error, one
@@ -74,7 +78,7 @@ tl::expected<replica_exchange, std::string> parse_exchange(const std::string& te
 /// returns an error.
 std::optional<replica_exchange> find_exchange(const std::string& text);
 
-/// The names of all exchanges: "naive, tree, ring, ..."
+/// The names of all exchanges: "naive, tree, ring, ...", with "=K" for a staleness.
 std::string exchange_names();
 
 } // namespace troupe

@@ -14,7 +14,8 @@ namespace troupe {
 /// specification of the orders. A reduce sums in the order of "tree", with ranks
 /// counted from the root. A reduce_scatter sums as the all_reduce with the same name.
 /// \param where the chunks of "ring", which sums each chunk in a different order; other
-/// algorithms ignore the chunks
+/// algorithms read only the number of values
+/// \pre `arrays` is not empty, and for "ring" `where` has one chunk per array
 /// \throws std::logic_error if no algorithm has this name
 std::vector<float> sum_in_order(std::string_view algorithm,
                                 std::span<const float* const> arrays,

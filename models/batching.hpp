@@ -46,7 +46,8 @@ struct batching {
     return batch / microbatches + (k < batch % microbatches ? 1 : 0);
   }
 
-  /// Tokens of each sample of a microbatch; 0: the network's full length.
+  /// Tokens of each sample of a microbatch, whose index counts over this run from 0. A
+  /// length of 0 means the network's full length.
   std::int64_t length_of(std::int64_t microbatch) const {
     if (!uneven || uneven->lengths.empty())
       return 0;
@@ -74,6 +75,7 @@ struct batching {
 
   /// The index of a microbatch's first sample, counted over this run and the batches
   /// before.
+  /// \param microbatch index over this run, from 0
   std::int64_t first_of(std::int64_t microbatch) const {
     const auto k = microbatch % microbatches, rest = batch % microbatches;
     auto in_batch = k * (batch / microbatches) + std::min(k, rest);

@@ -11,10 +11,10 @@
 
 namespace troupe {
 
-/// One of `count` equal shares of a bucket, each contiguous: the values that one
-/// optimizer shard updates (Rajbhandari et al., "ZeRO: Memory Optimizations Toward
-/// Training Trillion Parameter Models", 2020). A bucket that is not divided has one
-/// share, the whole bucket.
+/// One of `count` shares of a bucket: the contiguous values that one optimizer shard
+/// updates (Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion
+/// Parameter Models", 2020). Sizes of shares differ by at most one value. A bucket that
+/// is not divided has one share, the whole bucket.
 struct bucket_share {
   int index = 0;
   int count = 1;
@@ -35,7 +35,8 @@ enum class bucket_extent : std::uint8_t {
   share, ///< The share alone, from the share's first value on.
 };
 
-/// Adjacent values of one parameter in a bucket.
+/// Adjacent values of one parameter in a bucket: offsets [begin, end) in the whole
+/// bucket. `bucket` is an index among the layers that parts_of() received.
 struct parameter_part {
   std::size_t bucket;
   std::int64_t begin;
@@ -55,12 +56,12 @@ struct parameter_part {
 };
 
 /// The parts of parameters that lie in shares of the layers' buckets, in the model's
-/// order.
+/// order. The result does not refer to `layers`.
 std::vector<parameter_part> parts_of(const layer_list<float>& layers,
                                      const bucket_shares& shares = {});
 
-/// Sums of squares, one for each part that is measured, in order. Parts of copies are
-/// left out, so that a tied matrix counts once.
+/// Returns sums of squares, one for each part that is measured, in order. Parts of
+/// copies are left out, so that a tied matrix counts once.
 /// \param buckets arrays of `extent`, one a layer
 /// \param shards_only true: leaves out parameters that all tensor shards hold whole
 std::vector<double> squares_of(const std::vector<parameter_part>& parts,

@@ -12,8 +12,10 @@
 
 namespace troupe {
 
-/// A value that two data sets share if, and only if, both give the same samples to the
-/// same model with the same seed. Paths and names of files are no part of an identity.
+/// The identity of a data set. Data sets with equal identities give the same samples to
+/// the same model with the same seed. The samples may be equal with different
+/// identities: a header of a file counts. Paths and names of files are no part of an
+/// identity.
 struct data_identity {
   std::string kind; ///< "text", "tokens of 16 bits"; for synthetic data the definition.
   std::int64_t bytes = 0;     ///< Bytes of all files, unpacked; 0 without files.

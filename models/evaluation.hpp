@@ -58,8 +58,8 @@ public:
   /// \param in samples, tokens or x, and the stream; also y, except for the last layers
   /// \param labels for the last layers
   /// \param parameters a bucket a layer
-  /// \param loss of the last layers, summed over predictions; complete when the work on
-  /// the stream has ended
+  /// \param loss of the last layers, summed over predictions; other layers leave `loss`
+  /// unchanged. Overwritten, and complete when the work on the stream has ended
   void forward(const frame<float>& in, const std::int32_t* labels,
                std::span<const float* const> parameters, loss_sum& loss) const;
 
@@ -100,18 +100,22 @@ public:
             std::int64_t batch, int threads, std::vector<evaluated_part> parts = {});
   ~evaluator();
 
-  /// Bytes that an evaluator of this network takes: one number for each part, of memory
-  /// of the part's processor.
+  /// Bytes that an evaluator of this network takes: one number for each part, or one
+  /// number without parts. The memory belongs to the part's processor. If another part
+  /// is on a GPU, a part on the CPU takes memory that the GPU can access.
   static std::vector<std::int64_t> bytes(const network<float>& whole,
                                          std::int64_t batch, int threads,
                                          std::vector<evaluated_part> parts = {});
 
-  /// Samples that each evaluation uses; 0 if none are held out.
+  /// Number of samples that each evaluation uses; 0 if none are held out, or the
+  /// constructor's `most` is 0.
   std::int64_t samples() const { return samples_; }
 
   /// Returns the score of the parameters; absent if the evaluation was stopped. Waits
-  /// for all forwards.
-  /// \param parameters a bucket a layer, in any memory of this machine
+  /// for all forwards, and passes on exceptions of the data set.
+  /// \pre samples() > 0
+  /// \param parameters a bucket for each layer of the network, in any memory of this
+  /// machine
   /// \param stopped may be null; once set, the evaluation ends before the next batch,
   /// without a score
   /// \throws std::runtime_error if a GPU fails

@@ -8,12 +8,13 @@
 namespace troupe {
 
 /// True if a path leads to a location in a folder, after all links of the path and of
-/// the folder are resolved. A relative path begins at the folder.
+/// the folder are resolved. The folder itself counts as in the folder. A relative path
+/// begins at the folder. The path need not exist; false if the folder does not exist.
 bool leads_into(const std::filesystem::path& folder, const std::filesystem::path& path);
 
 /// Opens a file as input_file::open does. A file outside the folder `within`, after all
-/// links, is an error. The opened file decides, not the path: links may change
-/// meanwhile.
+/// links, is an error. The path is checked before the file is opened. The opened file
+/// is checked again, as links may change meanwhile. The second check needs /proc.
 /// \param within the folder; empty: a file may lie anywhere
 tl::expected<input_file, std::string> open_within(const std::filesystem::path& path,
                                                   const std::string& description,

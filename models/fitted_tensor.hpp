@@ -25,9 +25,10 @@ struct fitted_tensor {
 /// Tensors by the names of the parameters.
 using named_tensors = std::map<std::string, stored_tensor>;
 
-/// Returns the end of a sentence about tensors whose shapes differ from a gpt's. The
-/// text lists the sizes in the file that differ from `model`, as options to give or
-/// keys of the config to correct. Empty if no size differs.
+/// Returns the end of a sentence about tensors whose shapes differ from the model's.
+/// The text lists the sizes in the file that do not fit `model`, as options to give or
+/// keys of the config to correct. Rows that fitted() leaves out are no misfit. Empty if
+/// all sizes fit.
 std::string advice_on_sizes(const named_tensors& tensors, const model_options& model,
                             const std::optional<gpt2_config>& config);
 

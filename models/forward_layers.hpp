@@ -20,6 +20,7 @@ public:
   /// \param layers with the largest buffers, as at the greatest length
   /// \param samples of a forward, at most
   /// \param threads of the streams
+  /// \param account counts the bytes; not kept
   forward_buffers(const layer_list<float>& layers, std::int64_t samples, int threads,
                   memory_account& account);
 
@@ -27,9 +28,10 @@ public:
   static std::int64_t bytes(const layer_list<float>& layers, std::int64_t samples,
                             int threads);
 
-  /// Runs the layers: the first reads the input of `in`, the last writes in.y.
+  /// Launches the layers on the stream of `in`: the first layer reads the input of
+  /// `in`, the last writes in.y.
   /// \param in the frame of all layers: samples, tokens or x, y, and the stream
-  /// \param parameters a bucket a layer
+  /// \param parameters a bucket for each of `layers`
   /// \param caches one cache per layer if one sequence continues; else empty
   void forward(const layer_list<float>& layers, const frame<float>& in,
                std::span<const float* const> parameters,

@@ -37,13 +37,15 @@ public:
   gradient_buckets(layer_list<float> layers,
                    std::vector<std::vector<gradient_bucket>> made_of);
 
-  /// Sums a layer's gradients, bucket by bucket.
+  /// Sums a layer's gradients into the first replica's array, bucket by bucket. If the
+  /// layer has one bucket, `reduction` may change the other arrays too.
   /// \param arrays a replica each, laid out as the layer
   void sum(std::size_t layer, const std::vector<float*>& arrays,
            const sum_function& reduction) const;
 
-  /// Sums of squares, one for each part of a parameter in a measured share. The first
-  /// replica's sums for all buckets come first, then the second replica's.
+  /// Returns sums of squares, one for each part of a parameter in a measured share. The
+  /// second copy of a tied matrix is left out. The first replica's sums for all buckets
+  /// come first, then the second replica's.
   /// \param gradients laid out as the layers
   std::vector<double> squares(const std::vector<const float*>& gradients,
                               stream& compute_stream) const;

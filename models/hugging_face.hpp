@@ -25,18 +25,20 @@ struct gpt2_config {
   bool upcasts = false;    ///< `reorder_and_upcast_attn`.
 };
 
-/// The config in the folder of a GPT-2's weights; absent if no config counts. A config
-/// counts for a `model.safetensors` or its index, and for any other file without
+/// The config in the folder of a GPT-2's weights; absent if no config counts. A GPT-2's
+/// config counts for a `model.safetensors` or its index, and for any other file without
 /// options of troupe. The error is one sentence: a key asks for a function that troupe
-/// does not compute, or a size is no whole number. The config of another model next to
-/// a `model.safetensors` is an error too.
+/// does not compute, or a size is no whole number. A config of another model is an
+/// error only next to a `model.safetensors` or its index, without options of troupe. A
+/// config that cannot be read counts as a config of another model.
 /// \param metadata of the file of weights
 tl::expected<std::optional<gpt2_config>, std::string>
 read_config(const std::filesystem::path& weights, const file_metadata& metadata);
 
 /// The first difference between a config and a gpt's options, as one sentence; empty if
 /// the gpt computes the function that the config describes. A config with longer
-/// sequences than the gpt's is no difference.
+/// sequences than the gpt's is no difference. `tied` is not compared: weights_from()
+/// compares the tensors.
 std::string mismatch(const gpt2_config& config, const model_options& model);
 
 /// The path of the config that write_config writes next to the weights; empty if
@@ -44,8 +46,9 @@ std::string mismatch(const gpt2_config& config, const model_options& model);
 std::filesystem::path config_beside(const std::filesystem::path& weights,
                                     const model_options& model);
 
-/// One sentence if the file at config_beside() is of another model; empty if
-/// write_config can update or create the file.
+/// One sentence if a file at config_beside() exists and is not a GPT-2's config that
+/// can be read. Empty if write_config can update or create the file, or writes none.
+/// Permissions to write are not checked.
 std::string foreign_config(const std::filesystem::path& weights,
                            const model_options& model);
 
@@ -56,11 +59,12 @@ std::string foreign_config(const std::filesystem::path& weights,
 /// lose the file's head without a warning. So the config of a model that is not tied
 /// says that the head is not tied.
 ///
-/// Keys of an existing GPT-2's config stay, except keys of sizes and of the computed
-/// function. Such keys get the trained model's values, and dropouts become 0. Keys of
-/// stored types, of quantization and of other code are removed. Another model's config
-/// stays unchanged, and is an error. Writes nothing if config_beside() is empty.
-/// Returns empty on success, else one sentence.
+/// Keys of an existing GPT-2's config stay, except the following keys. Keys of the
+/// architecture, of sizes and of the computed function get the trained model's values,
+/// and dropouts become 0. Absent token ids of begin and end become null if GPT-2's are
+/// not in the vocabulary. Keys of stored types, of quantization and of other code are
+/// removed. Another model's config stays unchanged, and is an error. Writes nothing if
+/// config_beside() is empty. Returns empty on success, else one sentence.
 std::string write_config(const std::filesystem::path& weights,
                          const model_options& model);
 

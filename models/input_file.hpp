@@ -16,7 +16,8 @@ namespace troupe {
 
 /// A regular file, open for reading; the object owns the descriptor. Folders, FIFOs and
 /// devices are refused immediately: reading a FIFO or a device may wait or continue for
-/// ever. An open file stays the same file, whatever is written under the same name.
+/// ever. An open file stays the same file if another file takes the name. A program
+/// that writes into the file changes the bytes that are read.
 class input_file {
 public:
   /// Opens a file for reading. The error is one sentence.
@@ -24,7 +25,10 @@ public:
   static tl::expected<input_file, std::string> open(const std::filesystem::path& path,
                                                     const std::string& description);
 
+  /// Bytes of the file when open() was called.
   std::int64_t size() const { return size_; }
+
+  /// Number of the descriptor, which this object owns.
   int number() const { return file_.number(); }
 
   /// Reads `bytes` bytes from offset `begin` on.

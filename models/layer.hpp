@@ -121,7 +121,8 @@ public:
     return *std::ranges::find(parameters_, name, &parameter::name);
   }
 
-  /// Values of the bucket that holds the parameters.
+  /// Values (Scalar) of memory of the bucket that holds the parameters. Two values of
+  /// bf16 count as one.
   /// \param matrices how the bucket stores matrices of products
   std::int64_t bucket(precision matrices = precision::fp32) const {
     return matrices == precision::bf16 ? bucket_.bf16 : bucket_.fp32;
@@ -146,20 +147,24 @@ public:
   }
   std::size_t packed_copies() const { return packed_before(parameters_.size()).copies; }
 
+  /// Sizes of the buffers for a microbatch of `samples` samples.
+  /// \param threads of the stream that computes the passes
   virtual layer_sizes sizes(std::int64_t samples, int threads) const = 0;
 
-  /// Values that a sequence's cache takes in this layer; 0 if the layer needs no cache.
-  /// \pre fp32 is stored
+  /// Values (Scalar) that one sequence's cache of earlier tokens takes in this layer; 0
+  /// if the layer needs no cache.
+  /// \pre the layer stores activations as fp32
   virtual std::int64_t cached_values() const { return 0; }
 
-  /// Floating-point operations of a forward, per sample. Each of the two gradients
-  /// takes about as many operations as the forward.
+  /// Floating-point operations of a forward, per sample, without those of remote
+  /// experts. Each of the two gradients takes about as many operations as the forward.
   virtual double operations() const = 0;
 
+  /// Number of pieces of the forward, and of the input gradient; at least 1.
   virtual int pieces() const { return 1; }
 
-  /// Index of the piece that takes most of the time: the pieces before and after do
-  /// little.
+  /// Index, from 0, of the piece that takes most of the time. The pieces before and
+  /// after compute little.
   int middle() const { return (pieces() - 1) / 2; }
 
   virtual shard_collective<Scalar> collective_after(layer_pass, int,

@@ -21,21 +21,21 @@ struct expert_options {
   bool shared = false;    ///< One more expert, which receives all tokens.
   std::uint64_t seed = 1; ///< Seed of the noise.
 
-  /// Largest number of rows that an expert takes of a microbatch with `rows` rows,
-  /// rounded up. In an evaluation an expert takes all rows, so that an evaluation does
-  /// not depend on the batch.
+  /// Largest number of rows that an expert takes of a training's microbatch with `rows`
+  /// rows: rounded up, and at most `rows`. In an evaluation an expert takes all rows,
+  /// so that an evaluation does not depend on the batch.
   std::int64_t capacity_of(std::int64_t rows) const;
 };
 
-/// The network and the network's sizes. A model ignores the sizes that the model does
-/// not have.
+/// The network and the network's sizes. A model does not use the sizes that the model
+/// does not have. make_network() checks the ranges of all sizes in any case.
 struct model_options {
   std::string model = "gpt";
-  std::int64_t layers = 4;  ///< gpt: blocks; mlp: linear layers.
-  std::int64_t width = 128; ///< gpt: d_model; mlp: hidden units.
-  std::int64_t heads = 4;
-  std::int64_t length = 64;    ///< Tokens a sample.
-  std::int64_t words = 256;    ///< Size of the vocabulary.
+  std::int64_t layers = 4;     ///< gpt: blocks; mlp: linear layers.
+  std::int64_t width = 128;    ///< gpt: d_model; mlp: hidden units.
+  std::int64_t heads = 4;      ///< gpt, moe: attention heads; divides the width.
+  std::int64_t length = 64;    ///< gpt, moe: tokens a sample.
+  std::int64_t words = 256;    ///< gpt, moe: size of the vocabulary.
   expert_options experts = {}; ///< Options of moe.
   bool tied = false; ///< gpt, moe: the head's matrix is the embedding's, as GPT-2's.
   precision stored = precision::fp32; ///< Precision of activations and kept values.

@@ -34,15 +34,17 @@ struct tied_matrix {
 /// An expert of a network.
 template <class Scalar>
 struct network_expert {
-  std::size_t of_layer;
-  int index; ///< Index among the experts of the layer.
+  std::size_t of_layer; ///< Index of the layer in the network.
+  int index;            ///< Index among the experts of the layer.
   std::shared_ptr<const layer<Scalar>> expert;
 };
 
 /// Layers in a line, and a softmax cross-entropy after the last layer.
 template <class Scalar>
 struct network {
-  model_options options; ///< Options that the network was made of.
+  /// Options that the network was made of. For a user's network only `model` counts,
+  /// which is "own".
+  model_options options;
   layer_list<Scalar> layers;
   /// For each layer the unit that `--split` counts: a transformer block, or a layer.
   /// The embedding belongs to the first unit, the final norm and head to the last.
@@ -52,7 +54,8 @@ struct network {
   std::int64_t rows = 1;    ///< Predictions a sample.
   std::int64_t classes = 0; ///< Logits a prediction.
   tensor_shard shard = {};  ///< The tensor shard of the layers; default: the whole.
-  /// Experts, layer by layer. Local experts are computed by the layers.
+  /// Experts, layer by layer, without shared experts. Local experts are computed by the
+  /// layers.
   std::vector<network_expert<Scalar>> experts = {};
   expert_location experts_are = expert_location::local;
 
@@ -63,11 +66,12 @@ struct network {
     return reads_tokens ? element::int32 : element::fp32;
   }
 
-  /// Values of all parameters; a tied matrix counts once.
+  /// Number of values of all parameters of `layers`; a tied matrix counts once.
+  /// Parameters of remote experts are not counted.
   std::int64_t values() const;
 
-  /// All parameters, in the model's order; a tied matrix appears twice. The layers own
-  /// the parameters.
+  /// The parameters of `layers`, in the model's order; a tied matrix appears twice, and
+  /// remote experts are left out. The layers own the parameters.
   std::vector<const parameter*> parameters() const;
 
   /// The tied matrix, of this shard if the network is a shard; absent if the network
@@ -84,13 +88,14 @@ template <class Scalar>
 tl::expected<network<Scalar>, std::string> make_network(const model_options& options);
 
 /// Returns the network for stages whose experts are actors of their own: layers without
-/// the experts' parameters.
+/// the experts' parameters. A shared expert stays in the layer.
 /// \pre make_network makes a network of the same options, with experts
 template <class Scalar>
 network<Scalar> make_without_experts(const model_options& options);
 
 /// Returns the tensor shards of a network, by index. On error the reason why the
-/// network cannot have `shards` shards.
+/// options are wrong, or the network cannot have `shards` shards.
+/// \pre shards >= 1
 /// \param by_sequence true: shards also divide the positions of sequences
 template <class Scalar>
 tl::expected<std::vector<network<Scalar>>, std::string>
@@ -98,7 +103,7 @@ make_shards(const model_options& options, int shards, bool by_sequence = false);
 
 /// Returns the network for sequences of `length` tokens. The parameters, and their
 /// offsets in the buckets, are those of `whole`.
-/// \pre `whole` reads tokens, and 1 <= length <= whole.rows
+/// \pre `whole` is a gpt or moe that was made of options, and 1 <= length <= whole.rows
 template <class Scalar>
 network<Scalar> of_length(const network<Scalar>& whole, std::int64_t length);
 

@@ -14,14 +14,17 @@
 namespace troupe {
 
 /// The factor that scales a gradient of this norm to a norm of at most `clip`:
-/// PyTorch's clip_grad_norm_. A `clip` of 0: no clipping, factor 1.
+/// PyTorch's clip_grad_norm_. A `clip` of 0: no clipping, factor 1. Never above 1.
 double clip_factor(double clip, double norm);
 
 /// The state of an optimizer for shares of some layers' parameters, and the update of
 /// the parameters. One thread at a time may use an optimizer.
 class optimizer {
 public:
-  /// \param total_samples of the run, for the rate schedule
+  /// Allocates the moments, with zeros.
+  /// \param total_samples of the training, for the rate schedule
+  /// \param gradients extent of the arrays of gradients
+  /// \param parameters extent of the arrays of parameters
   optimizer(const optimizer_options& options, const layer_list<float>& layers,
             std::int64_t total_samples, memory_account& account,
             const bucket_shares& shares = {},
@@ -36,7 +39,7 @@ public:
     updates_ = updates;
   }
 
-  /// Sets moment `moment` of this optimizer's share of a bucket.
+  /// Sets moment `moment` (index from 0) of this optimizer's share of a bucket.
   /// \param from an array of the whole bucket
   void set_moment(int moment, std::size_t bucket, const float* from);
 
@@ -51,7 +54,8 @@ public:
 
   /// Makes one update: writes the updated values of `from` to `to`, in the shares of
   /// this optimizer. The gradients are sums over `samples` samples. `to` may be `from`.
-  /// All arrays have the extents that were given to the constructor.
+  /// On a GPU the update is launched on the stream, and the arrays stay valid until the
+  /// work has ended. All arrays have the extents that were given to the constructor.
   /// \param factor of clipping, as from clip_factor()
   void update(std::int64_t samples, double factor,
               const std::vector<const float*>& gradients,
@@ -60,23 +64,27 @@ public:
 
   /// Makes one update of parameters that other threads update at the same time, without
   /// locks. Parameters are read and written by relaxed atomics, a few values at a time.
+  /// A write may overwrite an update that another thread made since the read. The CPU
+  /// computes, even if the stream is a GPU's.
   /// \param first samples that all updates of the parameters have covered before this
   /// update
   void update_shared(std::int64_t first, std::int64_t samples, double factor,
                      const std::vector<const float*>& gradients,
                      const std::vector<float*>& parameters, stream& compute_stream);
 
-  /// Samples that all updates have covered up to this optimizer's last update.
+  /// Number of samples that all updates have covered up to this optimizer's last
+  /// update, including resume() and updates by other optimizers (update_shared).
   std::int64_t samples() const { return samples_; }
 
-  /// Updates of this optimizer, including the updates of the optimizer that was
-  /// continued.
+  /// Number of updates of this optimizer, including the updates of the optimizer that
+  /// was continued.
   std::int64_t updates() const { return updates_; }
 
   /// Values of state for each parameter value, which is the number of moments: 0 to 2.
   static int state_size(const optimizer_options& options);
 
-  /// Values of state for shares of some layers.
+  /// Values of state for shares of some layers, with each part of a parameter padded to
+  /// cache lines.
   static std::int64_t state_values(const optimizer_options& options,
                                    const layer_list<float>& layers,
                                    const bucket_shares& shares = {});

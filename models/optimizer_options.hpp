@@ -12,13 +12,13 @@ namespace troupe {
 
 enum class optimizer_kind : std::uint8_t { sgd, adamw };
 
-/// The learning rate over the samples of a run. The rate rises to `rate` during the
-/// first `warmup` samples. Then the rate is constant, or falls along half a cosine to
-/// floor * rate at the end.
+/// The learning rate over the samples of a training, counted from the first sample that
+/// was ever trained on. The rate rises to `rate` during the first `warmup` samples.
+/// Then the rate is constant, or falls along half a cosine to floor * rate at the end.
 struct rate_schedule {
-  bool cosine = false;
+  bool cosine = false;     ///< True: the rate falls after the warmup.
   std::int64_t warmup = 0; ///< Samples in which the rate rises to its full value.
-  double floor = 0;
+  double floor = 0; ///< For a cosine: fraction of the rate at the end, from 0 to 1.
   std::int64_t course = 0; ///< Samples until the cosine ends; 0: all of the run.
 
   /// The factor on the rate for an update that covers samples [first, last) of a run of

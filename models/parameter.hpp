@@ -60,7 +60,8 @@ struct parameter {
   /// if the shard has the whole parameter.
   std::optional<parameter_cut> cut = {};
   /// Name of another layer's parameter of which this one is a second copy; empty: no
-  /// copy. Both copies always have the same values.
+  /// copy. Both copies begin with the same values, and each update keeps the copies
+  /// equal.
   std::string tied_to = {};
   /// True if only products read the parameter.
   bool multiplied = false;
@@ -77,7 +78,8 @@ struct parameter {
   /// name.
   const std::string& stored_name() const { return tied_to.empty() ? name : tied_to; }
 
-  /// True if the parameter is a matrix, not a bias or the gain of a norm.
+  /// True if the parameter has two or more dims: a matrix or the filters of a
+  /// convolution, and not a bias or the gain of a norm.
   bool is_matrix() const { return dims.size() > 1; }
 };
 
@@ -119,7 +121,8 @@ struct bucket_sizes {
 /// the parameters' offsets; returns the bucket's sizes.
 bucket_sizes place_in_bucket(std::vector<parameter>& parameters);
 
-/// Copies a bucket, with the matrices of products rounded to bf16.
+/// Copies a bucket of fp32 on the stream, with the matrices of products rounded to
+/// bf16. `to` has the layout of `rounded_offset`.
 void round_bucket(const std::vector<parameter>& parameters, const float* from,
                   float* to, stream& compute_stream);
 
@@ -128,12 +131,13 @@ void round_bucket(const std::vector<parameter>& parameters, const float* from,
 float* copy_values(const parameter& p, const weight_bucket<float>& bucket,
                    std::int64_t begin, std::int64_t end, float* to);
 
-/// Writes the parameter's initial values. The values depend on seed, stored name and
-/// dims alone, and not on the cut into stages.
+/// Writes the parameter's initial values. The values depend on the seed and the
+/// parameter's stored name, dims and distribution, and not on the cut into stages.
+/// \pre the parameter is whole
 template <class Scalar>
 void initialise(const parameter& p, std::uint64_t seed, Scalar* values);
 
-/// Addresses of buckets, for readers.
+/// Addresses of buckets, for readers; valid as long as the buckets.
 template <class Buckets>
 std::vector<const float*> readable(const Buckets& buckets) {
   std::vector<const float*> result;
@@ -142,7 +146,7 @@ std::vector<const float*> readable(const Buckets& buckets) {
   return result;
 }
 
-/// Addresses of buckets, for writers.
+/// Addresses of buckets, for writers; valid as long as the buckets.
 template <class Buckets>
 std::vector<float*> writable(Buckets& buckets) {
   std::vector<float*> result;

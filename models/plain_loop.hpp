@@ -11,11 +11,12 @@ namespace troupe {
 
 /// The result of a training; buckets have the layout that the layers give.
 struct trained {
-  /// One value per minibatch: the mean over predictions, in nats.
+  /// One value per minibatch: the mean over predictions, in nats. Each sample has equal
+  /// weight, at any length.
   std::vector<double> loss;
   std::vector<std::vector<float>> parameters; ///< A bucket a layer, newest version.
   std::vector<std::vector<float>>
-    gradients; ///< Gradients of the last minibatch, summed over samples.
+    gradients; ///< Of the last minibatch, summed over samples, not clipped.
 };
 
 /// Trains without actors, messages or a schedule: one microbatch after another, forward

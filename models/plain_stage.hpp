@@ -20,42 +20,51 @@ public:
   /// \param account outlives this object
   plain_stage(const plain_plan& plan, std::size_t stage, memory_account& account);
 
-  /// The slice for sequences of `length` tokens; 0: the network's full length.
+  /// The slice for sequences of `length` tokens; 0: the network's full length. Valid as
+  /// long as this object.
   const slice<float>& layers(std::int64_t length = 0) const {
     return layers_.at_length(length);
   }
   float* output() const { return output_.data(); }
   float* input_gradient() const { return input_gradient_.data(); }
+  /// Number of the newest version; 0: the initial weights.
   int newest() const { return versions_.rbegin()->first; }
   std::vector<float*> parameters() { return writable(versions_.rbegin()->second); }
 
-  /// The gradients of an update, once the sums of all replicas are added.
+  /// The gradients of an update: one array for each layer.
+  /// \pre add_replicas() has been called for the update
   std::vector<float*> sum() { return writable(sums_[0]); }
 
-  /// A pass of this stage on a version of the stage's weights.
+  /// A pass of this stage on a version of the stage's weights; the caller adds samples,
+  /// inputs and stream. The stage owns the arrays. All passes use the same output,
+  /// stash and scratch, so a stage can run only one pass at a time.
+  /// \pre the version has been made, and update() has not dropped the version
   /// \param first_of_sum true: gradients overwrite the replica's sums instead of adding
   pass<float> pass_on(int version, int replica, bool first_of_sum) const;
 
   /// Sums the gradients of one microbatch of each replica by direction, and adds each
-  /// sum to the direction's total.
+  /// sum to the direction's total. Does nothing unless the plan has `sum_microbatch`.
   /// \param first_of_sum true: sets the totals instead of adding
   void add_microbatch(bool first_of_sum);
 
-  /// Saves the sums of a minibatch; the next sums go to new arrays.
+  /// Saves the sums and totals of a minibatch; the next sums go to new arrays.
   void save_sums();
 
-  /// Makes the saved sums the current ones.
+  /// Replaces the sums and totals by the saved sums and totals.
+  /// \pre save_sums() has been called since the last restore_sums()
   void restore_sums();
 
   /// Adds all replicas' sums into the first replica's sum; with `sum_microbatch`, adds
   /// the directions' totals instead.
   void add_replicas();
 
-  /// Sums of squares of the update's gradients, in the order in which a norm adds the
-  /// sums.
+  /// Returns sums of squares of the update's gradients, in the order in which a norm
+  /// adds the sums.
+  /// \pre add_replicas() has been called for the update
   std::vector<double> squares(stream& compute_stream) const;
 
-  /// Makes the next version, and drops versions before `oldest_needed`.
+  /// Makes the next version from sum(), and drops versions before `oldest_needed`.
+  /// Waits for the stream. The new version stays, even if `oldest_needed` is later.
   void update(std::int64_t samples, double factor, int oldest_needed,
               stream& compute_stream);
 

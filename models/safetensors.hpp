@@ -22,8 +22,8 @@ struct stored_tensor {
   std::string name;
   std::string type; ///< "F32", "BF16", ...
   std::vector<std::int64_t> dims;
-  std::int64_t begin; ///< First byte, counted from the start of the file.
-  std::int64_t end;
+  std::int64_t begin;   ///< First byte, counted from the start of the file.
+  std::int64_t end;     ///< One past the last byte.
   std::size_t file = 0; ///< Index of the file, among the files of a model.
 
   /// True if weights are read from the tensor's type (float_types.hpp).
@@ -54,10 +54,11 @@ public:
   /// The tensors of all files, in order of the files' names.
   const std::vector<stored_tensor>& tensors() const { return tensors_; }
 
-  /// The metadata of all files; values that are not text are left out.
+  /// The metadata of all files of tensors, of equal keys the last; values that are not
+  /// text are left out. The metadata of an index is not read.
   const file_metadata& metadata() const { return metadata_; }
 
-  /// The tensor of this name, owned by the file; null if there is none.
+  /// The tensor of this name, owned by this object; null if there is none.
   const stored_tensor* find(const std::string& name) const;
 
   /// Reads values of a tensor as fp32, from index `first` on.
@@ -99,8 +100,8 @@ std::string safetensors_header(std::span<const tensor_to_store> tensors,
 
 /// Writes the whole file or nothing (whole_file.hpp). Returns empty on success, else
 /// one sentence.
-/// \param on_complete called when all data is written, just before the file replaces
-/// the older file
+/// \param on_complete called when all data is on the disk, just before the file
+/// replaces the older file. Replacing may still fail
 std::string write_safetensors(const std::filesystem::path& path,
                               std::span<const tensor_to_store> tensors,
                               const file_metadata& metadata = {},

@@ -94,8 +94,8 @@ struct recomputed_segments {
 };
 
 /// Contiguous layers of a network and the layers' part of a pass: the computation of a
-/// stage. The last slice ends in the loss, summed over samples; a sample's loss is the
-/// mean over the sample's predictions. Gradients are gradients of that sum.
+/// stage. The last slice ends in the loss. Gradients are of a sum over samples, in
+/// which a sample's loss is the mean over the sample's predictions.
 template <class Scalar>
 class slice {
 public:
@@ -115,32 +115,39 @@ public:
   bool is_first() const { return first_; }
   bool is_last() const { return last_; }
 
+  /// Sizes of the buffers for a microbatch of `samples` samples.
   slice_sizes sizes(std::int64_t samples) const;
 
   /// Floating-point operations of a forward of one sample.
   double operations() const;
 
-  /// The last segment's fraction of operations(): the part that a recomputation runs.
+  /// The last segment's fraction of operations(): the part that a recomputation runs. 1
+  /// if there is one segment.
   double recomputed_share() const;
 
-  /// The largest array of each kind of collective between tensor shards; empty if the
-  /// network is not a shard.
+  /// The largest array of each kind of collective between tensor shards, without
+  /// addresses. Empty if the network is not a shard.
   std::vector<shard_collective<Scalar>> largest_collectives(std::int64_t samples) const;
 
   /// Runs the forwards of all layers; the last slice also computes the loss.
-  /// \param loss summed over predictions, from the last slice alone; complete when the
-  /// work launched on the pass's stream has ended
+  /// \param loss summed over predictions; other slices than the last leave `loss`
+  /// unchanged. Overwritten, and complete when the work launched on the pass's stream
+  /// has ended
   void forward(const pass<Scalar>& p, loss_sum& loss) const;
 
-  /// The forward of the last segment again, for a pass whose segment inputs were kept.
+  /// Runs the forward of the last segment again, for a pass whose segment inputs were
+  /// kept. The last slice also computes the loss again.
   void recompute(const pass<Scalar>& p, loss_sum& loss) const;
 
   /// Runs both gradients layer by layer: the bits of input_gradient() and then
   /// weight_gradient(), with less memory.
+  /// \pre the pass's forward has run, and with recomputation also recompute()
   void backward(const pass<Scalar>& p) const;
 
-  /// One layer's part of backward(), to be called from the last layer to the first:
-  /// after the call the layer's gradients are complete.
+  /// Runs one layer's part of backward(), to be called from the last layer to the
+  /// first. After the call the pass has added all gradients of the layer. Runs no
+  /// forward again.
+  /// \pre the forward of the layer's segment has run again
   void backward(const pass<Scalar>& p, std::size_t layer) const;
 
   void input_gradient(const pass<Scalar>& p) const;
@@ -148,8 +155,9 @@ public:
 
   // The passes above in pieces, to be run one after another. A pass is one piece,
   // unless tensor shards or experts need data between pieces, or `by_layer` is set.
-  // Each layer then has one piece or more. The pieces share ownership of `p`. This
-  // slice and `loss` outlive the pieces.
+  // Each layer then has one piece or more. A weight gradient is one piece also with
+  // tensor shards, unless the shards divide positions and the pass completes a sum. The
+  // pieces share ownership of `p`. This slice and `loss` outlive the pieces.
   pass_pieces<Scalar> forward_pieces(std::shared_ptr<const pass<Scalar>> p,
                                      loss_sum& loss, bool by_layer) const;
   pass_pieces<Scalar> recompute_pieces(std::shared_ptr<const pass<Scalar>> p,

@@ -26,7 +26,8 @@ public:
   /// The slice at the network's full length.
   const slice<Scalar>& whole() const { return whole_; }
 
-  /// The slice for sequences of `length` tokens.
+  /// The slice for sequences of `length` tokens, valid as long as this object. A length
+  /// that no microbatch has gives the slice at full length.
   /// \param length of the batches' microbatches; 0: the full length
   const slice<Scalar>& at_length(std::int64_t length) const {
     const auto entry = shorter_.find(length);

@@ -23,12 +23,14 @@ public:
   tensor_names(const std::vector<stored_tensor>& tensors, const network<float>& whole);
 
   /// True if the tensor is one of the causal masks that older files carry in addition
-  /// to weights.
+  /// to weights. The test is the end of the name, `.attn.bias` or `.attn.masked_bias`,
+  /// in a network that reads tokens.
   bool is_mask(const std::string& tensor) const;
 
   /// Returns the name of the tensor's parameter. A prefix that all names of the file
-  /// share, as `_orig_mod.`, is removed. For a GPT-2 `transformer.` is added where a
-  /// tool left the prefix out.
+  /// share, as `_orig_mod.`, is removed if more names are then known. In a network that
+  /// reads tokens, `transformer.` is added where a tool left the prefix out.
+  /// \param tensor name in the file of the constructor's tensors
   std::string parameter_of(const std::string& tensor) const;
 
 private:

@@ -45,9 +45,11 @@ struct user_pass {
   int threads;          ///< Threads of the layer's rank; the pass is called on one.
 
   const float* x; ///< (samples, inputs); null in a first layer that reads tokens.
-  const std::int32_t* tokens; ///< (samples, inputs); if a first layer reads tokens.
-  float* y;                   ///< (samples, outputs); in a forward.
-  const float* dy;            ///< (samples, outputs): d loss / d y; in both gradients.
+  /// (samples, inputs); only in a first layer that reads tokens. Other layers must not
+  /// read `tokens`.
+  const std::int32_t* tokens;
+  float* y;        ///< (samples, outputs); in a forward.
+  const float* dy; ///< (samples, outputs): d loss / d y; in both gradients.
   float* dx; ///< (samples, inputs); in an input gradient; null in the first layer.
 
   float* saved;   ///< Kept from the forward to the end of the backward.
@@ -67,11 +69,11 @@ struct user_pass {
 /// so passes must not change the object. A pass runs on a thread of a device. A
 /// microbatch has its forward, input gradient and weight gradient in this order, in
 /// every schedule. A schedule that recomputes runs the forward again before the input
-/// gradient. Passes of other microbatches may run in between; schedules that split
-/// backwards run the weight gradient much later. An exception of a pass fails the run;
-/// the error has the exception's text and the stage. An exception of another function
-/// is train()'s error. The same input must give the same bits, or runs are not
-/// reproducible.
+/// gradient. An evaluation runs forwards alone. Passes of other microbatches may run in
+/// between; schedules that split backwards run the weight gradient much later. An
+/// exception of a pass fails the run; the error has the exception's text and the stage.
+/// An exception of another function is train()'s error. The same input must give the
+/// same bits, or runs are not reproducible.
 class user_layer : public network_layer {
 public:
   /// Values (fp32) that the layer needs for a microbatch, besides input and output.
@@ -82,7 +84,8 @@ public:
   /// \param parameters in the order of `user_pass::parameters`, which holds the values
   /// \param inputs values a sample, at least 1
   /// \param outputs values a sample, at least 1
-  /// \throws std::invalid_argument for sizes below 1, or two tensors of one name
+  /// \throws std::invalid_argument for sizes below 1, more than 2^40 values, or two
+  /// tensors of one name
   user_layer(std::vector<layer_tensor> parameters, std::int64_t inputs,
              std::int64_t outputs);
 

@@ -13,8 +13,8 @@ namespace troupe {
 /// The text with U+FFFD in place of bytes that are not UTF-8.
 std::string utf8(const std::string& text);
 
-/// JSON as text, with U+FFFD in place of bytes that are not UTF-8. Never throws for any
-/// content of the strings.
+/// JSON as text, with U+FFFD in place of bytes that are not UTF-8. The content of the
+/// strings causes no exception.
 /// \param indent spaces of a level; -1: everything on one line
 std::string json_text(const nlohmann::json& value, int indent = -1);
 std::string json_text(const nlohmann::ordered_json& value, int indent = -1);

@@ -21,6 +21,7 @@ std::string not_finite(const std::string& name, std::int64_t first,
 std::string too_large(std::span<const float> values);
 
 /// The index of the first values whose bits differ; absent if all are equal.
+/// \pre both arrays have the same size
 std::optional<std::int64_t> first_apart(std::span<const float> a,
                                         std::span<const float> b);
 

@@ -21,7 +21,9 @@ namespace troupe {
 /// \param layer index in the network
 using weight_source = std::function<void(std::size_t layer, float* bucket)>;
 
-/// The initial values of each parameter, for a seed.
+/// The initial values of each parameter, for a seed. The result shares ownership of the
+/// layers.
+/// \pre the network is not a tensor shard
 weight_source initial_weights(const network<float>& whole, std::uint64_t seed);
 
 /// The values in a file of weights (safetensors.hpp), or in several with an index. The
@@ -36,9 +38,10 @@ weight_source initial_weights(const network<float>& whole, std::uint64_t seed);
 /// (hugging_face.hpp) is compared with the network. The error is one sentence, and the
 /// file is then refused whole. Errors are a tensor that is missing, unknown, of another
 /// shape or type, not finite or not tied. A key of the config that differs is an error
-/// too.
-/// \param notes may be null; else receives a sentence for each tensor that is not used
-/// as the file has the tensor
+/// too. The returned source reads the open files at each call, and throws
+/// std::runtime_error if a file cannot be read any more.
+/// \param notes may be null; else receives a sentence for each tensor whose last rows
+/// are left out, and one if values of F64 are rounded
 tl::expected<weight_source, std::string>
 weights_from(const std::filesystem::path& path, const network<float>& whole,
              std::vector<std::string>* notes = nullptr);
@@ -49,10 +52,11 @@ weights_from(const std::filesystem::path& path, const network<float>& whole,
 std::string not_finite(const network<float>& whole,
                        const std::vector<const float*>& buckets);
 
-/// Writes all parameters to a file, a tied matrix once. If a value is not finite, or
-/// both copies of a tied matrix differ, the file stays unchanged. A gpt's
-/// `model.safetensors` also gets the config that Hugging Face needs (hugging_face.hpp).
-/// Returns empty on success, else one sentence.
+/// Writes all parameters to a file, a tied matrix once. If a value is not finite or too
+/// large for `stored`, or both copies of a tied matrix differ, the file stays
+/// unchanged. A gpt's `model.safetensors` also gets the config that Hugging Face needs
+/// (hugging_face.hpp). Returns empty on success, else one sentence. If only the config
+/// cannot be written, the file of weights is written nevertheless.
 /// \param buckets a layer each
 /// \param stored type that values are rounded to, in the file alone; values too large
 /// for the type are an error

@@ -29,17 +29,17 @@ inline constexpr int op_count = 6;
 /// \throws std::logic_error for a value outside of the enumeration
 char letter_of(op operation);
 
-/// True if the operation runs a stage from input to output.
+/// True for F and R, which run a stage from input to output.
 inline bool goes_forward(op operation) {
   return operation == op::forward || operation == op::recompute;
 }
 
-/// True if the operation starts with the gradient of a stage's output.
+/// True for B and I, which receive the gradient of a stage's output.
 inline bool goes_back(op operation) {
   return operation == op::backward || operation == op::input_gradient;
 }
 
-/// True if the operation adds to the gradients of the next update.
+/// True for B and W, which add to the gradients of the next update.
 inline bool adds_gradient(op operation) {
   return operation == op::backward || operation == op::weight_gradient;
 }
@@ -52,11 +52,12 @@ enum class in_pair : std::uint8_t { no, first, second };
 /// One action of one rank.
 struct action {
   troupe::op op;
-  /// Direction of the schedule: 0, or more where pipelines run several ways.
+  /// Index of the schedule's direction, from 0; above 0 only in schedules with several
+  /// directions.
   int direction;
   int stage; ///< Index of the stage; stage 0 holds the first layers.
-  /// Index of the microbatch over the whole run; of an update, the last microbatch that
-  /// the update covers.
+  /// Index of the microbatch, counted over the run from 0. Of an update: the last
+  /// microbatch that the update covers, over all directions.
   int microbatch;
   in_pair pair = in_pair::no;
 
@@ -64,7 +65,7 @@ struct action {
 };
 
 /// Returns the name of an action: "F3", or "F3 of stage 2" if `with_stage` is set. The
-/// longer form adds " (replica 1)" in direction 1.
+/// longer form adds " (replica d)" in a direction d above 0.
 std::string to_string(const action& a, bool with_stage = false);
 
 } // namespace troupe

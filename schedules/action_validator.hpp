@@ -17,7 +17,8 @@ struct step_error {
   std::string fix = {};
 };
 
-/// Validates the next action of a rank against the state of a dry run.
+/// Validates the next action of a rank against the state of a dry run. The inputs of
+/// an action are not validated, because a missing input may still be made.
 class action_validator {
 public:
   /// \param sch,so_far outlive this object

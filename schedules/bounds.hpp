@@ -29,6 +29,7 @@ shape settled(const schedule& sch, const shape& dims);
 /// Bounds for the stages of `rank`, in the order of hosted_by(). Bounds hold for any
 /// timing: a program fixes the order of stashes, and a local rule limits the
 /// microbatches in flight.
+/// \pre the schedule allows `dims`
 std::vector<stage_bounds> bounds_of(const schedule& sch, const shape& dims, int rank);
 
 } // namespace troupe

@@ -15,25 +15,30 @@ namespace troupe {
 struct program_error {
   std::string text; ///< One sentence.
   /// The last actions before the error of the ranks around the failed rank, one row per
-  /// rank. A backward has the length of two forwards. Brackets mark the wrong action;
-  /// question marks show the next actions of other ranks. Empty for errors of
-  /// validation_error().
+  /// rank (dry_run_record::draw). Brackets mark the failed rank's next action, and
+  /// question marks other ranks' next actions; a rank at its program's end has no mark.
+  /// Empty for errors of validation_error().
   std::string picture;
   std::string fix; ///< A simple fix in words, if one is known; else empty.
 };
 
-/// Returns the error, the picture and the fix, as lines of text.
+/// Returns the error, the picture and the fix, as lines of text. Empty fields are left
+/// out.
 std::string to_string(const program_error& fault);
 
 /// Runs the programs of all ranks without time and without arithmetic, and returns the
-/// first error; absent if there is none. Errors of validation_error() come first. A
-/// local rule has no programs to run.
+/// first error; absent if there is none. Errors of validation_error(), for the sizes
+/// and the placement, come first. A local rule has no programs to run. Recomputations
+/// that the schedule requests are not checked.
 ///
-/// Errors of order are an action whose input no action makes, a deadlock, a missing or
-/// repeated forward or backward, and backwards out of order. (Sums would depend on the
-/// schedule.) An update may not cover too many or too few gradients, and no forward may
-/// read a missing version. Further errors are a rank that holds more than the limit,
-/// two actions that are no pair, and a contradictory placement.
+/// Errors of order are an action whose input no action makes, a deadlock, and a missing
+/// or repeated forward or backward. Unless sums_in_any_order, backwards of a stage out
+/// of order are an error, because sums would depend on the schedule. Forwards out of
+/// order are an error at stage 0, and for rules that keep versions without a flush.
+/// Every gradient needs an update, and an update may not cover too many or too few. No
+/// forward may read a missing version. Further errors are a rank that holds more than
+/// the limit, two actions that are no pair, and an action of another rank's stage. A
+/// recomputation in a program and a contradictory placement are errors, too.
 std::optional<program_error> check(const schedule& sch, const shape& dims);
 
 } // namespace troupe

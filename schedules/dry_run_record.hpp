@@ -13,9 +13,12 @@
 namespace troupe {
 
 /// The actions of a wrong program that ranks ran before the error. The record has a
-/// clock on which a backward takes two forwards, and messages take no time.
+/// clock in units of a forward. On the clock, a backward takes 2, every other action 1,
+/// and messages take no time.
 class dry_run_record {
 public:
+  /// \param ranks number of ranks
+  /// \param several_stages whether names of actions include the stage
   dry_run_record(std::size_t ranks, bool several_stages)
     : ran_(ranks), free_at_(ranks), several_stages_(several_stages) {
     // nop
@@ -25,9 +28,10 @@ public:
   /// units of a forward. Returns the time at which the action ends.
   std::int64_t run(int rank, const action& a, std::int64_t ready);
 
-  /// Draws the last columns of the ranks around `failed_rank`, with the next action of
-  /// each rank. The next action of `failed_rank` is in brackets; next actions of other
-  /// ranks have a question mark.
+  /// Draws the last 16 columns of the ranks around `failed_rank`, with next actions.
+  /// The next action of `failed_rank` is in brackets; next actions of other ranks have
+  /// a question mark. A next action later than the picture is left out.
+  /// \param next one entry per rank; absent at the end of a rank's program
   std::string draw(int failed_rank,
                    const std::vector<std::optional<action>>& next) const;
 

@@ -15,7 +15,7 @@ namespace troupe {
 /// Costs and limits of a greedy search. The search advances one clock over all ranks.
 /// Each idle rank starts the best action whose input has arrived.
 struct search_rules {
-  bool splits = false; ///< Backwards are input gradients and weight gradients.
+  bool splits = false; ///< True if each backward is an I and a W.
   /// Time of a forward. All times are in one unit, with one value per stage, or one
   /// value for all stages.
   std::vector<std::int64_t> forward = {1};
@@ -28,8 +28,10 @@ struct search_rules {
   std::vector<std::int64_t> update = {0};
   std::int64_t latency = 0; ///< Time of a message between ranks.
 
-  int most_held = 0; ///< Most stage-microbatches of a rank; 0: no limit.
-  int in_flight = 0; ///< Most microbatches in the pipeline; 0: no limit.
+  int most_held = 0; ///< Most stage-microbatches that a rank holds; 0: no limit.
+  /// Most microbatches admitted at stage 0 whose backward there has not ended; 0: no
+  /// limit.
+  int in_flight = 0;
 
   /// After a backward, a rank prefers a forward that has arrived.
   bool alternates = false;
@@ -56,11 +58,13 @@ batch_programs search(const search_rules& rules, const placement& where,
 
 /// The makespan of `dims.steps` batches of the programs, in the unit of the costs of
 /// `rules`.
-/// \pre `where` has one direction, and no rank waits forever
+/// \pre `where` has one direction
+/// \throws std::logic_error if a rank of the programs waits forever
 std::int64_t makespan_of(const batch_programs& programs, const search_rules& rules,
                          const placement& where, const shape& dims);
 
-/// Returns the rules that a search tries for a shape.
+/// Returns the rules that a search tries for a shape, at least one. The costs of the
+/// first rules compare all candidates.
 using tried_rules = std::function<std::vector<search_rules>(const shape& dims)>;
 
 /// Returns programs for a shape that need no search, as further candidates.

@@ -12,7 +12,7 @@
 
 namespace troupe {
 
-/// The kinds of actions that may start now.
+/// The kinds of actions that the caller of order::next() permits.
 enum class may_begin : std::uint8_t {
   anything,
   updates, ///< Only updates.
@@ -25,8 +25,11 @@ class order {
 public:
   virtual ~order() = default;
 
-  /// Returns the action to grant now, and removes the input from `arrived`. Absent if
-  /// no action may run yet.
+  /// Returns the action to grant now, and removes that action's input from `arrived`. A
+  /// recomputation leaves the gradient for the backward. Absent if no permitted action
+  /// can run: inputs are missing, or the order is at a pause, a stop or the end. Under
+  /// a local rule also absent while an action runs.
+  /// \throws std::logic_error if a user's rule chooses an action that has not arrived
   virtual std::optional<action> next(waiting& arrived,
                                      may_begin permitted = may_begin::anything) = 0;
 
@@ -43,7 +46,7 @@ public:
   /// the pair.
   virtual std::optional<action> awaited() = 0;
 
-  /// From now on, no stage starts more updates than the stage of the rank that has
+  /// From now on, no stage of the rank starts more updates than the stage that has
   /// started most. Returns that number of updates. A local rule admits no more
   /// microbatches, and returns the number admitted; 0 on a rank without stage 0.
   virtual int freeze() = 0;
@@ -55,16 +58,18 @@ public:
 
   /// Sets a pause after the updates of the run's first `batches` batches. A call with a
   /// larger number ends the pause. A local rule admits no microbatch after these
-  /// batches.
+  /// batches, and ignores the call after freeze() on the rank of stage 0.
   /// \pre the last update of these batches covers no later microbatch
   virtual void pause_after(int batches) = 0;
 
-  /// True if the pause is reached: all actions before the pause have ended, and more
-  /// actions follow.
+  /// True if the pause is reached: on every stage of the rank, all updates before the
+  /// pause have ended, and more actions follow. Under a local rule, no action runs.
   virtual bool paused() = 0;
 };
 
-/// Makes the order of `rank` under the schedule `sch`.
+/// Makes the order of `rank` under the schedule `sch`, which need not outlive the
+/// order.
+/// \pre the schedule allows `dims`
 std::unique_ptr<order> make_order(const schedule& sch, const shape& dims, int rank);
 
 } // namespace troupe

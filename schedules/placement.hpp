@@ -20,7 +20,8 @@ struct hosted_stage {
   bool operator==(const hosted_stage&) const = default;
 };
 
-/// The name of a stage in messages: "stage 2", or "stage 2 (replica 1)" in direction 1.
+/// The name of a stage in messages: "stage 2" in direction 0, "stage 2 (replica d)" in
+/// a direction d above 0.
 std::string stage_name(hosted_stage where);
 
 /// A mapping of stages to ranks, as functions of the shape. A schedule may use these
@@ -31,7 +32,8 @@ struct placement {
   /// equal share of every batch.
   int directions = 1;
   /// Number of stages of each direction that a rank hosts; v in papers on interleaved
-  /// schedules. A pipeline of R ranks has R times as many stages.
+  /// schedules. A pipeline of R ranks has R times `stages_a_rank` stages. The placement
+  /// of a schedule file has 1 here, even if ranks host several stages.
   int stages_a_rank = 1;
   /// Number of ranks of one pipeline: ranks are 0 to ranks(dims) - 1, and each rank
   /// hosts at least one stage.
@@ -59,7 +61,8 @@ struct placement {
   static placement waves(int waves);
 };
 
-/// Number of stages of a pipeline with `ranks` ranks; at most the largest int.
+/// Number of stages of a pipeline with `ranks` ranks, by placement::stages_a_rank; at
+/// most the largest int.
 int stages_on(const placement& where, int ranks);
 
 /// Number of ranks of a pipeline.
@@ -79,10 +82,11 @@ std::vector<hosted_stage> hosted_by(const placement& where, const shape& dims,
 /// One sentence about the first error in a placement. Empty if every stage of each
 /// direction has one rank, and every rank lists at least one stage, in increasing
 /// order.
+/// \pre the functions of `where` are not empty
 std::string validation_error(const placement& where, const shape& dims);
 
-/// Index in the run of the `k`-th microbatch of a direction; `k` counts over the run. A
-/// batch is divided into equal contiguous shares, direction 0 first.
+/// Index in the run of the `k`-th microbatch of a direction; `k` counts over the run,
+/// from 0. A batch is divided into equal contiguous shares, direction 0 first.
 int microbatch_of(const placement& where, const shape& dims, int direction, int k);
 
 /// The direction that runs a microbatch.

@@ -8,9 +8,10 @@
 
 namespace troupe {
 
-/// Predicts the start and the end of every action on every rank, from the orders of the
-/// schedule alone. One loop over the ends of actions, without actors and without
-/// weights: an independent reference for actors in virtual time.
+/// Predicts the start and the end of every action on every rank, from the schedule's
+/// orders and weight rule (version_read). One loop over events computes the times,
+/// without actors and parameters: an independent reference for actors in virtual time.
+/// In a pair, the first action takes the time of both, and the second takes none.
 /// \param cost nanoseconds of an action
 /// \param latency nanoseconds that an action's result takes to another rank
 timeline predict(const schedule& sch, const shape& dims,

@@ -15,6 +15,7 @@ namespace troupe {
 /// Recomputations are among the actions if the schedule recomputes.
 class program {
 public:
+  /// \param sch need not outlive this object
   /// \pre !sch.local_rule(), and the schedule allows `dims`.
   program(const schedule& sch, const shape& dims, int rank);
 
@@ -22,10 +23,10 @@ public:
   program(program&&) = default;
   program& operator=(program&&) = default;
 
-  /// The next action; null at the end of the program.
+  /// The next action; null at the end of the program. Valid until pop().
   const action* front() const { return front_ ? &*front_ : nullptr; }
 
-  /// The action after front(); null if there is none.
+  /// The action after front(); null if there is none. Valid until pop().
   const action* second() const { return second_ ? &*second_ : nullptr; }
 
   /// Moves the cursor by one action.
@@ -42,6 +43,7 @@ private:
 };
 
 /// Returns the whole program of a rank.
+/// \pre !sch.local_rule(), and the schedule allows `dims`
 std::vector<action> generate(const schedule& sch, const shape& dims, int rank);
 
 /// Returns for each stage the microbatches of a batch, in the order in which gradients
@@ -50,7 +52,8 @@ std::vector<action> generate(const schedule& sch, const shape& dims, int rank);
 std::vector<std::vector<int>> summing_orders(const schedule& sch, const shape& dims);
 
 /// Returns programs that repeat the actions of one batch for each batch of the run.
-/// \param actions_of_batch the actions of a rank, with microbatches counted from 0
+/// \param actions_of_batch returns the actions of a rank in a batch, updates included,
+/// with microbatches counted from 0
 explicit_program batch_by_batch(
   std::function<std::vector<action>(int rank, const shape& dims)> actions_of_batch);
 

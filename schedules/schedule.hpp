@@ -19,8 +19,8 @@
 
 namespace troupe {
 
-/// The logical time of an action on a direction's k-th microbatch. `k` counts in the
-/// batch, or in the run if the schedule streams. Only the order of slots matters: a
+/// The logical time of an action on a direction's k-th microbatch. `k` counts from 0 in
+/// the batch, or in the run if the schedule streams. Only the order of slots matters: a
 /// rank runs actions sorted by slot, each as soon as the input has arrived. For one
 /// stage and operation, slots increase with k. Of actions in equal slots, the action of
 /// the lower stage goes first. A schedule that splits backwards has slots of I and W
@@ -33,12 +33,13 @@ using slot_formula =
 using action_generator = std::function<std::optional<action>()>;
 
 /// Starts the generator of a rank, updates included, for schedules that no formula
-/// fits. A generator stores no list of all actions of the run, and may cross batches.
-/// Once the pipeline is full, the program repeats, and needs no larger bounds than in a
-/// `settled` run (bounds.hpp).
+/// fits. A generator need not store all actions of the run, and may cross batches. If
+/// schedule::repeats, the program repeats once the pipeline is full, and needs no
+/// larger bounds than in a `settled` run (bounds.hpp).
 using explicit_program = std::function<action_generator(int rank, const shape& dims)>;
 
-/// A rule without a program: a rank runs any action whose input has arrived, backwards
+/// A rule without a program: a rank runs any action whose input has arrived. Due
+/// updates come first, then backwards, then forwards, each with the lowest microbatch
 /// first.
 struct backward_first {
   /// Most microbatches forwarded but not yet backwarded at stage 0.
@@ -54,15 +55,15 @@ struct local_view {
   std::vector<action> arrived;
   /// Number of stage-microbatches on this rank between the start of F and the end of B.
   int held;
-  int may_hold; ///< Limit of `held`.
+  int may_hold; ///< Limit of `held`: max_active_keys times the stages of the rank.
 };
 
 /// A local rule of the user. Updates run as soon as due, and the rule chooses among all
 /// other actions. Equal arrivals must give equal choices, or no run can be repeated.
 struct user_rule {
-  /// Returns one of view.arrived; absent: the rank waits for the next arrival. A rule
-  /// may not wait where nothing else can arrive. Threads of the run call the rule;
-  /// calls for one rank never overlap.
+  /// Returns one of view.arrived, which is not empty; absent: the rank waits for the
+  /// next arrival. A rule may not wait where nothing else can arrive. Threads of the
+  /// run call the rule; calls for one rank never overlap.
   std::function<std::optional<action>(const local_view& view)> choose;
   /// Most microbatches in flight at stage 0, as of backward_first.
   int max_active_keys = 4;
@@ -87,7 +88,8 @@ struct schedule {
   /// True if the slot formula splits each backward into an input gradient and a weight
   /// gradient.
   bool splits_backward = false;
-  /// Most stage-microbatches that a rank may hold at the same time; 0: no limit.
+  /// Most stage-microbatches that a rank's program may hold at the same time; 0: no
+  /// limit. 0 in a local rule.
   int most_held = 0;
   /// The forwards that run again, each as an action before the backward that needs the
   /// activations.
@@ -101,17 +103,18 @@ struct schedule {
   bool repeats = true;
   /// True if batches follow one another without a flush.
   bool streams = false;
-  /// Microbatches that an update of a stage covers; 0: the batch.
+  /// Microbatches that an update of a stage covers; 0: the batch. The last update of a
+  /// run may cover fewer.
   int update_every = 0;
   /// True if directions send gradients to a shared update bucket by bucket, as soon as
   /// the last backward has completed a bucket. Otherwise a direction sends gradients
-  /// when the rank has run all backwards of the batch.
+  /// when the rank has run all backwards of the batch. Unused with one direction.
   bool eager = true;
   /// Returns one sentence about the allowed sizes if `dims` is not allowed, else an
   /// empty text. An empty function allows all sizes.
   std::function<std::string(const shape& dims)> refuses = {};
 
-  /// True if updates wait for no flush, so that gradients may be stale.
+  /// True if the weight rule does not flush, so that gradients may be stale.
   bool asynchronous() const { return !weights.flushes; }
 
   /// True if each rank orders work by the inputs that have arrived, without a program.
@@ -128,16 +131,17 @@ struct schedule {
   }
 };
 
-/// Number of microbatches that an update of one stage covers.
+/// Number of microbatches that an update of one stage covers, over all directions. The
+/// last update of a run may cover fewer.
 int update_size(const schedule& sch, const shape& dims);
 
-/// Number of updates of a stage before the run.
+/// Number of updates of a stage before the run; 0 unless the run resumes.
 /// \pre the batches before the run are whole updates
 int versions_before(const schedule& sch, const shape& dims);
 
 /// The version that a forward reads by the schedule's formula; absent if the forward
-/// reads the newest version. If that version no longer exists, the oldest kept version
-/// is read.
+/// reads the newest version. Numbers count from the start of the run, as in `shape`. In
+/// place of a version from before the run that does not exist, -dims.older is returned.
 std::optional<int> version_read(const schedule& sch, const shape& dims, int stage,
                                 int microbatch);
 
@@ -156,8 +160,9 @@ inline constexpr int no_version_needed = std::numeric_limits<int>::max();
 /// Largest number of stages of a run.
 inline constexpr int most_stages = 1 << 20;
 
-/// One sentence that says why these sizes cannot run and which sizes can; empty if
-/// `dims` can run.
+/// One sentence that says why these sizes or the schedule's fields are not allowed, and
+/// which sizes are; empty if `dims` is allowed. Does not validate the placement's
+/// mapping or the programs: see check().
 std::string validation_error(const schedule& sch, const shape& dims);
 
 } // namespace troupe

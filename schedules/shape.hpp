@@ -11,9 +11,11 @@ struct shape {
   int microbatches;       ///< M: microbatches in a batch.
   int steps = 1;          ///< Batches in the run.
   int batches_before = 0; ///< Batches that were trained before the run.
-  /// Versions older than the newest one that exist at the start of the run.
+  /// Number of versions before version 0 that exist at the start of the run: -1 to
+  /// -older.
   int older = 0;
 
+  /// Number of microbatches in the run.
   int total() const { return microbatches * steps; }
 };
 

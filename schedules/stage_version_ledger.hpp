@@ -17,7 +17,8 @@ struct update_facts {
   int from = 0; ///< Number of the newest version; the update makes the next version.
   /// True if the update overwrites `from`, which is no longer needed.
   bool in_place = false;
-  int gradients = 0; ///< Microbatches that the update covers.
+  /// Number of gradients that this direction's stage has summed for the update.
+  int gradients = 0;
   /// The largest staleness of a gradient: `from` minus the version that the gradient's
   /// forward read.
   int stalest = 0;
@@ -26,13 +27,14 @@ struct update_facts {
 
 /// Tracks which microbatches one stage holds, which weight version each microbatch
 /// reads, and which versions are alive. Independent of tensors and time. A microbatch
-/// takes 8 bytes.
+/// in flight takes 8 bytes of a table, whose size is a power of two.
 class stage_version_ledger {
 public:
   /// \param sch outlives this object
   stage_version_ledger(const schedule& sch, const shape& dims, hosted_stage where);
 
-  /// True if the version that the forward of `microbatch` reads has been made.
+  /// True if end_update() has made the version that the forward of `microbatch` reads,
+  /// or if the weight rule has no formula.
   bool can_forward(int microbatch) const;
 
   /// Starts a forward. Returns the version that the forward reads.
@@ -40,9 +42,11 @@ public:
   int begin_forward(int microbatch);
 
   /// The version that a backward, input gradient or weight gradient reads.
+  /// \throws std::logic_error unless `microbatch` is in flight
   int version_for_backward(int microbatch) const;
 
   /// Ends a backward or weight gradient: the gradient is summed, and the stash is free.
+  /// \throws std::logic_error unless `microbatch` is in flight
   void end_backward(int microbatch);
 
   /// Starts an update with the gradients summed since the last update, and returns the
@@ -50,12 +54,15 @@ public:
   update_facts begin_update();
   void end_update() { ++newest_made_; }
 
+  /// The newest version; from begin_update() on, the version that the update makes.
   int newest() const { return versions_.newest(); }
   bool knows(int version) const { return versions_.contains(version); }
   int versions_alive() const { return versions_.alive(); }
   int versions_peak() const { return versions_.peak(); }
+  /// Number of microbatches in flight.
   int held() const { return held_; }
   int peak_held() const { return peak_held_; }
+  /// Number of gradients summed since the last begin_update().
   int summed() const { return summed_; }
 
   /// The lowest microbatch in flight; -1 if there is none.

@@ -34,8 +34,8 @@ struct dependency {
 /// part as soon as the part is known; parts that have been laid out are forgotten.
 class time_layout {
 public:
-  /// Called for each part that is laid out, in order for each rank; times are
-  /// nanoseconds.
+  /// Called by add() for each part that is laid out, in order for each rank; times are
+  /// nanoseconds from 0.
   using placed =
     std::function<void(std::size_t rank, std::int64_t start, std::int64_t end)>;
 

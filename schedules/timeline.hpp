@@ -11,7 +11,8 @@
 
 namespace troupe {
 
-/// An action with start and end, in nanoseconds of the run's clock.
+/// An action with start and end, in nanoseconds of the run's clock. In a dry run, times
+/// are in units of a forward (dry_run_record.hpp).
 struct timed_action {
   troupe::action action;
   std::int64_t start;
@@ -27,8 +28,9 @@ std::string cell_of(const action& a, bool with_stage);
 /// Draws a timeline as text, one row per rank and one column per unit of time. The unit
 /// is the greatest that divides all starts and ends. If the picture would be wider than
 /// `max_columns` columns, the unit is larger. A cell names the action that starts in
-/// the column; '=' continues an action. Names include the stage where a rank has
-/// several stages of one direction. A pair that ran as one action is "F3B1".
+/// the column; '=' continues an action, and '.' is idle time. All names include the
+/// stage if a rank ran several stages of one direction. A pair that ran as one action
+/// is "F3B1".
 std::string draw(const timeline& drawn, int max_columns);
 
 } // namespace troupe

@@ -22,6 +22,8 @@ public:
   /// Keeps `version` alive for a microbatch until release().
   /// \pre contains(version)
   void hold(int version);
+  /// Ends one hold() of `version`, and drops versions that are not needed.
+  /// \pre contains(version)
   void release(int version);
 
   /// Declares that later forwards read no version below `oldest`, and drops versions

@@ -12,7 +12,8 @@
 namespace troupe {
 
 /// The actions of one rank whose inputs have arrived and that are not granted yet. A
-/// gradient arrives as a `backward`, whether the rank runs B or I and W.
+/// gradient arrives as a `backward`, whether the rank runs B or I and W. Comparisons
+/// ignore action::pair.
 class waiting {
 public:
   void add(const action& a);

@@ -15,7 +15,8 @@
 namespace troupe {
 
 /// The version that the forward of `microbatch` reads at `stage`, if an update covers
-/// `update_every` microbatches. Holds a function with captured values, or no function.
+/// `update_every` microbatches. Holds a plain function, a function with captured
+/// values, or no function.
 class version_formula {
 public:
   using plain = int (*)(const shape& dims, int stage, int microbatch, int update_every);
@@ -38,6 +39,8 @@ public:
 
   explicit operator bool() const { return plain_ != nullptr || any_ != nullptr; }
 
+  /// Returns the version. Microbatches and versions count from the initial values.
+  /// \pre the formula holds a function
   int operator()(const shape& dims, int stage, int microbatch, int update_every) const {
     return plain_ != nullptr ? plain_(dims, stage, microbatch, update_every)
                              : (*any_)(dims, stage, microbatch, update_every);

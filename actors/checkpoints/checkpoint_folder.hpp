@@ -27,15 +27,16 @@ struct found_checkpoint {
 };
 
 // A checkpoint gets the final name of its folder (checkpoint_folders.hpp) once all
-// files are on the disk; the manifest is written last. Each stage saves one file:
-// stage-0.safetensors, with tensor shard and data replica in the name if there are
-// several. Tensors have the names of parameters. Older versions and moments have a
-// prefix: moment-0/NAME.
+// files are on the disk; the manifest is written last. Each stage that saves values
+// writes one file: stage-0.safetensors, with tensor shard and data replica in the name
+// if there are several. Tensors have the names of parameters. Older versions and
+// moments have a prefix: moment-0/NAME.
 
-/// Writes a checkpoint, then removes checkpoints of more batches (which were passed
-/// over). Of the other checkpoints the `keep` newest stay. Returns an empty string on
-/// success, else one sentence; if writing fails, no checkpoint is removed. Values that
-/// are not finite are an error and are not written.
+/// Writes a checkpoint, and replaces a checkpoint of the same name. Then removes
+/// checkpoints of more batches (which were passed over). Of the other checkpoints the
+/// `keep` newest stay, the written one included. Returns an empty string on success,
+/// else one sentence; if writing fails, no checkpoint is removed. Values that are not
+/// finite are an error and are not written.
 std::string write_checkpoint(const std::filesystem::path& folder, const run_plan& plan,
                              const training_copies& copies, int keep);
 
@@ -46,7 +47,8 @@ check_checkpoint(const std::filesystem::path& folder);
 
 /// Reads the newest complete checkpoint that `path` names (checkpoints_at). The error
 /// says why the newest candidate was not read, or that there is no checkpoint.
-/// \param most_batches checkpoints of more batches are skipped
+/// \param most_batches folders whose names have more batches are skipped; a renamed
+/// checkpoint is never skipped
 tl::expected<found_checkpoint, std::string>
 newest_checkpoint(const std::filesystem::path& path, const network<float>& whole,
                   int most_batches = std::numeric_limits<int>::max());

@@ -25,19 +25,23 @@ std::vector<std::filesystem::path> checkpoints_in(const std::filesystem::path& f
 /// checkpoints, or one checkpoint, as FOLDER/batch-8.
 std::vector<std::filesystem::path> checkpoints_at(const std::filesystem::path& path);
 
-/// True if the folder itself is a checkpoint.
+/// True if the folder has a manifest file. The manifest is not read.
 bool is_checkpoint(const std::filesystem::path& folder);
 
 /// The error text for a folder without checkpoints.
 std::string no_checkpoint_in(const std::filesystem::path& folder);
 
-/// Removes unfinished folders that killed programs have left.
+/// Removes unfinished folders that killed programs have left. A folder with files that
+/// are not a checkpoint's stays, with those files. Errors are ignored.
 /// \pre no process writes to the folder
 void sweep_checkpoints(const std::filesystem::path& folder);
 
 /// Removes a checkpoint. The folder first gets the name of an unfinished one, so that
 /// an incomplete checkpoint never has a checkpoint's name. If the path is a symbolic
-/// link, only the link is removed.
+/// link, only the link is removed. Files that are not a checkpoint's stay in the
+/// unfinished folder.
+/// \throws std::filesystem::filesystem_error if the folder cannot be renamed, or the
+/// link cannot be removed
 void remove_checkpoint(const std::filesystem::path& folder);
 
 /// Waits until the entries of a folder are on the disk (fsync). Errors are ignored.
@@ -47,7 +51,9 @@ void reach_disk(const std::filesystem::path& folder);
 /// path(): the unfinished checkpoint, or a checkpoint that finish() has replaced.
 class unfinished_folder {
 public:
+  /// Creates the folder, and removes files that a killed program has left there.
   /// \param name path of the finished checkpoint
+  /// \throws std::filesystem::filesystem_error if the folder cannot be created
   explicit unfinished_folder(std::filesystem::path name);
   ~unfinished_folder();
   unfinished_folder(const unfinished_folder&) = delete;
@@ -57,7 +63,8 @@ public:
 
   /// Renames the folder to the final name, and replaces a checkpoint of that name.
   /// \throws std::runtime_error if the name belongs to something that is not a
-  /// checkpoint
+  /// checkpoint, unless the name belongs to an empty folder
+  /// \throws std::filesystem::filesystem_error if the system refuses
   void finish();
 
 private:

@@ -75,11 +75,13 @@ std::string manifest_text(const data_identity& data);
 data_identity data_identity_in(const std::string& manifest_text);
 
 /// Parses the manifest in a file. Does not check the files that the manifest names.
-/// \throws broken_checkpoint if the file has no manifest
+/// \throws broken_checkpoint if the file has no manifest of this format, or the
+/// manifest has changed (checksum)
 checkpoint_facts read_manifest(const std::filesystem::path& file);
 
 /// Parses the text of a manifest. Does not check the files that the manifest names.
-/// \throws broken_checkpoint if the text is no manifest
+/// \throws broken_checkpoint if the text is no manifest of this format, or has changed
+/// (checksum)
 checkpoint_facts facts_in(const std::string& manifest);
 
 } // namespace troupe

@@ -25,7 +25,8 @@ struct training_copies {
   std::vector<mail::saved> stages;
 };
 
-/// Number of updates of each layer, from the copies of the stages.
+/// Number of updates of each layer, from the copies of the stages. A layer without
+/// copies gets the largest number of all stages.
 std::vector<std::int64_t> updates_in(const run_plan& plan,
                                      const training_copies& copies);
 
@@ -38,23 +39,26 @@ public:
   gathered_state(const network<float>& whole, int older, int moments);
 
   /// Returns the parameter with this name, or null if the network has none. Null also
-  /// for a parameter that is tied to another one and has no pieces.
+  /// for the second copy of a tied matrix, which has no pieces. The network owns the
+  /// parameter.
   const parameter* find(const std::string& name) const;
 
   /// True if all values of a piece have been put.
-  /// \pre the piece lies within the parameter
+  /// \pre the network has the parameter, and the piece lies within the parameter
   bool has(const saved_array& array, const saved_piece& piece) const;
 
   /// Stores the values of a piece. Returns an error text, or an empty string. Errors:
   /// an unknown parameter, a piece outside the parameter, values that were put before.
+  /// After an error a part of the values may be stored.
   /// \param piece the members `layer` and `bucket` are ignored
   /// \param values all values of the piece, in order
   std::string put(const saved_array& array, const saved_piece& piece,
                   std::span<const float> values);
 
-  /// Returns the assembled state. An older version without any value of a parameter
-  /// gets the newest values of that parameter, as no stage reads the older version. The
-  /// error says which values are missing.
+  /// Returns the assembled arrays; the caller sets `batches` and `updates`. An older
+  /// version without any value of a parameter gets the newest values of that parameter,
+  /// as no stage reads the older version. The error says which values are missing.
+  /// Called once, as the result takes the arrays.
   tl::expected<training_state, std::string> finish();
 
 private:

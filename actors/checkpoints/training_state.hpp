@@ -30,8 +30,9 @@ inline int most_older(const run_plan& plan) {
   return 2 * plan.dims.stages + 2;
 }
 
-/// Makes a plan continue from a saved state. The plan shares ownership of the arrays;
-/// nothing is copied.
+/// Makes a plan continue from a saved state. The plan shares ownership of the arrays,
+/// and no array is copied.
+/// \pre the plan has a training (`plan.work`)
 void resume_from(std::shared_ptr<const training_state> saved, run_plan& plan);
 
 } // namespace troupe

@@ -55,7 +55,9 @@ struct collective_member_state {
 };
 
 /// The behavior of an actor that runs one rank's part of a collective. The message
-/// `collective_peers` starts the part.
+/// `collective_peers` starts the part. The actor reports to the listener.
+/// \param shared meter, clock and links outlive the actor
+/// \param memory arrays and pool outlive the actor
 /// \param sums the device that computes the member's sums; null: the member computes
 /// them immediately. Outlives the actor.
 collective_member_actor::behavior_type collective_member(

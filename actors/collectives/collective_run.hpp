@@ -17,7 +17,7 @@ struct collective_trial {
   int ranks;
   std::int64_t values; ///< Length of each rank's array.
   machine_model machines;
-  int root = 0;
+  int root = 0;        ///< Rank at the root, for orders that have one (broadcast).
   double sum_rate = 0; ///< Bytes that a rank adds per second; 0: sums take no time.
   /// One array per rank. Empty: only traffic and time are computed.
   std::vector<std::vector<float>> arrays = {};
@@ -28,7 +28,7 @@ struct collective_result {
   collective_traffic sent;  ///< Traffic of all ranks, by collective_traffic::add().
   nanoseconds makespan = 0; ///< From the start to the end of the last rank.
   /// Each rank's array at the end, or each rank's second array if the order is not in
-  /// place (all_to_all). Empty if nothing is computed.
+  /// place (all_to_all). Empty if the trial has no arrays.
   std::vector<std::vector<float>> arrays;
 };
 

@@ -26,7 +26,8 @@ struct collective_traffic {
 };
 
 /// A member of a collective without an actor: the part, and the count of sent messages.
-/// One thread at a time may call a member.
+/// One thread at a time may call a member. The arrays and the pool of the constructor's
+/// `memory` outlive this object.
 class member_core {
 public:
   member_core(collective_part part, collective_memory memory,

@@ -40,9 +40,10 @@ struct user_relays;
 /// A user may provide layers (`model`, a `user_network`), data (`data`, a `data_set`)
 /// and the schedule (`pipeline_schedule`). A user may also provide the exchange of data
 /// replicas at an update (`user_exchange`), actors between stages (`relays`), and the
-/// actor system (`system`). Exceptions from user code never leave `train()`. Before the
-/// run starts such an exception is the error result; later the training fails. Either
-/// way the message has the exception's text and the name of the user's object.
+/// actor system (`system`). An exception from these objects before the run starts is
+/// the error result; only std::bad_alloc leaves `train()`. Later the training fails.
+/// Either way the message has the exception's text, after the name of the object or of
+/// the step that failed. Callbacks (`training_news`) differ: see train().
 struct training_job {
   std::variant<model_options, user_network>
     model;                              ///< Options of a built-in model, or a
@@ -56,14 +57,15 @@ struct training_job {
   /// possible.
   std::vector<int> split = {};
   /// Number of blocks or layers that a stage recomputes together, if the schedule
-  /// recomputes; 0: all.
+  /// recomputes; 0: all of the stage.
   int recomputed_units = 0;
-  int microbatches = 8;            ///< Microbatches of a batch, over all data replicas.
+  /// Microbatches of a batch, over all data replicas; a multiple of `replicas`.
+  int microbatches = 8;
   int steps = 100;                 ///< Number of batches.
   std::int64_t batch = 16;         ///< Samples of a batch.
   uneven_microbatches uneven = {}; ///< Sizes and lengths of microbatches, if uneven.
   optimizer_options optimizer = {};
-  std::uint64_t seed = 1;           ///< Seed of the initial parameters.
+  std::uint64_t seed = 1; ///< Seed of the initial parameters, without `begin`.
   std::filesystem::path begin = {}; ///< Safetensors file with initial parameters;
                                     ///< empty: initial parameters by the seed.
 
@@ -71,12 +73,14 @@ struct training_job {
   /// The exchange by which data replicas keep one model, by the names of the programs'
   /// `--exchange`: "tree", "zero1" and others. Empty: "ring".
   std::string exchange = {};
-  /// A meeting that the user provides, in place of `exchange`; may be empty.
+  /// A meeting that the user provides, in place of `exchange`, which must then be
+  /// empty. May be empty. With one replica both must be empty.
   exchange_maker user_exchange = {};
   std::shared_ptr<const user_relays> relays =
     {}; ///< User actors between stages; may be null.
 
-  int threads = 0; ///< Compute threads; 0: as many as the machine has cores.
+  /// Compute threads, at most 1024; 0: as many as the machine has cores.
+  int threads = 0;
   /// True: virtual time, with the arithmetic of real time. Each rank computes 100
   /// GFLOP/s and messages take no time, so every run gives the same times.
   bool virtual_time = false;
@@ -85,32 +89,37 @@ struct training_job {
   bool draws = false;        ///< Draws the run's actions as text; for short trainings.
 
   /// The longest real time without the end of an action. After that time the training
-  /// fails, and the failure says which actor waits for which. If user code in a pass
-  /// never returns, the thread of that pass never ends, and the objects in use are
-  /// never freed. Such a program can only end by std::_Exit.
+  /// fails, and the failure says which actor waits for which. The training waits longer
+  /// for an action if earlier actions of that kind took long, or the action has many
+  /// operations. If user code in a pass never returns, the thread of that pass never
+  /// ends, and the objects in use are never freed. Such a program can only end by
+  /// std::_Exit. In virtual time no such limit exists.
   std::chrono::milliseconds stall_timeout{10'000};
 
   /// In real time: the system that hosts the run's actors; null if train() makes a
-  /// system. The system's threads run the actors' handlers, and the system must outlive
-  /// the run. `train()` blocks. So call `train()` from a plain thread or a detached
-  /// actor, never from an actor that a thread of the system runs.
+  /// system. Null in virtual time. The system's threads run the actors' handlers, and
+  /// the system must outlive the run. `train()` blocks. So call `train()` from a plain
+  /// thread or a detached actor, never from an actor that a thread of the system runs.
   caf::actor_system* system = nullptr;
 };
 
 /// Callbacks during a training. Functions may be empty. Calls are made on the thread
 /// that called `train()`.
 struct training_news {
-  /// Called at most ten times a second, and once at the end.
+  /// Called at most ten times a second, and once at the end of the run, before the
+  /// evaluation.
   std::function<void(const progress&)> report = {};
   /// Set by another thread to end the training early, after an update that all stages
-  /// have made. May be null.
+  /// have made, and to end the evaluation. Under a local rule the training ends when
+  /// all admitted microbatches have been through. May be null; must outlive the call of
+  /// train().
   const std::atomic<bool>* interrupted = nullptr;
 };
 
 /// The results of a training.
 struct training_result {
   ending outcome = ending::finished;
-  /// If the training failed: the reason, and the name of an actor that failed.
+  /// If the training failed: the reason, with the actor's name if an actor failed.
   std::string failure;
   /// True if a pass never ends, of this training or of an earlier training in this
   /// process: see training_job::stall_timeout.
@@ -121,13 +130,19 @@ struct training_result {
   std::vector<double> loss;
   /// Number of samples seen at the end of each entry of `loss`.
   std::vector<std::int64_t> loss_samples;
-  std::int64_t samples = 0; ///< Number of samples whose losses have all been reported.
-  /// Loss on held-out samples, in nats per prediction; present if requested.
+  std::int64_t samples = 0; ///< Number of samples that all entries of `loss` cover.
+  /// Loss on held-out samples, in nats per prediction. Absent if `held_out` is 0, or
+  /// the data has no held-out samples. Also absent after a failed training, or if the
+  /// evaluation ended early.
   std::optional<double> held_out_loss;
-  /// Fraction of held-out samples that a classifier gets right: 0 to 1.
+  /// Fraction of held-out samples that a classifier gets right: 0 to 1. Absent for
+  /// other models, and where `held_out_loss` is absent.
   std::optional<double> accuracy;
 
-  double seconds = 0; ///< Wall time.
+  double seconds = 0; ///< Wall time of the run, without the evaluation at the end.
+
+  // The members from `makespan` to `picture`, except `modelled`, have no values if the
+  // run failed.
   /// Seconds of the run's clock, from the start to the last end of an action.
   double makespan = 0;
   /// True if times are computed as if each rank had a device of its own.
@@ -144,8 +159,8 @@ struct training_result {
   std::int64_t exchanged_bytes =
     0; ///< Bytes of gradients that data replicas, and directions, sent to each other.
 
-  /// If the job draws: one row per rank, one column per unit of time; '=' continues an
-  /// action.
+  /// If the job draws: one row per rank, one column per unit of time, at most 4000
+  /// columns; '=' continues an action. Else empty.
   std::string picture;
 
   /// Parameters by name, values in row-major order of the dims. Empty if the training
@@ -153,14 +168,15 @@ struct training_result {
   std::map<std::string, std::vector<float>> parameters;
 };
 
-/// Runs a training and waits for the end; no thread or actor remains, unless `stuck` is
-/// set. The error result says what is wrong with the job and what is allowed; no run
-/// has started then. A training that starts and fails reports `failure` in the result,
-/// which still has parameters if the final evaluation failed or data replicas drifted
-/// apart. Several trainings may run at the same time, on different threads of the
-/// caller.
-/// \throws std::bad_alloc if the machine has less memory than reported, and any
-/// exception of the callbacks
+/// Runs a training and waits for the end; no thread of the run and no actor remains,
+/// unless `stuck` is set. The error result says what is wrong with the job and what is
+/// allowed; no run has started then. A training that starts and fails reports `failure`
+/// in the result, which still has parameters if the final evaluation failed or data
+/// replicas drifted apart. Several trainings may run at the same time, on different
+/// threads of the caller.
+/// \throws std::bad_alloc if the machine has less memory than reported
+/// \throws no_thread if a thread cannot be started
+/// \throws exceptions of the callbacks
 tl::expected<training_result, std::string> train(const training_job& job,
                                                  const training_news& news = {});
 

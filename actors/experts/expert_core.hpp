@@ -28,8 +28,8 @@ public:
   const std::string& name() const { return name_; }
 
   /// Handles the rows of one source (a data replica). The last source's rows make the
-  /// expert's action arrive at the scheduler; without any work the expert answers
-  /// immediately.
+  /// expert's action arrive at the scheduler; if no source sent rows and no gradients
+  /// have to be set to 0, the expert answers immediately.
   /// \throws std::logic_error if a source sends twice before all sources have sent, or
   /// if sources send rows of different actions
   void receive(mail::meeting_message message) override;

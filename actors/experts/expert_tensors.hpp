@@ -13,12 +13,13 @@
 namespace troupe {
 
 /// An expert's stored activations and compute buffers. The constructor allocates all
-/// memory.
+/// memory, and throws std::bad_alloc if memory is short.
 class expert_tensors : public expert_work {
 public:
   /// \param expert index in the network's list
   /// \param stashes number of microbatches to stash
   /// \param split number of microbatches between I and W
+  /// \param memory outlives this object
   /// \param compute_stream outlives this object
   expert_tensors(const run_plan& plan, position where, int expert, int stashes,
                  int split, rank_memory& memory, stream& compute_stream);

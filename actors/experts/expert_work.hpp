@@ -23,7 +23,8 @@ inline std::int64_t count_of(const rows_by_source& sources) {
 }
 
 /// The work of an expert: on tensors (expert_tensors), or as costs alone
-/// (simulated_expert).
+/// (simulated_expert). The device of the rank calls compute(); the expert's actor calls
+/// the other functions, results() after compute() has ended.
 class expert_work {
 public:
   virtual ~expert_work() = default;

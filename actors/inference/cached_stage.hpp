@@ -11,18 +11,19 @@
 
 namespace troupe {
 
-/// A stage that generates text: runs some layers on the next tokens of a sequence and
-/// caches keys and values of all tokens. The last stage computes logits for the token
-/// after the last one.
+/// A stage that generates text. Runs some layers on the next tokens of a sequence and
+/// caches keys and values of all tokens of that sequence. The last stage computes
+/// logits for the token after the last token of the pass.
 class cached_stage : public inference_work {
 public:
   /// \param sequences number of sequences, which have one cache each
-  /// \param lengths the numbers of tokens that one pass may read
+  /// \param lengths the numbers of tokens that one pass may read; not empty
+  /// \param compute_stream,account outlive this object
   cached_stage(const inference_plan& plan, int stage, int sequences,
                const std::set<std::int64_t>& lengths, stream& compute_stream,
                memory_account& account);
 
-  /// Bytes of tensor memory that a stage takes.
+  /// Bytes of tensor memory that a stage takes, with parameters.
   static std::int64_t bytes(const inference_plan& plan, int stage, int sequences,
                             const std::set<std::int64_t>& lengths);
 

@@ -22,17 +22,18 @@ struct evaluation_job {
 /// The result of an evaluation.
 struct evaluation_result {
   inference_result run;
-  score final_score; ///< Valid if the evaluation finished.
+  score final_score; ///< Valid if `run.outcome` is `finished`.
 };
 
-/// Bytes of tensor memory of each stage, with the samples in flight.
+/// Bytes of tensor memory of each stage, with the samples in flight, which count for
+/// stage 0.
 std::vector<std::int64_t> bytes_needed(const evaluation_job& job);
 
 /// Runs the evaluation. Losses are added in the order of samples, so the score does not
 /// depend on the numbers of stages and threads. The score equals the score of an
-/// `evaluator` (models/evaluation.hpp) to the bit, if both compute forwards of equally
-/// many samples on the same processors.
-/// \param interrupted as for perform
+/// `evaluator` (models/evaluation.hpp) to the bit, if both compute forwards of equal
+/// numbers of samples on the same processors.
+/// \param interrupted as for perform (inference_run.hpp)
 /// \throws as perform
 evaluation_result evaluate(const evaluation_job& job,
                            const std::atomic<bool>* interrupted = nullptr);

@@ -22,7 +22,7 @@ struct generation_job {
   /// are read.
   std::vector<std::int32_t> prompt;
   std::int64_t tokens = 1; ///< Number of tokens that each sequence gets after the
-                           ///< prompt.
+                           ///< prompt; at least 1.
   int sequences = 1; ///< Sequences generated at the same time, each with random numbers
                      ///< of its own. The text of sequence i does not depend on other
                      ///< sequences.
@@ -30,11 +30,13 @@ struct generation_job {
   std::uint64_t seed = 1;
 };
 
-/// Returns one sentence if a job is invalid: the reason, and the values that are
-/// allowed. Returns an empty text if the job is valid.
+/// Returns one sentence if the model or the prompt of a job is invalid: the reason, and
+/// the values that are allowed. Returns an empty text if both are valid. Other members
+/// are not checked.
 std::string validation_error(const generation_job& job);
 
-/// Bytes of tensor memory of each stage, with the tokens in flight.
+/// Bytes of tensor memory of each stage, with the tokens in flight, which count for
+/// stage 0.
 /// \pre validation_error(job) is empty
 std::vector<std::int64_t> bytes_needed(const generation_job& job);
 
@@ -49,15 +51,18 @@ struct generated_token {
 /// The result of a generation.
 struct generation_result {
   inference_result run;
-  std::vector<std::vector<std::int32_t>> sequences; ///< Each begins with the prompt.
+  /// Texts by sequence; each begins with the prompt. Texts may be shorter than
+  /// requested unless `run.outcome` is `finished`.
+  std::vector<std::vector<std::int32_t>> sequences;
 };
 
 /// Generates texts. The first pass of a sequence reads the prompt. Then stages keep
 /// keys and values, and a pass reads one token. A text longer than the context is read
 /// again in each pass: the last positions, starting at position 0, as learned positions
 /// require. Texts do not depend on the numbers of stages, threads and sequences.
-/// \param on_token called for each token, on an actor's thread; may be empty
-/// \param interrupted as for perform
+/// \param on_token called for each token, by one thread at a time, an actor's; may be
+/// empty
+/// \param interrupted as for perform (inference_run.hpp)
 /// \pre validation_error(job) is empty
 /// \throws as perform
 generation_result

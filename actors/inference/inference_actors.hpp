@@ -35,7 +35,8 @@ using inference_actor =
                    caf::reacts_to<mail::forward_ended>, caf::reacts_to<mail::explain>,
                    caf::reacts_to<struct inference_neighbours>>;
 
-/// Wires an actor to both neighbours. The message makes a client start.
+/// Wires an actor to both neighbours, before portions come. The message makes a client
+/// start.
 struct inference_neighbours {
   inference_actor below; ///< The neighbour that sends portions to this actor.
   inference_actor above; ///< The neighbour that receives portions from this actor.
@@ -57,6 +58,9 @@ struct inference_stage_state {
 
 /// Behavior of a stage, which owns some layers. Runs each portion through these layers
 /// and sends the result to the upper neighbour.
+/// \param computer outlives the actor
+/// \param stage index of the stage, from 0
+/// \param stages number of stages of the pipeline
 inference_actor::behavior_type
 inference_stage(inference_actor::stateful_pointer<inference_stage_state> self,
                 inference_context shared, device* computer, int stage, int stages,
@@ -67,7 +71,7 @@ struct inference_client_state {
   inference_context shared;
   inference_client* client = nullptr;
   occupation* seen = nullptr;
-  int capacity_above = portions_between;
+  int capacity_above = portions_between; ///< Portions that stage 0 can still receive.
   inference_neighbours peers;
 };
 

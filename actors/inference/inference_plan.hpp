@@ -36,8 +36,9 @@ struct inference_plan {
              : processors[static_cast<std::size_t>(stage) % processors.size()];
   }
 
-  /// Memory for a stage's tensors. Stages pass buffers to each other, so all tensors
-  /// are in GPU-accessible memory if any stage is on a GPU.
+  /// Memory for a stage's tensors: that of the stage's GPU, if the stage has a GPU.
+  /// Stages pass buffers to each other. So a stage on the CPU uses memory of the first
+  /// GPU in `processors`, which the CPU reaches too; CPU memory if there is no GPU.
   memory_space& memory_at(int stage) const {
     const auto local_processor = processor_of(stage);
     const auto gpu = std::ranges::find_if(processors, &processor::is_gpu);
@@ -45,7 +46,7 @@ struct inference_plan {
       local_processor.is_gpu() || gpu == processors.end() ? local_processor : *gpu);
   }
 
-  /// CPU threads that a stage computes with.
+  /// CPU threads that a stage computes with; 1 for a stage on a GPU.
   int team_of(int stage) const {
     if (processor_of(stage).is_gpu())
       return 1;

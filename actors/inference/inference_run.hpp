@@ -17,15 +17,19 @@ namespace troupe {
 /// The outcome and measurements of an inference.
 struct inference_result {
   ending outcome = ending::finished;
-  std::string failure; ///< One sentence, if the inference failed.
+  std::string failure; ///< The reason, if the inference failed; else empty.
   /// Wall time in seconds, from the first portion on.
   double seconds = 0;
-  std::vector<std::int64_t> bytes;   ///< Bytes of tensor memory of each stage.
+  /// Bytes of tensor memory of each stage, without the client; empty if `interrupted`
+  /// was set before the start.
+  std::vector<std::int64_t> bytes;
   std::int64_t late_allocations = 0; ///< Number of tensor allocations during the run.
 };
 
-/// Runs a client's portions through stages, which are actors with a device each.
-/// Returns when the client is done, an actor fails, or `interrupted` is set.
+/// Runs a client's portions through stages, which are actors with a device each. Ends
+/// when the client is done, an actor fails, the inference stalls, or `interrupted` is
+/// set. Returns after the forwards under way have ended; a forward that never ends
+/// blocks the call.
 /// \param interrupted ends the inference once set by another thread; may be null
 /// \throws std::bad_alloc without enough memory
 /// \throws no_thread without enough threads

@@ -22,6 +22,7 @@ public:
 
   const std::string& name() const { return name_; }
 
+  /// Keeps a portion of the lower neighbour until a forward can start.
   void receive(portion in) { waiting_.push_back(std::move(in)); }
 
   /// Notes that the upper neighbour has consumed a portion.
@@ -34,9 +35,10 @@ public:
   /// Ends the current forward and releases the input, so that the lower neighbour has
   /// capacity again.
   /// \returns the portion for the upper neighbour
-  /// \pre a forward has started
+  /// \pre a forward has started, and has ended on the device
   portion end();
 
+  /// Describes the device, the portion or the capacity that the stage waits for.
   mail::waiting_for explain() const;
 
 private:
@@ -54,8 +56,7 @@ private:
   std::shared_ptr<forward_under_way> now_; // null: the device is free
 };
 
-/// The name of an inference's stage, or of the client if `stage` is outside the
-/// pipeline.
+/// The name of an inference's stage, or of the client if `stage` is -1 or `stages`.
 std::string name_of_inference(int stage, int stages);
 
 } // namespace troupe

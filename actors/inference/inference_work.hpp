@@ -18,7 +18,8 @@ namespace troupe {
 /// consumed: one is read while the next is written.
 inline constexpr int portions_between = 2;
 
-/// The work of a stage of an inference. One stage owns the object.
+/// The work of a stage of an inference. One stage owns the object, together with a
+/// forward on the stage's device.
 class inference_work {
 public:
   virtual ~inference_work() = default;
@@ -27,8 +28,8 @@ public:
   /// \pre at most portions_between - 1 of the returned buffers are in use
   virtual buffer output_buffer() = 0;
 
-  /// Computes `out` from `in`, into the buffer `out.values`. Called on the stage's
-  /// device.
+  /// Computes `out` from `in`, into the buffer `out.values`. Called on a thread of the
+  /// stage's device, one call at a time.
   virtual void forward(const portion& in, portion& out) = 0;
 
   /// Floating-point operations of `forward(in, out)`.
@@ -52,7 +53,8 @@ public:
   /// \pre fewer than portions_between of the client's portions wait for the first stage
   virtual std::optional<portion> next() = 0;
 
-  /// Consumes the last stage's result of a portion.
+  /// Consumes the last stage's result of a portion. The buffers are valid during the
+  /// call.
   virtual void receive(const portion& result) = 0;
 
   /// True if the client has all results.

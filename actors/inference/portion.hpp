@@ -14,7 +14,8 @@ struct portion {
   std::int64_t number = 0; ///< Index of the microbatch, or of the sequence.
   std::int64_t samples = 1;
   std::int64_t length = 0; ///< Tokens of each sample; 0: the network's full length.
-  std::int64_t past = 0;   ///< Tokens of the sequence that stages have read before.
+  /// Tokens of the sequence whose keys and values stages have; 0: stages begin anew.
+  std::int64_t past = 0;
   /// The input of the first stage: tokens or pixels. The input of other stages:
   /// activations. The last stage's result: logits of the next token, or nothing if
   /// there are labels.

@@ -14,9 +14,11 @@ namespace troupe {
 class stage_weights {
 public:
   /// Allocates the memory and reads the weights.
-  /// \throws std::bad_alloc, and any exception of the plan's weights
+  /// \param account outlives this object
+  /// \throws std::bad_alloc, any exception of the plan's weights
   stage_weights(const inference_plan& plan, int stage, memory_account& account);
 
+  /// Buckets in the order of the stage's layers; valid as long as this object.
   std::span<const float* const> buckets() const { return addresses_; }
 
   /// Bytes that a stage's parameters take.

@@ -14,8 +14,10 @@
 
 namespace troupe {
 
-/// All actors of a run, in one list that all actors share. The list is complete before
-/// the first actor receives the list, and never changes after that. Thread-safe.
+/// All actors of a run, in one list that all actors share. For an actor in another
+/// process the list has the actor that forwards to that process. The list is complete
+/// before the first actor receives the list, and never changes after that. Thread-safe
+/// from then on.
 class actor_handles : public stage_indexing {
 public:
   explicit actor_handles(std::shared_ptr<const run_plan> plan)
@@ -68,6 +70,7 @@ public:
   }
 
   /// Calls each(handle) with the handle of a performer.
+  /// \pre the run has that performer
   template <class Each>
   void to(const performer& target, const Each& each) const {
     switch (target.kind) {
@@ -101,7 +104,7 @@ public:
     for_each_of(servers, each);
   }
 
-  /// Calls each(handle) for all actors except the coordinator.
+  /// Calls each(handle) for all actors that have been made, except the coordinator.
   template <class Each>
   void for_each(const Each& each) const {
     for_each_asked(each);

@@ -34,8 +34,9 @@ void report_failures(Self* self) {
   });
 }
 
-/// The text of failure_of() in an exit reason, or a sentence with CAF's text of any
-/// other reason. Empty if the actor ended on request or without an error.
+/// The text of failure_of() in an exit reason. For any other reason, a sentence with
+/// CAF's text. Empty if the actor ended by an exit message (user_shutdown) or without
+/// an error.
 std::string text_of(const caf::error& reason);
 
 } // namespace troupe

@@ -22,7 +22,9 @@ class actor_handles;
 
 namespace mail {
 
-/// The handles of all actors; received once, before any other message.
+/// The handles of all actors; received once, by each actor except relays and the
+/// recorder. The actor sends no message before. A data source may receive `demand`
+/// earlier.
 struct wiring {
   std::shared_ptr<const actor_handles> handles;
 };

@@ -21,7 +21,8 @@ constexpr std::string_view name_of_message() {
 }
 
 /// A message as text, for golden traces: the type, and the action, microbatch, bucket,
-/// source or server, if the message names any. For a meeting message: the text of the
+/// source or server, if the message names any. For a message of a collective also the
+/// instance, round, sender and receiver. For a meeting message: the text of the
 /// content.
 template <class Message>
 std::string envelope_text(const Message& m) {

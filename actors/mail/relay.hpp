@@ -55,8 +55,9 @@ struct user_relays {
   /// system the actor cannot set timeouts. Where a model stores bf16, one value of a
   /// payload holds two bf16 values.
   ///
-  /// Called on the thread that waits for the run, before the first message. An
-  /// exception, or an invalid handle, fails the run with the text and the place.
+  /// Called once for each place, on the thread that waits for the run, before the first
+  /// message. An exception, or an invalid handle, fails the run with the text and the
+  /// place. `system` outlives the run's actors.
   std::function<neighbour_actor(caf::actor_system& system, const relay_place& where)>
     make;
 };

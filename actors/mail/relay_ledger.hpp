@@ -18,8 +18,8 @@ namespace troupe {
 std::string name_of_relay(int pipeline, int stage);
 
 /// The messages that a relay has received and has not sent on yet. The sending stage
-/// enters each message before sending, and the receiving stage removes the message.
-/// Thread-safe.
+/// enters each message before sending; the stage that receives the relay's message
+/// removes the entry. Thread-safe.
 class relay_ledger {
 public:
   explicit relay_ledger(std::string name) : name_(std::move(name)) {

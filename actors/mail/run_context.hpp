@@ -11,11 +11,11 @@
 
 namespace troupe {
 
-/// The context that the actors of a run share besides messages. The referenced objects
-/// outlive all actors.
+/// The context that the actors of a run share besides messages. The objects of the
+/// pointers outlive all actors.
 struct run_context {
   std::shared_ptr<const run_plan> plan;
-  message_meter* meter;
+  message_meter* meter; ///< Not null.
   virtual_clock* clock; ///< Null in real time.
   interconnect* links;  ///< Network between ranks; null in real time.
 };

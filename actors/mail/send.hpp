@@ -3,7 +3,8 @@
 
 // Sends and receives the messages of actors. This is the one place that counts
 // messages, and that declares the order of messages to ThreadSanitizer, which cannot
-// see the order inside CAF. All messages between actors go through the functions below.
+// see the order inside CAF. All messages between actors go through the functions below,
+// except exit messages and messages that user relays send.
 
 #include "actors/mail/message_text.hpp"
 #include "messaging/mail/traffic.hpp"
@@ -28,10 +29,13 @@ void __tsan_release(void* address);
 
 namespace troupe {
 
-/// Counts the messages of a run: all messages sent, the largest number under way at the
-/// same time, and the bytes of tensors by traffic. Thread-safe, except for listen().
+/// Counts the messages that the functions below send, the largest number under way at
+/// the same time, and the bytes of tensors by traffic. Thread-safe, except for
+/// listen().
 class message_meter {
 public:
+  /// Counts a message that is sent; handled() notes that the receiver handles the
+  /// message.
   void sent() {
     sent_.fetch_add(1, std::memory_order_relaxed);
     const auto now = under_way_.fetch_add(1, std::memory_order_relaxed) + 1;
@@ -43,6 +47,7 @@ public:
 
   void handled() { under_way_.fetch_sub(1, std::memory_order_relaxed); }
 
+  /// Counts bytes of a tensor message.
   void moved(traffic kind, std::int64_t bytes) {
     bytes_[static_cast<std::size_t>(kind)].fetch_add(bytes, std::memory_order_relaxed);
   }
@@ -61,13 +66,16 @@ public:
   std::int64_t sums() const { return sums_; }
   std::int64_t sums_at_work() const { return sums_at_work_; }
 
-  std::int64_t total() const { return sent_; }
+  std::int64_t total() const { return sent_; } ///< Number of messages sent.
+  /// Largest number of messages that were sent and not yet handled.
   std::int64_t most_at_once() const { return most_; }
 
   /// Called with the receiver's name and the message's text when an actor handles a
-  /// message, on that actor's thread. Only for virtual time, where all actors share one
-  /// thread.
+  /// message, on that actor's thread. A handler by on_owned_message() does not call the
+  /// listener. Only for virtual time, where all actors share one thread.
   using listener = std::function<void(const char* receiver, const std::string& text)>;
+  /// Sets the listener.
+  /// \pre no message has been sent
   void listen(listener callback) { observer_ = std::move(callback); }
   const listener& observer() const { return observer_; }
 
@@ -130,7 +138,7 @@ struct argument_of<void (F::*)(const Message&) const> {
 
 } // namespace detail
 
-/// Sends a message from inside an actor.
+/// Sends a message from inside an actor, and counts the message.
 template <class Self, class Handle, class Message>
 void send_from(Self* self, message_meter& meter, const Handle& to, Message&& message) {
   meter.sent();
@@ -141,8 +149,8 @@ void send_from(Self* self, message_meter& meter, const Handle& to, Message&& mes
 #endif
 }
 
-/// Sends a message from outside: from a device's callback, a clock, or the thread that
-/// waits for a run.
+/// Sends a message from outside, and counts the message: from a device's callback, a
+/// clock, or the thread that waits for a run.
 template <class Handle, class Message>
 void send_external(message_meter& meter, const Handle& to, Message&& message) {
   meter.sent();
@@ -197,14 +205,18 @@ struct owned_message_handler {
 } // namespace detail
 
 /// A message handler from a lambda `[self](Message)`, which receives the message's
-/// content by move: no handle of a buffer remains in the mailbox.
+/// content by move: no handle of a buffer remains in the mailbox. The lambda itself
+/// must call the listener, if wanted.
+/// \param meter outlives the actor
 template <class Message, class Self, class F>
 auto on_owned_message(Self* self, message_meter& meter, F handler) {
   detail::happens_before(self);
   return detail::owned_message_handler<Self, F, Message>{self, &meter, handler};
 }
 
-/// A message handler from a lambda `[self](const Message&)`.
+/// A message handler from a lambda `[self](const Message&)`. Calls the listener of the
+/// meter before the lambda.
+/// \param meter outlives the actor
 template <class Self, class F>
 auto on_message(Self* self, message_meter& meter, F handler) {
   detail::happens_before(self); // orders the actor's initialisation before handlers

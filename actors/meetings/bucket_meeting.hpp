@@ -17,17 +17,19 @@
 namespace troupe {
 
 /// The buffers of messages between data replicas, which carry copies of a stage's
-/// buckets: one pool per bucket.
+/// buckets: one pool per bucket. An object serves the messages of one exchange_step.
 class exchange_pools {
 public:
+  /// \param account pays for the pools; outlives this object
   exchange_pools(const run_plan& plan, position where, exchange_step step,
                  memory_account& account);
 
+  /// The pool of a bucket; valid as long as this object.
   pool* pool_of(int bucket) const {
     return pools_[static_cast<std::size_t>(bucket)].get();
   }
 
-  /// The size of all pools together, as a number of 4-byte values.
+  /// The size of all pools together, with padding, as a number of 4-byte values.
   static std::int64_t values(const run_plan& plan, position where, exchange_step step);
 
 private:
@@ -38,19 +40,23 @@ private:
 /// exchange_step::sum the replicas sum the gradients of each bucket. The sums of the
 /// last layers may then run while the first layers still compute. With
 /// exchange_step::gather the replicas gather a version of which each replica has made a
-/// share. In a sum, the index of a step is the bucket; one step gathers all buckets.
-/// Every step is over when all buckets of the update have been exchanged.
+/// share. In a sum, begin() takes the index of a bucket; one step gathers all buckets.
+/// Where GPUs sum, a bucket starts only after all buckets of higher indexes. Every step
+/// is over when all buckets of the update have been exchanged.
 class bucket_meeting : public meeting {
 public:
-  static constexpr int all_buckets = 0; ///< Index of the step that gathers all buckets.
+  /// Index of the step that gathers all buckets, and of the wait for all sums.
+  static constexpr int all_buckets = 0;
 
   /// \param plan outlives the meeting
-  /// \param pools null where nothing is computed
+  /// \param pools of the same `step`; null where nothing is computed
   bucket_meeting(const run_plan& plan, position where, exchange_step step,
                  std::shared_ptr<exchange_pools> pools);
 
-  /// Sets the array of this data replica's values of a bucket. The meeting reads and
-  /// writes the array until the step is over.
+  /// Sets the array of this data replica's values of a bucket, before begin() of the
+  /// bucket's step. The array has the whole bucket, and must outlive the step, in which
+  /// the meeting reads and writes the array.
+  /// \param values null where nothing is computed
   void expect(int bucket, float* values) {
     arrays_[static_cast<std::size_t>(bucket)] = values;
   }
@@ -62,6 +68,7 @@ public:
   /// of an update the result is false.
   bool is_done(int) const override { return done_ == buckets(); }
 
+  /// Number of the stage's buckets.
   int buckets() const { return static_cast<int>(values_.size()); }
 
   /// The next begin() belongs to the next update.

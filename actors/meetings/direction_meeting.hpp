@@ -12,24 +12,29 @@ namespace troupe {
 
 /// The meeting of all directions of a schedule at one optimizer shard. All directions
 /// send gradients for an update, and the shard makes one version for all. The shard is
-/// on the rank of the first direction, and sends the version to the other ranks. In a
-/// schedule of one direction only one stage sends gradients.
+/// on the rank of the first direction. A message without values to the rank of each
+/// other direction takes the time of the version's transfer. In a schedule of one
+/// direction only one stage sends gradients.
 class direction_meeting : public meeting {
 public:
   /// Index of the step that waits for all directions.
   static constexpr int all_gradients = 0;
-  /// Index of the step that sends the version.
+  /// Index of the step that sends the version, for begin() alone: only the other two
+  /// indexes are valid in is_done().
   static constexpr int version = -1;
   /// Index of the step that waits until direction `d` has the version.
+  /// \pre d > 0
   static int version_at(int d) { return d; }
 
   /// Called for a bucket that all directions have completed, with the gradients of each
-  /// direction, in order. Returns messages to send.
+  /// direction, in order. Returns messages to send. receive() makes the call, if
+  /// run_plan::reports_buckets().
   using bucket_complete = std::function<meeting_messages(
     int bucket, const std::vector<buffer>& of_directions)>;
 
   /// \param plan outlives the meeting
-  /// \param on_complete may be empty
+  /// \param on_complete may be empty; objects to which the function refers outlive the
+  /// meeting
   direction_meeting(const run_plan& plan, position where, bucket_complete on_complete);
 
   meeting_messages begin(int index) override;
@@ -37,9 +42,10 @@ public:
   bool is_done(int index) const override;
   std::optional<missing_peer> waits_for() const override;
 
+  /// Number of directions.
   int count() const { return static_cast<int>(parts_.size()); }
 
-  /// A direction's request for the update.
+  /// A direction's request for the update; valid until next_update().
   /// \pre is_done(all_gradients), or this request has arrived
   const mail::update_request& request_of(int direction) const {
     return *parts_[static_cast<std::size_t>(direction)];

@@ -17,19 +17,24 @@ namespace troupe {
 
 /// The meeting of a stage with the experts of the stage's layers. At each step the
 /// stage sends rows to all experts of a layer, and the experts' results replace the
-/// rows. The exchange is an all_to_all of unequal parts between the ranks of a group;
-/// each part goes directly to one expert. The index of a step is the index of a layer
-/// in the action under way.
+/// rows. A weight gradient sends only the numbers of rows, and gets no results. In a
+/// simulation a step covers all experts of the stage, with equal numbers of rows. The
+/// exchange is an all_to_all of unequal parts between the ranks of a group; each part
+/// goes directly to one expert. The index of a step is the index in the list that
+/// expect() received.
 class expert_meeting : public meeting {
 public:
   /// Returns a bucket's parameters in a version, and the buffer of the bucket's
-  /// gradients. The buffer is empty unless `gradients`.
+  /// gradients. The buffer is empty unless `gradients`. The parameters stay valid until
+  /// the action ends.
   using lender = std::function<std::pair<weight_place<float>, buffer>(
     std::size_t bucket, int version, bool gradients)>;
 
   /// \param plan outlives the meeting
-  /// \param lend empty where nothing is computed
-  /// \param account pays for the rows in messages; null where nothing is computed
+  /// \param lend empty where nothing is computed; else objects to which the function
+  /// refers outlive the meeting
+  /// \param account pays for the rows in messages, and outlives the meeting; unused,
+  /// and may be null, where nothing is computed
   /// \pre the stage has experts
   expert_meeting(const run_plan& plan, position where, lender lend,
                  memory_account* account);
@@ -42,7 +47,8 @@ public:
     op operation;
   };
 
-  /// To be called when an action begins.
+  /// To be called when an action begins. The arrays in `steps` must stay valid until
+  /// the action ends.
   /// \param version of the weights that the action reads
   /// \param steps one entry for each step, in order
   void expect(const action& a, int version, std::vector<rows_of_layer> steps);
@@ -52,14 +58,16 @@ public:
   bool is_done(int) const override { return missing_.empty(); }
   std::optional<missing_peer> waits_for() const override;
 
-  /// The experts' share of an action's work, from 0 to 1.
+  /// The experts' share of the operations of an action, from 0 to 1: equal for all
+  /// actions of the stage. In a simulation simulated_expert_share.
   double share() const { return share_; }
 
   /// To be called when an update begins: later gradients of each layer start a new sum.
   void begin_update() { sums_begun_.clear(); }
 
-  /// Returns the loads since the last call, one for each forward of a layer: the rows
-  /// of each expert, and the dropped rows. Empty where nothing is computed.
+  /// Returns the loads since the last call, one for each forward of a layer with
+  /// experts. A load has the rows that this stage has sent to each expert, and the
+  /// dropped rows. Recomputations add no loads. Empty where nothing is computed.
   std::vector<mail::expert_load> take_loads() { return std::exchange(loads_, {}); }
 
 private:

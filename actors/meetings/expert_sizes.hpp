@@ -7,8 +7,9 @@
 
 namespace troupe {
 
-/// The tensor memory that experts need on the rank of a stage. Sizes are in values, for
-/// the largest microbatch.
+/// The tensor memory that experts need on the rank of a stage. Sizes are in 4-byte
+/// values, for the largest microbatch. `stash`, `split` and `scratch` cover the rows of
+/// all `sources`.
 struct expert_sizes {
   std::int64_t rows = 0;    ///< Most rows of one data replica for one expert.
   int sources = 0;          ///< Number of data replicas that send rows to an expert.
@@ -18,7 +19,9 @@ struct expert_sizes {
   std::int64_t scratch = 0; ///< Values of one expert's scratch memory.
   std::int64_t payload = 0; ///< Most values of rows in one message.
 
-  /// The number of values that all experts of a stage need on the stage's rank.
+  /// The number of values that all experts of a stage need on the stage's rank. The
+  /// number includes the buffers of the stage's messages to experts, also to experts of
+  /// other ranks.
   /// \param hosted number of the stage's experts on the rank
   /// \param a_layer number of experts in a layer
   /// \param stashes number of microbatches that the stage stashes
@@ -32,6 +35,7 @@ struct expert_sizes {
 expert_sizes sizes_of_expert(const run_plan& plan, int expert);
 
 /// Values per row to an expert; where nothing is computed a row is one value.
+/// \pre the network of plan.work, if present, has experts
 std::int64_t width_of_rows(const run_plan& plan);
 
 /// The experts' share of an action's work where nothing is computed. Of two GPT blocks,

@@ -13,15 +13,16 @@
 namespace troupe {
 
 /// The memory for whole layers of which a stage holds only a share, for two layers at a
-/// time. Functions are empty and pools null where nothing is computed.
+/// time. A layer is an index in the stage. Functions are empty and pools null where
+/// nothing is computed.
 struct layer_memory {
   /// Returns the array in which a layer's parameters are gathered. The array already
   /// contains the stage's share of the version.
   std::function<float*(int layer, int version)> to_gather;
   /// Returns the array of a layer's gradients for one microbatch.
   std::function<float*(int layer)> gradients;
-  /// Adds the stage's share of these gradients to the update's sum of the share; sets
-  /// the sum if `first`.
+  /// Adds the stage's share of a layer's gradients for one microbatch to the update's
+  /// sum of the share; sets the sum if `first`.
   std::function<void(int layer, bool first)> add_share;
   pool* gathers = nullptr; ///< Buffers of messages with parameters.
   pool* sums = nullptr;    ///< Buffers of messages with gradients.
@@ -29,16 +30,19 @@ struct layer_memory {
 
 /// The meeting of data replicas that hold only a share of gradients (ZeRO 2), or of
 /// gradients and parameters (ZeRO 3; Rajbhandari et al., "ZeRO", 2020, sections 5.2,
-/// 5.3). The replicas gather a layer's parameters just before use, and sum a layer's
-/// gradients as soon as the gradients exist. Layers use two places of memory in turn.
-/// The steps between the pieces of an action (weave.hpp) wait until a collective has
-/// left the layer's place. Indices of steps: gather_of(layer), sum_of(layer).
+/// 5.3). With ZeRO 3 the replicas gather a layer's parameters while the pass computes
+/// the layer before. The replicas sum a layer's gradients as soon as the gradients
+/// exist. Layers of even and of odd index use two places of memory in turn. The steps
+/// between the pieces of an action (weave.hpp) wait until a collective has left the
+/// layer's place. Indices of steps: gather_of(layer), sum_of(layer), with the layer's
+/// index in the stage.
 class layer_meeting : public meeting {
 public:
   static int gather_of(int layer) { return 2 * layer; }
   static int sum_of(int layer) { return 2 * layer + 1; }
 
   /// \param plan outlives the meeting
+  /// \param memory pools, and objects of the functions, outlive the meeting
   layer_meeting(const run_plan& plan, position where, layer_memory memory);
 
   /// To be called when an action begins.
@@ -53,6 +57,7 @@ public:
   meeting_messages receive(mail::meeting_message received) override;
 
   /// True if no collective of the step's kind, gather or sum, uses the layer's place.
+  /// Another layer of the same place counts too.
   bool is_done(int index) const override;
 
   std::optional<missing_peer> waits_for() const override;

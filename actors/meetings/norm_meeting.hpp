@@ -10,8 +10,9 @@
 namespace troupe {
 
 /// The meeting of optimizer shards whose gradients one norm covers. Each shard sends
-/// the squares of its gradients to the first shard. The first shard sums all squares in
-/// the group's order, and answers with the clipping factor. Each update has one step.
+/// the sums of squares of its gradients to the first shard. The first shard sums all
+/// squares in the group's order, and answers with the clipping factor. Each update has
+/// one step.
 class norm_meeting : public meeting {
 public:
   static constexpr int factor_known = 0;
@@ -20,7 +21,8 @@ public:
   /// \pre the optimizer of plan.work clips
   norm_meeting(const run_plan& plan, position where);
 
-  /// Sets this shard's squares, and the number of samples in the sum of gradients.
+  /// Sets this shard's sums of squares, and the number of samples in the sum of
+  /// gradients, before begin().
   void expect(mail::norm_part part) { local_part_ = std::move(part); }
 
   meeting_messages begin(int index) override;
@@ -28,7 +30,8 @@ public:
   bool is_done(int) const override { return factor_.has_value(); }
   std::optional<missing_peer> waits_for() const override;
 
-  /// The clipping factor, by which the gradients are multiplied. \pre is_done()
+  /// The clipping factor, by which the gradients are multiplied.
+  /// \pre is_done()
   double factor() const { return *factor_; }
 
   /// The next begin() belongs to the next update.

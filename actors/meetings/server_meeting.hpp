@@ -11,7 +11,8 @@ namespace troupe {
 
 /// The meeting of an optimizer shard with the parameter servers of the same stage. The
 /// shard sends the gradients of one data replica to all servers. Each server answers
-/// when the server's share of the next version is written. Each update has one step.
+/// when the server's share of the next version is written. Each update has one step,
+/// `answered`.
 class server_meeting : public meeting {
 public:
   static constexpr int answered = 0;
@@ -20,8 +21,10 @@ public:
   /// \pre plan has servers
   server_meeting(const run_plan& plan, position where);
 
-  /// Makes the message that all servers receive; begin() calls the function.
+  /// Makes the message that all servers receive.
   using push_maker = std::function<mail::push()>;
+  /// Sets the function that begin() calls. Objects to which the function refers outlive
+  /// the meeting.
   void expect(push_maker maker) { push_ = std::move(maker); }
 
   meeting_messages begin(int index) override;

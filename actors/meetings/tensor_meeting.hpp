@@ -12,8 +12,8 @@
 namespace troupe {
 
 /// The meeting of the tensor shards of a stage: one collective after another. Each
-/// collective is a sum, a gather or a scatter of an array that all shards have. The
-/// index of a step is the index of a collective in the action under way.
+/// collective is a sum, a gather or a scatter over arrays of equal size, one in each
+/// shard. The index of a step is the index in the list that expect() received.
 class tensor_meeting : public meeting {
 public:
   /// \param plan outlives the meeting
@@ -21,7 +21,8 @@ public:
   /// is computed
   tensor_meeting(const run_plan& plan, position where, pool* payloads);
 
-  /// To be called when an action begins, with the action's collectives in order.
+  /// To be called when an action begins, with the action's collectives in order. The
+  /// arrays must stay valid until the action ends.
   void expect(std::vector<shard_collective<float>> collectives) {
     expected_ = std::move(collectives);
   }
@@ -33,7 +34,9 @@ public:
   void yield_sums(const sum_requester& request) override;
   void exchange_by(const group_finder& groups, const sum_requester& request) override;
 
-  /// The number and size of the buffers that messages of `collective` need.
+  /// The number and size of the buffers that messages of `collective` need. The buffers
+  /// also suffice while messages of a previous collective of this size are still under
+  /// way.
   static payload_bound copies_of(const run_plan& plan, position where,
                                  const shard_collective<float>& collective);
 

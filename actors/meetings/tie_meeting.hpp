@@ -32,8 +32,10 @@ public:
   /// True if a stage has an end of a tied matrix; false where nothing is computed.
   static bool is_at(const run_plan& plan, position where);
 
-  /// The optimizer shards with which a shard exchanges gradients, including the shard
-  /// itself if it has both ends.
+  /// The optimizer shards with which a shard exchanges gradients, each once. A shard
+  /// with both ends also exchanges with itself. With ZeRO only shards with common
+  /// values of the matrix exchange: the result may lack the shard itself, or be empty.
+  /// \pre is_at(plan, where)
   static std::vector<position> others_of(const run_plan& plan, position where);
 
   /// \param plan outlives the meeting
@@ -42,16 +44,18 @@ public:
   tie_meeting(const run_plan& plan, position where, std::shared_ptr<pool> copies);
 
   /// The number and size of the buffers that the meeting's messages need.
+  /// \pre is_at(plan, where)
   static payload_bound copies_of(const run_plan& plan, position where);
 
   /// Sets the summed gradients, one buffer for each of the stage's buckets. The buffers
   /// must outlive the update.
+  /// \throws std::logic_error if the pool of copies has no free buffer
   void expect(std::vector<buffer> gradients);
 
   // Work of an update, on the rank's stream.
 
   /// Copies the gradients that other shards receive into the buffers of messages.
-  /// \pre expect() has been called
+  /// \pre expect() has been called in this update, and begin() has not
   void copy(stream& stream);
 
   /// Adds the received gradients to this shard's own. Later calls in the update do
@@ -65,7 +69,8 @@ public:
   std::optional<missing_peer> waits_for() const override;
   void yield_sums(const sum_requester& request) override { request_ = request; }
 
-  /// The next begin() belongs to the next update. \pre this update's work has ended
+  /// The next begin() belongs to the next update.
+  /// \pre this update's work has ended
   void next_update();
 
 private:

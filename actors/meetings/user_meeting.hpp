@@ -23,20 +23,29 @@ std::string name_of_user_meeting(int stage, int replica);
 exchange_member user_exchange_member(const run_plan& plan, int stage, int replica);
 
 /// The meeting of a stage's data replicas that exchange gradients by an object of the
-/// user's. The object receives only messages of the current update. Messages of later
-/// updates are stored here until then. Each update has one step, `exchanged`.
+/// user's. The object receives only messages of the current update, after begin().
+/// Earlier messages are stored here until begin(). Each update has one step,
+/// `exchanged`.
 class user_meeting : public meeting {
 public:
   static constexpr int exchanged = 0;
 
+  /// Makes the user's object.
   /// \param plan outlives the meeting
   /// \pre plan.user_exchange
+  /// \throws exceptions of plan.user_exchange
   user_meeting(const run_plan& plan, position where);
 
   /// Sets the gradients of this data replica, one buffer for each of the stage's
   /// buckets. The buffers must outlive the update.
   void expect(const std::vector<buffer>& gradients);
 
+  /// begin() and receive() call the user's object, whose exceptions leave both
+  /// functions.
+  /// \throws std::logic_error if the object sends a message to a data replica that does
+  /// not exist, or to its own
+  /// \throws std::logic_error if receive() gets a message of an exchange that has ended
+  /// here
   meeting_messages begin(int index) override;
   meeting_messages receive(mail::meeting_message received) override;
   bool is_done(int) const override {
@@ -44,7 +53,8 @@ public:
   }
   std::optional<missing_peer> waits_for() const override;
 
-  /// The next begin() belongs to the next update. \pre is_done()
+  /// The next begin() belongs to the next update.
+  /// \pre is_done()
   void next_update();
 
 private:

@@ -14,13 +14,13 @@ namespace troupe {
 
 inline constexpr const char* name_of_data = "data";
 
-/// The facts that decide the bits of a run: each has one value in all processes and in
-/// all attempts of the run.
+/// The facts that decide the bits of a run: each has one value in all processes that
+/// report the fact, and in all attempts of the run. For one thread.
 class common_facts {
 public:
-  /// Adds the facts of a process. If a fact differs from an earlier process, returns a
-  /// sentence that names the fact, both processes and both values. Returns an empty
-  /// string if all facts agree.
+  /// Adds the facts of a process. If a fact differs from an earlier process, or from an
+  /// earlier attempt, returns a sentence that names the fact, both processes and both
+  /// values. Returns an empty string if no fact differs.
   /// \param process name of the process in error messages: "node a:4242"
   std::string add(const std::string& process,
                   const std::vector<mail::deciding_fact>& facts);

@@ -21,7 +21,7 @@ struct control_frame {
   using kind = control_kind;
 
   kind type = kind::node;
-  std::uint32_t generation = 0;
+  std::uint32_t generation = 0; ///< Attempt of the run; 0 in frames of kind::node.
   wire::bytes text;
 };
 
@@ -33,8 +33,8 @@ public:
   /// Sends a frame; drops the frame if the line has ended.
   virtual void send(control_frame frame) = 0;
 
-  /// Limits the frames that wait to be sent to `bytes` bytes. A frame beyond the limit
-  /// ends the line, because the other side does not read.
+  /// Limits the frames that wait to be sent to `bytes` bytes; 64 MiB without this call.
+  /// A frame beyond the limit ends the line, because the other side does not read.
   virtual void limit_unsent(std::size_t bytes) = 0;
 
   /// Ends the line; the destruction of the last handle calls `close()`. After the
@@ -53,7 +53,7 @@ struct control_listener {
   std::function<void(control_frame)> received;
   /// Called with the reason why this side has ended the line, as for a damaged frame;
   /// the callback may still send. The reason is empty if the other side has closed the
-  /// line or does not read.
+  /// line or does not read, or if a callback has thrown an exception.
   std::function<void(const std::string& why)> ended;
 };
 

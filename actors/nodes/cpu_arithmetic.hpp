@@ -6,8 +6,9 @@
 namespace troupe {
 
 // Checksums of bits that this process computes on the CPU. Such bits depend on the
-// processor, on the compiler and its options, and on the C library. All processes of a
-// run must have equal checksums.
+// processor, on the compiler and its options, and on the C library. All nodes of a run
+// must have equal checksums of first values, and all nodes with ranks on the CPU equal
+// checksums of the training.
 
 /// XXH3 of a small network's initial values, in hexadecimal digits.
 std::string sum_of_first_values();

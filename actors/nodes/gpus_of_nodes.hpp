@@ -14,11 +14,14 @@ namespace troupe {
 
 /// The identity of a plan's data, as a fact that nodes compare; empty if the data has
 /// no identity.
+/// \pre plan.work
 std::vector<mail::deciding_fact> facts_of_data(const run_plan& plan);
 
 /// The facts that a node reports: the machine, the processors of its ranks, the
-/// identity of its data, and checksums of its CPU arithmetic.
+/// identity of its data, and checksums of its CPU arithmetic. The checksum of a
+/// training is included only if a rank of the node is on the CPU.
 /// \param ranks of the node
+/// \pre plan.work
 mail::prepared facts_of_part(const run_plan& plan, const std::vector<int>& ranks);
 
 /// Returns a sentence that says why a node cannot take part in the groups that the
@@ -42,15 +45,16 @@ struct node_facts {
 };
 
 /// Returns a sentence that names two kinds of GPUs, and the nodes with these GPUs;
-/// empty if all GPUs are of one kind. Different kinds compute different bits, which no
+/// empty if no two kinds are reported. Different kinds compute different bits, which no
 /// check at run time would notice.
 std::string kind_error(const std::vector<node_facts>& nodes);
 
 /// The groups of GPUs that exchange arrays directly.
 struct chosen_groups {
   std::vector<int> groups; ///< Indexes among exchanging_groups.
-  /// The reason why other candidate groups do not exchange directly; empty if all
-  /// candidate groups do.
+  /// The reason why a group with a GPU of its own for each member does not exchange
+  /// directly; the last reason if several groups have one. Empty if there is no such
+  /// group.
   std::string exclusion;
 };
 

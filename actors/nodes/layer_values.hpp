@@ -29,8 +29,10 @@ struct layer_key {
   enum class kind : std::uint8_t { parameters, older, moment };
 
   kind type = kind::parameters;
-  std::uint32_t number = 0; ///< Number of the older version, or of the moment.
-  std::uint32_t layer = 0;  ///< Index in the network.
+  /// Index of the older version, from 0 for the version before the newest, or index of
+  /// the moment; 0 for parameters.
+  std::uint32_t number = 0;
+  std::uint32_t layer = 0; ///< Index in the network.
 
   auto operator<=>(const layer_key&) const = default;
 };
@@ -39,6 +41,7 @@ struct layer_key {
 std::vector<unsigned char> to_text(const layer_key& key);
 
 /// Decodes a key. The error is a sentence, for a text that is not 12 bytes long.
+/// Whether an array with the key exists is not checked.
 tl::expected<layer_key, std::string>
 layer_key_from(std::span<const unsigned char> text);
 
@@ -48,17 +51,22 @@ layer_key_from(std::span<const unsigned char> text);
 std::vector<layer_key> keys_of(const run_plan& plan, const std::vector<int>& layers);
 
 /// Reads the values of an array from the leader's plan.
+/// \pre the plan has the array
 std::vector<float> values_of(const run_plan& plan, const layer_key& key);
 
 /// The values of layers that a node receives from the leader, for a run that starts
-/// with these values. One thread receives; another thread waits.
+/// with these values. The thread of the tensor links calls buffer_for() and
+/// mark_received(); another thread waits.
 class layer_values {
 public:
+  /// Awaits the arrays of `facts.layers`, or no array if `facts` has no layers.
   explicit layer_values(const mail::prepare& facts);
 
   /// Makes a plan start with these values, as the continuation of the batches that
-  /// earlier runs have trained. The plan's weight sources read the values later. All
-  /// values must have arrived before the first read.
+  /// earlier runs have trained. If no array is awaited, the plan keeps its initial
+  /// values. The plan's weight sources read the values later. All values must have
+  /// arrived before the first read. Called once, before the first buffer_for().
+  /// \pre plan.work
   /// \pre this object outlives every reader of the plan's weights
   void apply_to(run_plan& plan);
 
@@ -72,11 +80,11 @@ public:
   /// Notes that the values of the last `buffer_for` have arrived completely.
   void mark_received();
 
-  /// Releases the memory. No later call may read values.
+  /// Releases the memory. The plan's weight sources must not be called afterwards.
   void forget();
 
-  /// Waits until all values have arrived, at most `timeout`. Returns true if all have
-  /// arrived.
+  /// Waits until all values have arrived, at most `timeout`. Returns true if all
+  /// awaited arrays have arrived, or none is awaited.
   bool complete(std::chrono::milliseconds timeout);
 
 private:

@@ -24,8 +24,10 @@ namespace troupe {
 struct cluster {
   std::vector<node_address> nodes; ///< Address of each node, from node 1 on.
   std::vector<int> node_map;       ///< The node of each rank; empty: default_node_map.
+  /// Time without a message after which a node is lost.
   std::chrono::milliseconds failure_timeout{5000};
   std::string version; ///< Version of troupe.
+  /// Opens connections to the nodes; not null, and outlives the leader.
   connector* connections = nullptr;
 
   /// Facts of all attempts of a run, which must be equal. Null if only this attempt's
@@ -35,14 +37,15 @@ struct cluster {
   /// Set by another thread to end the wait for nodes. May be null.
   const std::atomic<bool>* interrupted = nullptr;
 
-  /// Called with a sentence about each node that executes another run. May be empty.
+  /// Called with a sentence about each node that executes another run, on a thread of
+  /// the connections. Must not call the leader. May be empty.
   std::function<void(const std::string&)> on_wait = {};
 };
 
 /// The description of a run that nodes receive.
 struct run_description {
   std::string options; ///< The run's options as text.
-  session_id session;  ///< A secret of this run's nodes.
+  session_id session;  ///< A secret of this run's nodes, and the attempt's number.
 };
 
 /// A run over nodes that this process leads.
@@ -50,8 +53,10 @@ class leader : public distant_run {
 public:
   /// Connects to all nodes, and waits until each node's part of the run is ready.
   /// \param cluster_options outlives this object
+  /// \pre plan->work
   /// \throws node_failure if a node is lost or cannot take part
-  /// \throws lasting_refusal, such as nodes_differ, if no other attempt can succeed
+  /// \throws lasting_refusal, such as nodes_differ, if options, files or versions must
+  /// change before another attempt can succeed
   /// \throws std::runtime_error with a sentence in other cases, as ended_while_waiting
   leader(const cluster& cluster_options, std::shared_ptr<const run_plan> plan,
          const run_description& description);
@@ -73,7 +78,7 @@ public:
   std::int64_t moved() const override { return router_->moved(); }
   nanoseconds clock_doubt() const override { return nodes_->clock_doubt(); }
 
-  /// True if a node was lost during the run.
+  /// True if a node was lost during the run, or had failed before the run began.
   bool has_lost() const { return nodes_->has_lost(); }
 
 private:

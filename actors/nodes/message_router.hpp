@@ -25,17 +25,19 @@ namespace troupe {
 
 /// Routes messages between this process and other processes of a run: encodes and sends
 /// the messages that proxies receive; decodes, validates and delivers incoming
-/// messages. Messages with tensors are sent on tensor links, all others on control
-/// lines.
+/// messages. Messages of kinds that may have tensors are sent on tensor links, all
+/// others on control lines.
 class message_router : public frame_receiver {
 public:
-  /// Called on any thread when a node cannot be reached any more or has sent an invalid
-  /// message, with the reason.
+  /// Called on any thread, with the reason, when a tensor link to a node has ended, or
+  /// when a node has sent an invalid message.
   using loss = std::function<void(int node, const std::string& why)>;
 
-  /// \param on_loss objects to which the function refers outlive this object
   /// \param nodes the node of each rank
   /// \param local_node number of this node
+  /// \param on_loss objects to which the function refers outlive the calls of close()
+  /// and handle()
+  /// \pre plan->work
   /// \throws std::system_error if no thread can be started
   message_router(std::shared_ptr<const run_plan> plan, std::vector<int> nodes,
                  int local_node, session_id session, loss on_loss);
@@ -44,11 +46,12 @@ public:
   ~message_router() override;
 
   // Both functions add a connection to another node: a control line, or the stream of a
-  // tensor link.
+  // tensor link. Any thread may call. A second link to a node is closed.
   void add(int node, std::shared_ptr<control_line> line);
   void add(int node, std::unique_ptr<byte_stream> tensors);
 
-  /// Returns a function that makes proxies of all actors in other processes.
+  /// Returns a function that makes proxies of all actors in other processes. This
+  /// object outlives the proxies.
   local_run::distant_maker maker();
 
   /// Starts the delivery of messages to the actors of `local`.
@@ -56,11 +59,13 @@ public:
   /// \param local outlives this object, unless close() is called first
   void open(local_run& local);
 
-  /// Sets the groups whose GPUs exchange arrays directly. Called once, before open().
+  /// Sets the groups whose GPUs exchange arrays directly. Called at most once, before
+  /// open(). Without the call a message that stands for such an exchange is invalid.
   void set_groups(const known_groups& groups) { rules_.set_groups(groups); }
 
-  /// Handles a frame of a control line. An invalid frame is reported as loss of the
-  /// node.
+  /// Handles a frame of a control line, on the line's thread. A frame of an older
+  /// generation, or before open(), is dropped. An invalid frame is reported as loss of
+  /// the node.
   void handle(int node, const control_frame& frame);
 
   /// Sends the values of a layer to a node, before a run.
@@ -78,12 +83,13 @@ public:
   /// Stops all sending and delivery. Tensors not sent yet are dropped.
   void close();
 
-  /// Ends the actors of `local`, then calls close(). Messages without tensors to the
-  /// leader, such as the last losses, are still sent. Tensors not sent yet, and
-  /// messages for these actors, are dropped.
+  /// Ends the actors of `local`, then calls close(). Messages on control lines, such as
+  /// the last losses for the leader, are still sent. Tensors not sent yet, and messages
+  /// for these actors, are dropped.
   void close_after_actors(local_run& local);
 
-  /// Number of received frames of older generations, which were dropped.
+  /// Number of received frames of older generations, which were dropped. Frames on
+  /// tensor links count only after the end of their link.
   std::int64_t stale() const { return stale_ + tensors_.stale(); }
 
 private:

@@ -14,6 +14,7 @@ namespace troupe {
 /// The bytes of each tensor that follows a message: first of wire::buffers_of, then of
 /// wire::arrays_of. Sizes follow from the message and from the plan, so sender and
 /// receiver compute equal sizes.
+/// \pre the positions that the message names exist in the plan
 std::vector<std::int64_t> tensor_bytes(const run_plan& plan,
                                        const wire::addressed_message& message);
 
@@ -21,6 +22,7 @@ std::vector<std::int64_t> tensor_bytes(const run_plan& plan,
 bool exists(const run_plan& plan, const wire::address& receiver);
 
 /// The rank that hosts an actor; -1 for an actor in the leader's process.
+/// \pre exists(plan, receiver)
 int rank_of(const run_plan& plan, const wire::address& receiver);
 
 } // namespace troupe

@@ -16,27 +16,29 @@
 namespace troupe {
 
 /// The rules for messages between processes of a run, derived from the run's plan.
-/// Sizes are computed once, in the constructor. Thread-safe.
+/// Capacities of buffers are computed once, in the constructor. Thread-safe.
 class message_validation {
 public:
+  /// \pre plan->work
   explicit message_validation(std::shared_ptr<const run_plan> plan);
 
   /// Returns a sentence that says why no actor of this run can have sent the message to
-  /// its receiver; empty if the message is valid. A valid message has ranks, positions,
-  /// versions and counts of the plan, and tensors of the plan's sizes. So receivers do
-  /// not check again.
+  /// its receiver; empty if the message is valid. The rules cover the receiver, and the
+  /// ranks, positions, microbatches and sizes of tensors that a message names. Some
+  /// fields are not covered, such as the versions in headers of tensors.
   std::string validation_error(const wire::addressed_message& message) const;
 
-  /// Capacity, in values, of a buffer for a tensor of `bytes` bytes in the message.
-  /// Activations, gradients and rows of experts have one capacity each at a stage, even
-  /// if sizes differ between microbatches. So a stage may reuse a buffer, and few
-  /// buffer sizes exist. The capacity for any other tensor is the tensor's size.
+  /// Capacity, in 4-byte values, of a buffer for a tensor of `bytes` bytes in the
+  /// message. Activations, gradients and rows of experts have one capacity each at a
+  /// stage, even if sizes differ between microbatches. So a stage may reuse a buffer,
+  /// and few buffer sizes exist. The capacity for any other tensor is the tensor's
+  /// size.
   /// \pre validation_error(message) is empty
   std::int64_t capacity_of(const wire::addressed_message& message,
                            std::int64_t bytes) const;
 
   /// Sets the groups of GPUs whose calls for collectives and peer channels are valid.
-  /// Called once, from any thread.
+  /// Before this call no such call is valid. Called at most once, from any thread.
   void set_groups(const known_groups& groups);
 
 private:
@@ -45,7 +47,7 @@ private:
   bool is_call(const mail::meeting_message& m, const collective_message& call) const;
   bool has_channel(position from, position to) const;
 
-  /// Sizes in values, for one shard of a stage; equal in all data replicas.
+  /// Sizes in 4-byte values, for one shard of a stage; equal in all data replicas.
   struct shard_sizes {
     /// Capacity of a buffer for activations from the stage below; 0 in the first stage.
     std::int64_t capacity_below = 0;
@@ -53,7 +55,8 @@ private:
     std::int64_t capacity_above = 0;
     /// Most values of rows to or from an expert, in one message; 0 without experts.
     std::int64_t most_rows = 0;
-    std::int64_t most_array = 0; ///< Most values of an array in any other message.
+    /// Most values of an array in any other message of a meeting.
+    std::int64_t most_array = 0;
   };
 
   const shard_sizes& sizes_at(position where) const {

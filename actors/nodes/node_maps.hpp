@@ -12,21 +12,23 @@ namespace troupe {
 
 /// The default node of each rank, from 1. Each node gets a block of consecutive ranks,
 /// so that tensor shards and neighbours of a pipeline share a node where possible.
-/// Sizes of blocks differ by at most 1. With two directions, blocks are of ranks in
-/// another order, in which both ranks of a stage are adjacent.
+/// Sizes of blocks differ by at most 1. With several directions, blocks are of ranks in
+/// another order, in which the ranks that host the same stages are adjacent.
 std::vector<int> default_node_map(const run_plan& plan, int nodes);
 
-/// The ranks of a node, in order.
+/// The ranks of a node, in increasing order.
 std::vector<int> ranks_at(const std::vector<int>& node_map, int node);
 
-/// Returns a sentence that says why a plan cannot run with this map, and which maps are
-/// allowed; empty if the plan can run.
+/// Returns a sentence that says why a plan cannot run with this map, or over nodes at
+/// all, and which maps are allowed; empty if the plan can run.
 /// \param nodes number of nodes
 std::string node_map_error(const run_plan& plan, const std::vector<int>& node_map,
                            int nodes);
 
 /// Returns a sentence about a node that hosts all data replicas of a rank; empty if no
-/// such node exists. The loss of this node loses all kept steps of a stage.
+/// such node exists. Of replicas that divide experts, only those with the rank's own
+/// experts count. The loss of this node loses all kept steps of a stage.
+/// \pre node_map_error() is empty
 std::string redundancy_error(const run_plan& plan, const std::vector<int>& node_map);
 
 } // namespace troupe

@@ -33,7 +33,7 @@ struct node_failure : std::runtime_error {
     // nop
   }
 
-  /// True if the node was lost after an answer, so no address or option is wrong.
+  /// True if the node had answered and then was lost. So the address is right.
   bool is_loss;
 };
 
@@ -49,7 +49,7 @@ struct nodes_differ : lasting_refusal {
   using lasting_refusal::lasting_refusal;
 };
 
-/// The user has ended the wait for nodes.
+/// The user has ended the wait for nodes, by the flag `interrupted`.
 struct ended_while_waiting : std::runtime_error {
   ended_while_waiting() : std::runtime_error("ended while nodes were waited for") {
     // nop
@@ -58,15 +58,17 @@ struct ended_while_waiting : std::runtime_error {
 
 /// The leader's knowledge of the nodes of a run: each node's progress, silence and
 /// clock. Nodes are numbered from 1. A thread of this object sends beats to nodes and
-/// detects silent ones. Thread-safe.
+/// detects silent ones. Thread-safe, except end() and the destructor.
 class node_registry {
 public:
-  /// A node's progress: its identity is known, its plan is prepared, it is connected to
-  /// the other nodes, and it is ready to start.
+  /// A node's progress, in this order: its identity is known, its plan is prepared, it
+  /// is connected to the other nodes, and it is ready to start.
   enum class step : std::uint8_t { none, known, prepared, connected, ready };
 
   /// \param names of the nodes, with their ranks: "node a:4242 (rank 0)"
-  /// \param on_wait called with a sentence if a node executes another run; may be empty
+  /// \param failure_timeout time without a message after which a node is lost
+  /// \param on_wait called with a sentence if a node executes another run; may be
+  /// empty. The thread is that of receive(), and the function must not call this object
   /// \throws no_thread
   node_registry(std::vector<std::string> names,
                 std::chrono::milliseconds failure_timeout,
@@ -78,23 +80,30 @@ public:
   /// Adds the control line of a node; messages can be sent to that node from now on.
   void add(int node, std::shared_ptr<control_line> line);
 
-  /// Handles a message of a node.
+  /// Handles a message of a node. A message that is invalid, or that repeats a step,
+  /// makes the node a lost one.
   void receive(int node, wire::node_message message);
 
   /// Notes that a node is alive, because the node has sent a message for an actor.
   void note(int node);
 
-  /// Notes that a node's control line, or the tensor link to that node, has ended.
+  /// Notes that a node's control line, or the tensor link to that node, has ended. The
+  /// end of a link becomes a failure of the node after 1 s, or after the failure
+  /// timeout if shorter, unless the line ends first.
   /// \param is_link true for the link, whose end is ignored after end(): nodes close
   /// links first
   void lose(int node, const std::string& why, bool is_link = false);
 
+  /// Sends a message to a node; drops the message if the node is lost or has no line.
   void send(int node, const wire::node_message& message);
+  /// Sends a message to every node, as send().
   void send_all(const wire::node_message& message);
 
-  /// Waits until all nodes, or only node `number`, have reached `progress`. If several
+  /// Waits until all nodes, or only node `number`, have reached `progress`. Returns
+  /// without any check if the nodes have reached this step before the call. If several
   /// nodes failed, a failure that is no loss is thrown first.
-  /// \throws node_failure or lasting_refusal if any node has failed
+  /// \throws node_failure or lasting_refusal if any node has failed while the call
+  /// waits, or before the call
   /// \throws ended_while_waiting if `interrupted` is set during the wait
   /// \param interrupted may be null
   void await(step progress, const std::atomic<bool>* interrupted,
@@ -104,7 +113,8 @@ public:
   /// \pre all nodes have reached step::known
   std::vector<node_identity> identities() const;
 
-  /// The facts that a node has reported. \pre the node has reached step::prepared
+  /// The facts that a node has reported.
+  /// \pre the node has reached step::prepared
   mail::prepared facts(int number) const {
     const std::lock_guard guard{lock_};
     return member_at(number).facts;
@@ -117,32 +127,40 @@ public:
     return member_at(number).ids;
   }
 
-  /// Measures the clock offsets of nodes on other machines.
+  /// Measures the clock offsets of nodes on other machines: up to 32 probes one after
+  /// another, with up to 100 ms for each answer. Nodes without a probe keep the offset
+  /// 0.
+  /// \pre all nodes have reached step::prepared
   void probe_clocks();
 
-  /// Converts a time of this machine's steady clock to a node's steady clock.
+  /// Converts a time of this machine's steady clock to a node's steady clock, with the
+  /// offset that probe_clocks() has measured.
   nanoseconds time_on(int node, nanoseconds local_time) const;
 
-  /// Upper bound on the error between the clocks of any two nodes, in nanoseconds.
+  /// Upper bound on the error between the clocks of any two nodes, in nanoseconds; 0
+  /// before probe_clocks(). Nodes that answered no probe are left out.
   nanoseconds clock_doubt() const;
 
-  /// Starts the run: from now on a lost node is a failure of the run.
+  /// Starts the run: from now on a lost node is a failure of the run. Failures of nodes
+  /// before the call are failures of the run, too.
+  /// \param status outlives the call of end()
   void begin(run_status& status);
 
-  /// The least severe verdict of all nodes: a run has stalled if all of its devices
-  /// have stalled.
+  /// The least severe verdict of all nodes, by each node's last beat: a run has stalled
+  /// if all of its devices have stalled.
   stall_rule::verdict look() const;
+  /// The texts of all nodes' last beats about the operations that the devices execute.
   std::string at_work() const;
 
   /// Ends the run on all nodes and closes all lines. After begin(), first waits for the
-  /// reports of the remaining nodes, for at most the failure timeout or 500 ms. Returns
-  /// the reports; none at later calls.
+  /// reports of the nodes that have not failed. This wait takes at most the failure
+  /// timeout, or 500 ms if that is longer. Returns the reports; none at later calls.
   std::vector<mail::node_report> end();
 
   /// True if a node is lost.
   bool is_gone(int node) const;
 
-  /// True if a node was lost during the run.
+  /// True if a node was lost after begin(), or had failed before begin().
   bool has_lost() const;
 
 private:

@@ -23,24 +23,25 @@
 namespace troupe {
 
 /// A node: offers this machine to runs that other processes lead, one run after
-/// another. Runs are executed on the thread that calls serve(); connections are
-/// accepted on a thread of the node.
+/// another. Runs are executed on the thread that calls serve(). Connections are
+/// accepted on a thread of the node; another thread closes silent clients.
 class node_server {
 public:
   struct settings {
     std::string version; ///< Version of troupe; leaders must have the same version.
     int queue = 8;       ///< Most runs that may wait while another run is executed.
     acceptor::limits connection_limits = {};
-    /// Most control lines of clients. Lines of the current or last run's leader may
-    /// exceed this number.
+    /// Most control lines of clients. The current or last run's leader may exceed this
+    /// number by 4 lines. Clients that were just refused are counted apart.
     std::size_t clients = 16;
     /// Longest silence of a client without a part in a run; then the node closes the
     /// line.
     std::chrono::nanoseconds client_silence = std::chrono::seconds{30};
   };
 
-  /// \param services outlives this object
-  /// \param make makes streams of incoming connections
+  /// \param services outlives this object; `connections` is not null
+  /// \param make makes streams of incoming connections, on the thread that accepts
+  /// \throws no_thread
   node_server(listening_sockets sockets, acceptor::stream_maker make,
               const worker_services& services, settings options);
   ~node_server();
@@ -49,9 +50,9 @@ public:
 
   std::uint16_t port() const { return acceptor_->port(); }
 
-  /// Conditions that end a node.
+  /// Conditions that end a node. The flags outlive the call of serve().
   struct endings {
-    /// If set, the node ends immediately, and with it the current run.
+    /// If set, the node ends without waiting for the current run, which ends too.
     const std::atomic<bool>& at_once;
     /// If set, the node ends after the current run.
     const std::atomic<bool>& after_run;
@@ -60,7 +61,8 @@ public:
   /// Serves runs on the caller's thread until one of the two flags is set. `after_run`
   /// is for a signal that the leader gets too: the leader then ends the run, with all
   /// results saved.
-  /// \param report called with a sentence about each event
+  /// \param report called on this thread, with a sentence about each start and end of a
+  /// run
   void serve(const endings& when,
              const std::function<void(const std::string&)>& report);
 

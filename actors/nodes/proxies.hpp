@@ -13,15 +13,19 @@
 
 namespace troupe {
 
-/// Sends a message to an actor in another process. Called on the proxies' threads.
+/// Sends a message to an actor in another process. Called on the proxies' threads, by
+/// several at the same time.
 using message_sender = std::function<void(const wire::address&, wire::actor_message)>;
 
 /// Spawns proxies. A proxy has the typed interface of one actor in another process, and
-/// passes all messages to the sender function. Other actors see no difference between a
-/// proxy and a local actor.
+/// passes messages to the sender function. Other actors send to a proxy as to a local
+/// actor. A proxy drops the handles of the wiring. A message of a kind that stays
+/// within a process ends the proxy with an error.
 class proxies : public distant_actors {
 public:
   /// \param system outlives this object
+  /// \param shared the meter outlives the proxies
+  /// \param send objects to which the function refers outlive the proxies
   proxies(caf::actor_system& system, run_context shared, message_sender send)
     : system_(system), shared_(std::move(shared)), send_(std::move(send)) {
     // nop

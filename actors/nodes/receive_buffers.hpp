@@ -12,13 +12,15 @@
 
 namespace troupe {
 
-/// Buffers that receive tensors of other processes. The number of buffers grows to the
-/// largest number in use at the same time, which the senders' pools and the schedule
-/// bound. For one thread; buffers may be released on any thread.
+/// Buffers that receive tensors of other processes. For each size, account and kind of
+/// value, the number of buffers grows to the largest number in use at the same time.
+/// The senders' pools and the schedule bound this number. For one thread; buffers may
+/// be released on any thread.
 class receive_buffers {
 public:
   /// Returns a free buffer of exactly `values` values, and allocates one if necessary.
-  /// \param account pays for the memory
+  /// Every buffer must be released before this object is destroyed.
+  /// \param account pays for the memory; outlives this object
   /// \throws std::bad_alloc
   buffer acquire(std::int64_t values, memory_account& account,
                  element kind = element::fp32);

@@ -25,7 +25,8 @@ public:
     news_.notify_one();
   }
 
-  /// Returns the next entry; absent if none comes within `timeout`.
+  /// Returns the next entry, in the order of put(); absent if none comes within
+  /// `timeout`.
   std::optional<Entry> take(std::chrono::milliseconds timeout) {
     std::unique_lock guard{lock_};
     if (!news_.wait_for(guard, timeout, [this] { return !entries_.empty(); }))

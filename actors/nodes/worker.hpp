@@ -28,9 +28,10 @@ namespace troupe {
 /// Services of a node for the runs of leaders.
 struct worker_services {
   /// Makes the plan that a leader describes, within the limits of the node. The error
-  /// says why the node refuses the plan.
+  /// says why the node refuses the plan. Called on the thread of run().
   std::function<tl::expected<run_plan, std::string>(const mail::prepare&)> plan;
 
+  /// Opens connections to other nodes; not null, and outlives the workers.
   connector* connections = nullptr;
 };
 
@@ -39,26 +40,31 @@ class worker {
 public:
   /// \param leader the control line that `request` came on
   /// \param services outlives this object
+  /// \throws no_thread
   worker(const worker_services& services, mail::prepare request,
          std::shared_ptr<control_line> leader);
   ~worker();
   worker(const worker&) = delete;
   worker& operator=(const worker&) = delete;
 
-  /// Runs until the run ends, the leader is lost, or `stop` is set. Reports errors to
-  /// the leader.
+  /// Runs until the run ends, the leader is lost, `stop` is set, or an error ends the
+  /// node's part. Reports errors to the leader. Called once.
+  /// \param stop outlives the call; may be null
   void run(const std::atomic<bool>* stop = nullptr);
 
   // Called on other threads than run().
 
-  /// Handles a frame of the leader's control line.
+  /// Handles a frame of the leader's control line. An invalid frame acts as
+  /// lose_leader().
   void handle(control_frame frame);
   /// Makes run() return, because the leader is lost.
   void lose_leader();
-  /// True if a connection with this greeting belongs to the run.
+  /// True if the greeting has the run's session and generation, and the sender connects
+  /// to this node. Such senders are nodes of lower numbers, and the leader for the
+  /// tensor link.
   bool expects(const greeting& hello) const;
   /// Adds a connection of another node, or the leader's tensor link. Drops a second
-  /// connection of the same kind.
+  /// connection of the same kind, and any connection before run() has made the plan.
   /// \pre expects(hello)
   void join(const greeting& hello, std::unique_ptr<byte_stream> stream);
 

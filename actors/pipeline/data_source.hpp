@@ -21,6 +21,7 @@ public:
   /// \param first position of the pipeline's first stage
   /// \param whole parent account, which also counts the bytes of these pools; outlives
   /// the pools
+  /// \pre plan.work
   data_pools(const run_plan& plan, position first, memory_account& whole);
 
 private:
@@ -36,7 +37,8 @@ inline constexpr int reading = op_count + 1;
 
 /// Hooks around the reads of a data source in real time.
 struct sample_reader {
-  /// The reader's current task, set during reads; null in virtual time.
+  /// The reader's current task, set during reads; outlives the data source. Null in
+  /// virtual time.
   occupation* current_task = nullptr;
   /// Called on the data source's thread before each read, as the read may block the
   /// thread. May be empty.
@@ -59,6 +61,10 @@ struct data_source_state {
 /// last. Demands after the last microbatch have no effect.
 /// \param pools null in a simulation: the input is then empty, and no labels are sent
 data_source_actor::behavior_type
+/// An actor that reads the samples of one pipeline. On each demand of the first stage
+/// the actor sends one microbatch's input to the first stage and the labels to the
+/// last. Demands after the pipeline's last microbatch have no effect.
+/// \param pools null in a simulation: the input is then empty, and no labels are sent
 data_source(data_source_actor::stateful_pointer<data_source_state> self,
             run_context shared, position where, std::shared_ptr<data_pools> pools,
             sample_reader reader);

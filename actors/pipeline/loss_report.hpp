@@ -11,6 +11,7 @@ namespace troupe {
 /// data replicas
 /// \param version of the weights that made the loss, for the error message
 /// \param ended end of the microbatch's forward, in nanoseconds on the run's clock
+/// \pre plan.work
 /// \throws std::runtime_error if the loss is not finite: further updates would spoil
 /// the weights
 mail::microbatch_loss report_of(const run_plan& plan, position where, int microbatch,

@@ -6,14 +6,16 @@
 namespace troupe {
 
 /// The work of a stage in a simulation: costs and sizes without arithmetic. Layers have
-/// equal cost and one bucket each, and are cut into equal pieces. Tensor shards sum
-/// between pieces; with sequence parallelism they gather before a piece and scatter
-/// after the piece. Experts receive rows after the first piece. A backward begins with
-/// the last layer. With recomputation, a backward also recomputes each segment but the
-/// last, which the recompute action has recomputed. Buffers are empty.
+/// equal cost and one bucket each, and are cut into equal pieces. The same pieces cover
+/// all layers together if no meeting, optimizer or recomputation needs single layers.
+/// Tensor shards sum between pieces; with sequence parallelism the shards gather before
+/// a piece and scatter after the piece. A weight gradient has no meeting of tensor
+/// shards. Experts receive rows after the first piece. A backward begins with the last
+/// layer. With recomputation, a backward also recomputes each segment but the last,
+/// which the recompute action has recomputed. Buffers are empty.
 class simulated_stage : public stage_work {
 public:
-  /// \param plan outlives the stage
+  /// \param plan outlives this object
   simulated_stage(const run_plan& plan, position where);
 
   pass_pieces<float> pieces(const pass_request& pass) override;

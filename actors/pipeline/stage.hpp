@@ -19,6 +19,8 @@ namespace troupe {
 /// may run on any thread.
 class stage_actor_port : public actor_port<stage_actor, stage_port> {
 public:
+  /// \param channels of the stage; GPU groups to which the channels refer outlive this
+  /// object
   stage_actor_port(self_pointer self, run_context shared, performer me,
                    performer_devices devices, channels_of_stage channels);
 
@@ -66,9 +68,9 @@ struct stage_state {
   std::shared_ptr<stage_core> core;
 };
 
-/// The actor of one direction and tensor shard of one stage. The stage holds parameters
-/// and activations, and computes each action that the scheduler grants. Activations go
-/// to the next stage and gradients to the previous one.
+/// The actor of one direction and tensor shard of one stage, in one data replica. The
+/// stage holds parameters and activations, and computes each action that the scheduler
+/// grants. Activations go to the next stage and gradients to the previous one.
 /// \param saver null if the stage has nothing to save
 /// \param channels peer channels to neighbours; empty where messages carry the payload
 stage_actor::behavior_type stage(stage_actor::stateful_pointer<stage_state> self,

@@ -15,14 +15,16 @@ namespace troupe {
 /// One end of a peer channel between two stages on different GPUs. The channel's first
 /// stage sends tensors to the second. Two neighbours have a channel for each way.
 struct peer_channel_end {
-  gpu_group* group = nullptr; ///< The pair of GPUs; null if messages carry payloads.
-  int calls = 0;              ///< Number of calls sent (or received) so far.
+  /// The pair of GPUs, which outlives this end; null if messages carry payloads.
+  gpu_group* group = nullptr;
+  int calls = 0; ///< Number of calls that this end has sent, or received, so far.
 };
 
 /// The peer channels between a stage and one neighbour.
 struct peer_channels {
   peer_channel_end outgoing = {}, incoming = {};
-  std::shared_ptr<pool> buffers = {}; ///< Pool of buffers for received tensors.
+  /// Pool of buffers for received tensors; not used without `incoming.group`.
+  std::shared_ptr<pool> buffers = {};
   /// True if the stage gets a message at the launch of the GPU receive; false if at the
   /// end of the receive.
   bool at_launch = false;
@@ -42,26 +44,27 @@ struct channels_of_stage {
 ///   sender                                 receiver
 ///     │ F's kernels, then an event           │
 ///     │ channel: wait for the event, send    │
-///     │ buffer: free after the send          │
+///     │ buffer: back to its pool             │
 ///     │──────────── call 3 ────────────────▶ │ is call 3 the next one?
 ///     │                                      │ channel: receive into a buffer
-///     │                                      │ message, after the receive ──▶ stage
+///     │                                      │ message (`at_launch`) ──▶ stage
 ///
-/// Within a process neither actor waits for a GPU. Between nodes the sender sends a
-/// finished tensor, and the receiving stage handles the message after the receive.
-/// Calls are received in the order of sending. The sender's buffer returns to its pool
-/// before the call leaves; the next write to this buffer waits for the send. So pools
-/// need no more buffers than a pool that two stages share. One stage owns the object,
-/// and calls every function from one thread at a time.
+/// With `at_launch`, within a process, neither actor waits for a GPU. Between nodes the
+/// sender sends a finished tensor, and the receiving stage gets the message after the
+/// receive. Calls are received in the order of sending. The sender's buffer returns to
+/// its pool before the call leaves; the next write to this buffer waits for the send.
+/// So pools need no more buffers than a pool that two stages share. One stage owns the
+/// object, and calls every function from one thread at a time.
 class stage_channels {
 public:
   /// Called from a device's callback, on the device's thread; may only send a message.
   using failure_handler = std::function<void(std::exception_ptr)>;
+  /// Receives a call, or a message with payload, on the device's thread.
   template <class Message>
   using message_handler = std::function<void(Message)>;
 
   /// \param failed called on a thread of the GPUs' device, with the error of a send or
-  /// receive
+  /// receive; objects to which the function refers outlive the device's work
   stage_channels(channels_of_stage channels, failure_handler failed)
     : channels_(std::move(channels)), failed_(std::move(failed)) {
     // nop
@@ -77,7 +80,7 @@ public:
   /// Enqueues the GPU's send of the payload.
   /// \param on_call receives the call to send to the neighbour, on the device's thread,
   /// when the send has been launched
-  /// \pre can_send()
+  /// \pre can_send<Message>()
   template <class Message>
   void send(Message message, message_handler<Message> on_call);
 
@@ -87,8 +90,9 @@ public:
 
   /// Enqueues the GPU's receive of the payload that a call announces.
   /// \param on_received receives the message with payload for the stage, on the
-  /// device's thread
-  /// \throws std::logic_error if the call is not the next one, or no channel exists
+  /// device's thread, at the launch or the end of the receive (`at_launch`)
+  /// \throws std::logic_error if the call is not the next one, no channel exists, or
+  /// the pool has no free buffer
   template <class Message>
   void receive(const Message& call, message_handler<Message> on_received);
 

@@ -20,7 +20,7 @@ namespace troupe {
 /// Runs on one thread at a time.
 class stage_core {
 public:
-  /// \param port outlives the core, which sends nothing through the port before start()
+  /// \param port outlives this object; the constructor sends nothing through the port
   stage_core(std::shared_ptr<const run_plan> plan, position where, stage_port& port,
              std::shared_ptr<stage_work> work,
              std::shared_ptr<stage_meetings> meetings);
@@ -43,22 +43,32 @@ public:
   /// Runs an action that the scheduler has granted, for the first time or after a
   /// pause. A pass may be granted while another pass is under way: the version ledger
   /// advances in the order of grants.
-  /// \param turn position of the pass in the device's order
+  /// \param turn position of the pass in the device's order; may be no_turn
   /// \param pair the second action of a pair, if `a` is the first
   void run(const action& a, std::int64_t turn = no_turn,
            const std::optional<action>& pair = {});
 
-  /// Sends a neighbour the output of a pass that has been launched on a GPU. Such
-  /// output leaves at launch and not at the end of the pass.
+  /// Sends a neighbour the output of a pass that has been launched on a GPU, if the
+  /// pass has an output. To be called only for passes whose output leaves at launch and
+  /// not at the end of the pass.
+  /// \pre the pass has not ended
   void launched(const mail::launched& l);
 
   /// Handles the end of work that the core gave the device: a piece of a pass, or a
-  /// copy of parameters. \throws std::runtime_error if a loss is not finite
+  /// copy of parameters.
+  /// \throws std::runtime_error if a loss is not finite
   void ended(const mail::ended& e);
 
+  /// The stage's final parameters and gradients.
+  /// \throws std::logic_error if an update is still under way
   mail::collected collect() const { return updates_.collect(); }
+  /// The newest version, and the older versions that are still needed; the newest
+  /// first.
+  /// \throws std::logic_error if an update is still under way
   std::vector<aged_version> versions() const { return updates_.versions(); }
 
+  /// Describes the input or the work that the stage waits for. The text is empty if all
+  /// backwards of the stage have ended and the stage waits for nothing.
   mail::waiting_for explain() const;
 
 private:

@@ -18,18 +18,22 @@ namespace troupe {
 class stage_meetings {
 public:
   /// \param plan,work outlive the meetings
-  /// \param account for the buffers of rows to experts; null where nothing is computed
-  /// \param groups finds the GPU group of a meeting; may be empty
+  /// \param account for the buffers of rows to experts; outlives the meetings; null
+  /// where nothing is computed
+  /// \param groups finds the GPU group of a meeting; may be empty; objects to which the
+  /// function refers outlive the meetings
   stage_meetings(const run_plan& plan, position where, stage_work& work,
                  memory_account* account, group_finder groups = {});
 
+  /// The meetings that the stage has; valid as long as this object.
   meeting_list list();
 
   /// Sets the function that requests sums, and launches of exchanges between GPUs. No
   /// effect if sums take no time and no GPUs exchange arrays.
+  /// \pre no step of a meeting has begun
   void yield(const sum_requester& request_sum);
 
-  /// True if a meeting follows each layer of a pass of this operation.
+  /// True if data replicas gather or sum each layer in a pass of this operation.
   bool by_layer(op operation) const { return weaving_of(operation).by_layer(); }
 
   /// To be called when an action begins: puts the action's meetings between its pieces.
@@ -38,16 +42,19 @@ public:
   woven_action weave(const action& a, int version, bool begins_sum,
                      pass_pieces<float> pass);
 
+  /// Passes a message to the stage's meeting of the message's kind. Returns the
+  /// messages to send.
+  /// \pre the stage has a meeting of this kind
   meeting_messages receive(mail::meeting_message message) {
     return list().meeting_of(message.meeting).receive(std::move(message));
   }
 
   /// The share of an action's operations that the stage itself computes, without
-  /// experts; 0 to 1.
+  /// experts; 0 to 1. 1 without experts.
   double stage_share() const { return alone_ || !experts_ ? 1 : 1 - experts_->share(); }
 
   /// Returns the loads since the last call, one for each forward of a layer with
-  /// experts: the rows of each expert. Empty without experts.
+  /// experts: the rows of each expert. Empty without experts, and in a simulation.
   std::vector<mail::expert_load> take_loads();
 
   /// To be called when an update begins: the gradients summed so far belong to this

@@ -15,6 +15,7 @@ namespace troupe {
 struct copies_bound {
   payload_bound versions, moments;
 
+  /// The bound of `n` such copies.
   copies_bound times(int n) const {
     return {{n * versions.buffers, versions.values},
             {n * moments.buffers, moments.values}};
@@ -23,14 +24,15 @@ struct copies_bound {
 
 /// The tensor memory that one stage at one position needs. Pools are made from these
 /// sizes, and a run that would not fit is refused. Sizes are in values of 4 bytes, for
-/// the largest microbatch; names with `slots`, `versions` or `stashes` count buffers.
+/// the largest microbatch. Names with `slots`, `versions`, `stashes` or `snapshots`
+/// count buffers. Sizes of absent things are 0.
 struct stage_pools {
-  // Values of each layer's parameters, and of the layer's gradients: the whole bucket,
-  // or this data replica's share.
+  // Values of each bucket's parameters, and of each bucket's gradients: the whole
+  // bucket, or this data replica's share.
   std::vector<std::int64_t> buckets;
   std::vector<std::int64_t> gradients;
-  int versions = 1;
-  /// Values of buckets of older versions, in bf16.
+  int versions = 1; ///< Number of versions in fp32.
+  /// Size of each bucket of an older version with matrices in bf16, in 4-byte values.
   std::vector<std::int64_t> rounded_buckets;
   /// Number of older versions in bf16; `versions` does not count these.
   int rounded_versions = 0;
@@ -38,7 +40,7 @@ struct stage_pools {
   /// Number of copies of the parameters in transit to an evaluation.
   int snapshots = 0;
 
-  int stashes = 0;
+  int stashes = 0; ///< Number of stashes; `stash` is the size of one.
   std::int64_t recomputed_output = 0; ///< Values of the output of a recomputed forward.
   std::int64_t stash = 0;
   int inputs_slots = 0; ///< Buffers for inputs of recomputed segments.
@@ -71,6 +73,8 @@ struct stage_pools {
   std::int64_t whole_gradients = 0;
   payload_bound sums, gathers; ///< Copies in transit: of gradients, of parameters.
 
+  /// Bytes of all buffers together. Not included are the buffers of boundaries that
+  /// stages do not share (boundary_bytes), and receive_buffers.
   std::int64_t bytes() const;
 };
 
@@ -83,18 +87,21 @@ int team_size(const run_plan& plan, int rank);
 copies_bound saved_copies(const run_plan& plan, position where);
 
 /// Bounds of the copies that a stage keeps after one batch (run_plan::keep_steps);
-/// empty if the plan keeps none. \pre plan.work
+/// empty if the plan keeps none.
+/// \pre plan.work
 copies_bound kept_copies(const run_plan& plan, position where);
 
-/// The sizes of the pools of a stage on its rank. \pre plan.work
+/// The sizes of the pools of a stage on its rank.
+/// \pre plan.work
 stage_pools pools_of(const run_plan& plan, position where);
 
-/// Bytes of tensor memory that each rank of a plan needs, by rank. \pre plan.work
+/// Bytes of tensor memory that the stages of each rank of a plan need, by rank.
+/// \pre plan.work
 std::vector<std::int64_t> bytes_needed(const run_plan& plan);
 
 /// Bytes of the buffers for messages between a stage and the next stage.
 /// \param lower the lower of the two stages
-/// \pre `lower` has a next stage
+/// \pre plan.work, and `lower` has a next stage
 std::int64_t boundary_bytes(const run_plan& plan, position lower);
 
 } // namespace troupe

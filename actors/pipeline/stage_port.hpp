@@ -16,8 +16,8 @@ namespace troupe {
 class stage_port : public performer_port {
 public:
   /// True if the stage's device copies parameters, for evaluations and proofs, while
-  /// passes run. If false, the stage copies immediately and in zero time, so that no
-  /// evaluation changes virtual time.
+  /// passes run. If false, the stage itself copies immediately. In virtual time such a
+  /// copy takes no time, so that no evaluation changes virtual time.
   virtual bool copies_aside() const = 0;
 
   virtual void demand() = 0; ///< Requests one microbatch from the data source.
@@ -25,14 +25,17 @@ public:
   virtual void send_back(gradient message) = 0; ///< Sends to the previous stage.
 
   /// Notifies the optimizer shard of a bucket with complete gradients; may be called
-  /// from a device's callback.
+  /// from a device's callback, on any thread.
   using bucket_notifier = std::function<void(const mail::bucket_ready&)>;
+  /// Returns a notifier for the buckets of this stage.
   virtual bucket_notifier notifier() = 0;
 
   /// Returns the function that notifies the stage of a pass's launch, from a device's
   /// callback.
   virtual on_launched launch_notifier(const action& a) = 0;
 
+  // Each function sends a report: a snapshot to the coordinator, all others to the
+  // recorder.
   virtual void report(const mail::microbatch_loss& loss) = 0;
   virtual void report(mail::expert_load load) = 0;
   virtual void report(mail::version_made version) = 0;

@@ -14,25 +14,31 @@ namespace troupe {
 
 struct copies_bound;
 
-/// A weight version that a stage still holds.
+/// A weight version that a stage still holds. The buckets refer to the stage's memory,
+/// until the stage's next update.
 struct aged_version {
   int age; ///< Age of the version: 0 is the newest, 1 the last but one.
   std::vector<weight_bucket<float>> buckets;
 };
 
-/// Copies the state of a stage and of its optimizer shard into buffers.
+/// Copies the state of a stage and of its optimizer shard into buffers: the values that
+/// the stage saves (saved_piece.hpp).
 class stage_copies {
 public:
   /// \param state the optimizer shard's state
   /// \param saved_by whether the first holder of a value copies the value, or every
   /// holder
   /// \param bound number and size of the copies' buffers, allocated from `account`
+  /// \param account outlives this object, which outlives all copies
+  /// \pre plan.work
   stage_copies(const run_plan& plan, position where,
                std::shared_ptr<const optimizer> state, savers saved_by,
                const copies_bound& bound, memory_account& account);
 
-  /// Returns copies of the versions and moments. The caller fills in the batch and the
-  /// stage's position. \pre no work of the stage runs, and enough buffers are free
+  /// Returns copies of the versions and moments. A stage that saves no values of the
+  /// versions, or of the moments, adds no buffers for them. The caller fills in the
+  /// batch and the stage's position.
+  /// \pre no work of the stage runs, and enough buffers are free
   mail::saved copy(const std::vector<aged_version>& versions);
 
 private:
@@ -46,11 +52,16 @@ private:
 /// a run can resume after a node is lost.
 class stage_saver {
 public:
+  /// \param state the optimizer shard's state
+  /// \param account pays for the buffers; outlives this object, which outlives all
+  /// copies
+  /// \pre plan.work
   stage_saver(const run_plan& plan, position where,
               const std::shared_ptr<const optimizer>& state, memory_account& account);
 
   /// Returns copies for a checkpoint. The buffers suffice for one checkpoint.
   /// \param batches finished by the run
+  /// \pre the plan has checkpoints
   /// \pre no work of the stage runs, and no handles of the last checkpoint's copies
   /// remain
   mail::saved copy(int batches, const std::vector<aged_version>& versions);
@@ -59,7 +70,7 @@ public:
   /// most recent. Another stage may be lost before keeping the same batch; the run then
   /// resumes from the earlier copy.
   /// \param batches finished by the run
-  /// \pre no work of the stage runs
+  /// \pre the plan keeps steps (run_plan::keep_steps), and no work of the stage runs
   void keep(int batches, const std::vector<aged_version>& versions);
 
   /// Returns the copies kept after `batches` batches. The result has no arrays if the

@@ -14,29 +14,32 @@
 
 namespace troupe {
 
-/// The pool of buffers between a stage and the next, for activations up and gradients
-/// down.
+/// Makes the pool of buffers between a stage and the next, for activations up and
+/// gradients down.
 /// \param where the lower of the two stages
+/// \param memory accounts of the rank; outlives the pool
+/// \pre plan.work
 std::shared_ptr<pool> boundary_pool(const run_plan& plan, position where,
                                     rank_memory& memory);
 
-/// The connection of a stage with one neighbour. The pool is null at the ends of a
-/// pipeline.
+/// The connection of a stage with one neighbour. The pool `messages` is null at the
+/// ends of a pipeline.
 struct boundary {
   std::shared_ptr<pool> messages = {};
   /// True if passes send messages to this neighbour at launch, and not at their end.
   bool left_at_launch = false;
 };
 
-/// The tensors of one direction of a stage: parameters by version, the sum of the
-/// gradients, and the buffers held for each microbatch. The constructor allocates all
-/// memory.
+/// The tensors of one direction and tensor shard of a stage: parameters by version, the
+/// sum of the gradients, and the buffers held for each microbatch. The constructor
+/// allocates all tensor memory, except the pools of the boundaries.
 class stage_tensors : public stage_work {
 public:
-  /// \param memory accounts of the rank; outlives the stage
+  /// \param memory accounts of the rank; outlives this object
   /// \param compute_stream stream of the rank's device, on which passes run; outlives
-  /// the stage
+  /// this object
   /// \param below,above connections with the previous and the next stage
+  /// \pre plan.work
   stage_tensors(const run_plan& plan, position where, rank_memory& memory,
                 stream& compute_stream, boundary below, boundary above);
 

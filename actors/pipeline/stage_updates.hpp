@@ -18,7 +18,8 @@
 
 namespace troupe {
 
-/// Reports of a forward for the recorder.
+/// Reports of a forward for the recorder. The loss is present in the last stage of each
+/// data replica and direction, from tensor shard 0; absent in a simulation.
 struct forward_report {
   std::optional<mail::microbatch_loss> loss;
   std::vector<mail::expert_load> loads;
@@ -53,9 +54,10 @@ public:
   /// a snapshot that becomes due.
   void end_backward(int microbatch);
 
-  /// Sends the optimizer shard the request for an update, as soon as no copy under way
-  /// reads the buffers that the update may overwrite. The optimizer shard then runs the
-  /// update.
+  /// Sends the optimizer shard the request for an update, as soon as no copy is under
+  /// way: a copy reads buffers that the update may overwrite. The optimizer shard then
+  /// runs the update.
+  /// \pre !under_way()
   void begin(const action& a);
 
   /// To be called when the next version is written. The update counts as finished when
@@ -63,7 +65,8 @@ public:
   void end(const mail::updated& last);
 
   /// To be called when the device has ended a copy, which is the work that copying()
-  /// names. Reports the copy, and begins an update that waited for this copy.
+  /// names. Reports the copy. Begins an update that waited, if no other copy is under
+  /// way.
   /// \throws std::logic_error if no copy is under way
   void end_copy();
 
@@ -72,8 +75,11 @@ public:
   bool take_over();
 
   /// The last update that has ended, with measured times.
+  /// \pre !under_way(), and an update has ended
   const measured_action& measured() const { return update_; }
 
+  /// True from the request to the optimizer shard until end(). False while begin()
+  /// waits for copies.
   bool under_way() const { return under_way_; }
 
   /// True while the device copies parameters, for an evaluation or a kept version.
@@ -83,19 +89,19 @@ public:
   /// the end of a copy.
   action copying() const { return {op::update, where_.direction, where_.stage, 0}; }
 
-  /// True if all backwards of the run have ended.
+  /// True if all backwards of this stage and direction in the run have ended.
   bool has_all_gradients() const;
 
   /// Copies the parameters for an evaluation if a snapshot of the newest version is due
   /// and no update is under way.
   void copy_if_due();
 
-  /// Returns the stage's final parameters and gradients.
+  /// Returns the stage's final parameters and gradients; empty buffers in a simulation.
   /// \throws std::logic_error if an update is still under way
   mail::collected collect() const;
 
-  /// Returns the newest version and the older versions that passes still read, the
-  /// newest first.
+  /// Returns the newest version, and the older versions that a pass under way or a
+  /// later pass reads; the newest first.
   /// \throws std::logic_error if an update is still under way
   std::vector<aged_version> versions() const;
 

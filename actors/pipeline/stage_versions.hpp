@@ -15,7 +15,9 @@ namespace troupe {
 /// One pool for each bucket of a stage.
 using bucket_pools = std::vector<std::unique_ptr<pool>>;
 
-/// Returns a pool of `count` buffers for each bucket; `sizes` in values, by bucket.
+/// Returns a pool of `count` buffers for each bucket; `sizes` in 4-byte values, by
+/// bucket.
+/// \param account outlives the pools
 bucket_pools pools_by_bucket(const std::string& name, int count,
                              const std::vector<std::int64_t>& sizes,
                              memory_account& account);
@@ -24,49 +26,60 @@ bucket_pools pools_by_bucket(const std::string& name, int count,
 /// \throws std::logic_error if a pool has none
 std::vector<buffer> acquire(const bucket_pools& pools);
 
-/// The weight versions of a stage. In fp32 every version is stored in full, and an
-/// update makes the next version from the newest. Where a run stores bf16, updates
-/// write the newest version in place. If older passes still read this version, the
-/// update first saves a copy with the matrices of products as bf16. Products round
-/// matrices to bf16 in any case, so the copy changes no result. The newest version is
-/// the fp32 master copy of Micikevicius et al., "Mixed Precision Training", 2018,
-/// section 3.1.
+/// The weight versions of a stage. Where a run stores bf16 and stages hold whole
+/// parameters (run_plan::rounds_older_versions), updates write the newest version in
+/// place. If older passes still read this version, the update first saves a copy with
+/// the matrices of products as bf16. Products round matrices to bf16 in any case, so
+/// the copy changes no result. The newest version is the fp32 master copy of
+/// Micikevicius et al., "Mixed Precision Training", 2018, section 3.1. In all other
+/// runs every version is stored as fp32, and an update makes the next version from the
+/// newest.
 class stage_versions {
 public:
+  /// Stores version 0, and the older versions with which a resumed run begins.
   /// \param compute_stream stream of the stage's device; outlives the versions
   /// \param sizes number and sizes of the pools' buffers
   /// \param memory accounts of the rank; outlives the versions
+  /// \pre plan.work
   stage_versions(const run_plan& plan, position where, const stage_pools& sizes,
                  rank_memory& memory, stream& compute_stream);
 
   stage_versions(const stage_versions&) = delete; // works of updates hold `this`
   stage_versions& operator=(const stage_versions&) = delete;
 
-  /// The address of a bucket of a version. Passes look up the address at run time,
-  /// since a version may move. \throws std::out_of_range if the version is not stored
+  /// The address of a bucket of a version; the reference is valid while the version is
+  /// stored. Passes look up the address at run time, since a version may move.
+  /// \throws std::out_of_range if the version is not stored
   const weight_place<float>& address(int version, std::size_t bucket) const {
     return versions_.at(version).addresses[bucket];
   }
 
-  /// The buffers of a version in fp32, by bucket.
+  /// The buffers of a version in fp32, by bucket; the reference is valid while the
+  /// version is stored.
   /// \pre the version is the newest, or all are fp32
+  /// \throws std::out_of_range if the version is not stored
   const std::vector<buffer>& whole(int version) const {
     return versions_.at(version).buckets;
   }
 
   /// The buckets of a version as stored, in fp32 or with bf16 matrices.
   /// \pre no update is under way
+  /// \throws std::out_of_range if the version is not stored
   std::vector<weight_bucket<float>> stored(int version) const;
 
   /// Returns the buffers for the next version, and the work that saves the previous
-  /// version before the update; empty if the update need not save.
+  /// version before the update; empty if the update need not save. After an update in
+  /// place the previous version is not stored any more.
+  /// \throws std::logic_error if a pool has no free buffer
   update_buffers prepare_update(const update_facts& update);
 
   /// Drops the versions that the version ledger no longer contains.
   void keep_only(const stage_version_ledger& ledger);
 
-  /// Returns buffers for a copy of a version, and the work that writes the copy.
+  /// Returns buffers for a copy of a version, and the work that writes the copy. The
+  /// version must stay stored until that work has ended.
   /// \pre the version is the newest, or all are fp32
+  /// \throws std::logic_error if no buffer for copies is free
   parameter_copy copy(int version);
 
   /// Number of a bucket's parameter values that the stage holds.

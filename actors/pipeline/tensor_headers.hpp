@@ -9,8 +9,9 @@ namespace troupe {
 /// Returns the header of a tensor message that a pipeline's stage or data source sends.
 /// \param from position of the sender
 /// \param stage that receives the message
+/// \param microbatch index over the run of the data replica
 /// \param values number of 4-byte values for each sample
-/// \param version of the weights that produced the payload
+/// \param version of the weights that produced the payload; 0 from a data source
 inline tensor_header header_of(const run_plan& plan, position from, int stage,
                                int microbatch, std::int64_t values, int version) {
   return {.step = microbatch / plan.dims.microbatches,

@@ -19,15 +19,16 @@ namespace troupe {
 /// Any other op without a value takes no time.
 struct cost_table {
   std::array<std::vector<nanoseconds>, op_count> by_op;
-  /// Duration of a forward and a backward that run as one, in nanoseconds, with values
-  /// as in `by_op`. Empty: the sum of both durations.
+  /// Duration of a forward and a backward (or input gradient) that run as one, in
+  /// nanoseconds, with values as in `by_op`. Empty: the sum of both durations.
   std::vector<nanoseconds> pair = {};
 
+  /// Duration of one op on a stage, of the largest microbatch, in nanoseconds.
   nanoseconds duration_of(op operation, int stage) const;
 
-  /// Duration of `device_work` together with the work in `device_work.also`, in
-  /// nanoseconds. Both run as one. A forward with a backward takes the `pair` duration,
-  /// if there is one.
+  /// Duration of `device_work` together with all works in `device_work.also`, in
+  /// nanoseconds. A forward with a backward or an input gradient takes the `pair`
+  /// duration, if there is one. Each duration is scaled by the work's size.
   nanoseconds total_duration(const work& device_work) const;
 };
 

@@ -30,7 +30,8 @@ struct exchanging_group {
   bool is_channel() const { return !kind; }
 };
 
-/// All groups of a plan, in one fixed order; groups are numbered by this order.
+/// All groups of a plan with two members or more, in one fixed order, on any
+/// processors. Groups are numbered by this order from 0.
 std::vector<exchanging_group> exchanging_groups(const run_plan& plan);
 
 /// Indexes (into `exchanging_groups`) of groups whose members all have GPUs, each a
@@ -42,11 +43,14 @@ std::vector<int> groups_on_gpus(const run_plan& plan,
                                 const std::vector<std::string>& gpus);
 
 /// True if the stage at `lower` and the next stage can have peer channels, provided
-/// that both are in this process. Each of the two stages then has a pool for the
+/// that both are in this process. The test: a training in real time without relays,
+/// different GPUs, and a usable NCCL. Each of the two stages then has a pool for the
 /// tensors between them.
+/// \pre `lower` is not the last stage
 bool may_have_channel(const run_plan& plan, position lower);
 
-/// GPU names of all ranks, by rank. All ranks must be in this process.
+/// GPU names of all ranks, by rank; empty for a rank on the CPU. All ranks must be in
+/// this process.
 std::vector<std::string> local_gpus(const run_plan& plan);
 
 } // namespace troupe

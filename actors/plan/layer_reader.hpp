@@ -23,6 +23,8 @@ public:
   /// Returns the values of a bucket; the reference is valid until the next call.
   /// Successive calls for buckets of one layer read that layer from the source only
   /// once.
+  /// \param bucket of the plan's layer_buckets()
+  /// \pre the plan has a training (`plan.work`)
   const std::vector<float>& values(const layer_bucket& bucket);
 
 private:

@@ -12,7 +12,8 @@
 namespace troupe {
 
 /// A bucket: parameters in one contiguous array. A layer has one bucket, and one more
-/// bucket for each expert.
+/// bucket for each expert. A stage has the buckets of experts that the stage's data
+/// replica hosts.
 struct layer_bucket {
   std::size_t of_layer; ///< Index of the layer in the whole network.
   /// Index in the network's list of experts; -1: the layer's own parameters.

@@ -107,7 +107,8 @@ struct run_plan {
   /// Batches between two checkpoints, counted with the batches before the run. 0: no
   /// checkpoints.
   int checkpoint_every = 0;
-  /// The run fails if no action ends for this long, in real time.
+  /// In real time, the run fails if no action ends for this long, unless an action
+  /// under way may take longer (actors/run/stall.hpp).
   std::chrono::milliseconds stall_timeout{10'000};
 
   /// Batches between two pauses of all ranks; 0: no pauses. In a pause each stage
@@ -202,7 +203,8 @@ struct run_plan {
   }
 
   /// True if all data replicas end with equal versions. Servers with a staleness of 0
-  /// answer all replicas with the same values.
+  /// answer all replicas with the same values. A user's exchange must give all replicas
+  /// equal gradients.
   bool replicas_agree() const {
     return updates_are_by(update_by::all_replicas) || exchange->staleness == 0;
   }
@@ -219,11 +221,12 @@ struct run_plan {
   /// shard or a parameter server holds that state.
   bucket_shares state_shares_of(position p) const;
 
-  /// Values in all shares of `state_shares_of(p)`, over all buckets of a stage.
+  /// Number of parameter values in all shares of `state_shares_of(p)`, over all buckets
+  /// of a stage.
   std::int64_t state_values_of(position p) const;
 
-  /// The share of each bucket that the stage's optimizer shard updates. Only the data
-  /// replicas that sum a bucket divide that bucket.
+  /// The share of each bucket that the stage's optimizer shard updates: the whole
+  /// bucket without ZeRO. Only the data replicas that sum a bucket divide that bucket.
   bucket_shares shares_of(position p) const;
 
   /// True if data replicas exchange gradients once per update. False for ZeRO 2 and 3,
@@ -247,6 +250,7 @@ struct run_plan {
 
   /// True if the notification comes as soon as a backward has completed the bucket. If
   /// false, the notification comes when the update starts.
+  /// \pre reports_buckets()
   bool reports_immediately() const {
     return directions() > 1 ? sch.eager && !shares_out(shared_out::gradients)
                             : sums_at_update();
@@ -273,8 +277,8 @@ struct run_plan {
            && !shares_out(shared_out::parameters);
   }
 
-  /// True if matrices stay packed for bf16 products: several microbatches read a
-  /// version, and stages hold whole parameters.
+  /// True if matrices stay packed for bf16 products: the run stores bf16, several
+  /// microbatches of a direction read a version, and stages hold whole parameters.
   bool keeps_packed_weights() const {
     return rounds_older_versions() && update_size(sch, dims) > directions();
   }
@@ -287,7 +291,8 @@ struct run_plan {
   /// \pre `work` is present, and the optimizer clips
   std::vector<position> norm_group(position p) const;
 
-  /// The network whose layers the stage at `p` runs: the whole, or a tensor shard's.
+  /// The network whose layers the stage at `p` runs: the whole, a tensor shard's, or
+  /// the network without experts. Owned by the plan.
   /// \pre `work` is present
   const network<float>& network_of(position p) const;
 
@@ -309,7 +314,8 @@ struct run_plan {
   std::int64_t values_below(position p, std::int64_t length) const;
 
   /// First layers of the segments that a stage recomputes, as indexes among the stage's
-  /// layers. In a simulation: indexes among the stage's buckets.
+  /// layers. Only 0 without recomputation, or if the whole stage is one segment. In a
+  /// simulation: indexes among the stage's buckets.
   std::vector<int> segments_of(int stage) const;
 
   /// Floating-point operations of a stage's forward, including experts, for one sample
@@ -319,7 +325,7 @@ struct run_plan {
 
   /// The experts of a stage's layers, as indexes into the network's list. In a
   /// simulation a stage has one layer, with one expert on each of `expert` data
-  /// replicas.
+  /// replicas. Empty in a simulation if `expert` is 1.
   std::vector<int> experts_of(int stage) const;
 
   /// True if passes of a stage have meetings between pieces: with tensor shards, with
@@ -332,7 +338,9 @@ struct run_plan {
   /// True if a tensor between the stage at `lower` and the next stage is sent at
   /// launch, provided that both stages are in one process. This holds on GPUs, whose
   /// streams wait for each other. False for local rules, which choose by arrivals, and
-  /// for passes with meetings, whose arrays are moved by actors.
+  /// for passes with meetings, whose arrays are moved by actors. False in a simulation,
+  /// in virtual time, and with relays.
+  /// \pre `lower` is not the last stage
   bool leaves_at_launch(position lower) const;
 
   /// Position of the stage that hosts an expert, among the stages that the stage at `p`
@@ -347,7 +355,8 @@ struct run_plan {
   std::vector<layer_bucket> layer_buckets(position p) const;
   layer_list<float> layers_of(position p) const;
 
-  /// Number of values of each bucket of a stage; in a simulation derived from `sizes`.
+  /// Number of fp32 values of each bucket of a stage; in a simulation derived from
+  /// `sizes`, at least one for each data replica.
   std::vector<std::int64_t> buckets_of(position p) const;
 
   /// The data replicas that sum each bucket. For an expert's bucket: the replicas that
@@ -379,11 +388,13 @@ struct run_plan {
   /// The stages that a rank hosts, in order.
   std::vector<position> hosted_by(int rank) const;
 
-  /// Batches of the samples of all data replicas.
+  /// Batches of the samples of all data replicas. In a simulation a microbatch counts
+  /// as one sample, unless `uneven` gives sizes.
   batching batches() const;
 
-  /// Index of a data replica's microbatch among the microbatches of all replicas. Each
-  /// replica has an equal contiguous share of a batch.
+  /// Index of a data replica's microbatch among the microbatches of all replicas. Both
+  /// indexes count over the run from 0. Each replica has an equal contiguous share of a
+  /// batch.
   int microbatch_of_all(int of_data, int microbatch) const;
 
   std::int64_t samples_of(int of_data, int microbatch) const {
@@ -393,8 +404,8 @@ struct run_plan {
     return batches().length_of(microbatch_of_all(of_data, microbatch));
   }
 
-  /// Tokens in a microbatch, divided by the tokens of the largest microbatch. 1 if
-  /// `uneven` is null.
+  /// Tokens in a microbatch, divided by the tokens of the largest microbatch of a
+  /// batch. 1 if `uneven` is null.
   double part_of_largest(int of_data, int microbatch) const;
 };
 

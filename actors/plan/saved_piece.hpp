@@ -44,19 +44,21 @@ struct saved_piece {
   bool is_whole_part() const { return values() == part.values(); }
 };
 
-/// Which stages save a value that several stages hold: the first of the holders, or
-/// every holder.
+/// The data replicas that save a value if several hold the value: the first of the
+/// holders, or every holder.
 enum class savers : std::uint8_t { first_holder, every_holder };
 
 /// Pieces that a stage saves of every version (`parameters`) or moment
 /// (`optimizer_state`). With `savers::first_holder`, the stages of all data replicas
-/// together save every value once. With `savers::every_holder`, each holder saves each
-/// value. A tied matrix is saved by the layer that owns the matrix.
+/// together save every value once. With `savers::every_holder`, each data replica saves
+/// each value that the replica holds. In both cases only direction 0 saves, and tensor
+/// shard 0 saves parameters that all shards hold whole. A tied matrix is saved by the
+/// embedding's layer.
 std::vector<saved_piece> pieces_of(const run_plan& plan, position where,
                                    shared_out tensors,
                                    savers saver = savers::first_holder);
 
-/// Values in all pieces together.
+/// Number of values in all pieces together.
 std::int64_t values_of(const std::vector<saved_piece>& pieces);
 
 /// Calls `run(offset in the whole parameter, offset in the piece, count)` for each run

@@ -53,15 +53,17 @@ public:
   begin(std::span<const std::span<float>> gradients) = 0;
 
   /// Handles a message of data replica `from`. Returns messages to other replicas.
+  /// \param payload valid until the call returns
   virtual std::vector<exchange_message> receive(int from,
                                                 std::span<const std::byte> payload) = 0;
 
   /// True once this replica's gradients are final and no message to this replica is
   /// outstanding for this update. A message that arrives after is_done() returned true
-  /// ends the run. Called only after `begin()` and after each `receive()`.
+  /// ends the run. Called after the update's `begin()`, any number of times.
   virtual bool is_done() const = 0;
 
-  /// The reason of waiting, in words, for stall reports.
+  /// The reason of waiting, in words, for stall reports. Called only after `begin()`,
+  /// while is_done() returns false.
   virtual std::string waits_for() const { return "messages of other data replicas"; }
 };
 

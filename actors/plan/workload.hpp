@@ -45,7 +45,8 @@ struct earlier_training {
   std::vector<weight_source> older; ///< Older versions, the last but one first.
   /// Moments of the optimizer, by index; empty: all 0.
   std::vector<weight_source> moments;
-  /// Number of updates of each layer; empty: no layer has been updated.
+  /// Number of updates of each layer of the network, over the earlier training; empty:
+  /// no layer has been updated.
   std::vector<std::int64_t> updates;
 };
 

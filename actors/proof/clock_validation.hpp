@@ -12,8 +12,9 @@ namespace troupe {
 // Checks of a run's times against published rules and formulas. Each check returns the
 // first deviation as a sentence, or an empty string if there is none.
 
-/// True if the arrival times of messages follow from the record, so that choices can be
-/// checked. This holds in virtual time, if no message waits for another at a port.
+/// True in virtual time, if no link has a bandwidth, so that no message waits for
+/// another at a port. Then the arrival times of messages follow from the record, and
+/// choices can be checked.
 bool choices_can_be_judged(const run_plan& plan);
 
 /// Checks a record against AMPNet's rule. If choices_can_be_judged(plan), the check
@@ -26,7 +27,8 @@ std::string first_wrong_choice(const run_plan& plan, const published::rule& pape
 /// Checks the makespan and every rank's idle time, wherever a paper gives both. Papers
 /// give both for runs in which all forwards take one time, all backwards take one time,
 /// and nothing else takes time. Other runs, and runs in real time, are not checked: the
-/// result is empty.
+/// result is empty. Also not checked are runs with tensor shards, experts, ZeRO 2 or 3,
+/// servers, Hogwild, a tied matrix, uneven microbatches or recomputation ahead of time.
 std::string first_wrong_time(const run_plan& plan, const published::rule& paper_rule,
                              const measures& ran);
 

@@ -19,9 +19,11 @@ enum class verdict : std::uint8_t {
 
 /// The result of one check that a run followed the schedule.
 struct proof {
-  std::string name; ///< "plain loop", "replay", "replicas", "formula"
+  std::string name; ///< "plain loop", "replay", "replicas", "directions", "formula"
   verdict outcome;
-  std::string detail; ///< "equal to the bit", or the first difference and where.
+  /// "equal to the bit", or another text of a proof that holds; else the first
+  /// difference and where.
+  std::string detail;
 
   bool fails() const { return outcome == verdict::fails; }
 };
@@ -34,17 +36,22 @@ proof judged(const std::string& name, const std::string& deviation,
 
 /// The difference between the results of two trainings.
 struct difference {
-  /// Largest over tensors and losses: norm of the difference / norm in `b`.
+  /// Largest over tensors and losses: norm of the difference / norm in `b`, with 1 in
+  /// place of a norm of 0. Infinite if the numbers of losses differ.
   double relative = 0;
-  /// The tensor with this difference, or "losses"; empty if all are equal to the bit.
+  /// The tensor with this difference, "losses", or a text about the number of losses.
+  /// Empty if all are equal to the bit.
   std::string where;
   std::string first; ///< First loss and first value that differ, as text.
 
   bool none() const { return where.empty(); }
+  /// The first difference and `relative` as text; "equal to the bit" if there is none.
   std::string text() const;
 };
 
-/// Compares losses, parameters and gradients of two trainings, bit by bit.
+/// Compares losses, parameters and gradients of two trainings, bit by bit. Parameters
+/// and gradients are not compared if the numbers of losses differ.
+/// \pre both trainings have the buckets of all layers
 difference between(const training& work, const trained& a, const trained& b);
 
 /// Describes a differing value of a parameter: "stage 1: gradient of ln_f.bias[3] is

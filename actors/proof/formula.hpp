@@ -11,16 +11,20 @@
 namespace troupe {
 
 /// Returns the plain loop that a run of a flush schedule must equal. Each microbatch
-/// reads the newest version, by the definition of a flush schedule. \pre plan.work
+/// reads the newest version, by the definition of a flush schedule.
+/// \param plan outlives the result, which refers to the plan
+/// \pre plan.work
 plain_plan plain_of(const run_plan& plan);
 
 /// Returns the loop of a published formula: the formula gives the version that each
 /// microbatch reads, and the microbatches that each update covers.
+/// \param plan outlives the result, which refers to the plan
 /// \pre plan.work, and a formula exists for versions
 plain_plan plain_of(const run_plan& plan, const published::rule& paper_rule);
 
-/// Returns the record's first deviation from the published formula as a sentence, or an
-/// empty string if there is none.
+/// Returns the run's first deviation from the published formula as a sentence, or an
+/// empty string if there is none. The check covers the record and its times. It also
+/// covers the accesses of updates with one data replica's gradients each.
 std::string first_wrong(const run_plan& plan, const published::rule& paper_rule,
                         const run_result& result);
 

@@ -10,7 +10,8 @@
 
 namespace troupe {
 
-/// Sets a plan's options so that a run keeps everything that the proofs need.
+/// Sets a plan's options so that a run keeps everything that the proofs need. Versions
+/// are kept only if sums_elsewhere(plan).
 void keep_for_proofs(run_plan& plan);
 
 /// True if a run can be repeated from the record. False for a real-time run in which
@@ -21,26 +22,30 @@ bool can_be_replayed(const run_plan& plan);
 /// - plain loop: a flush schedule's losses, gradients and parameters equal the results
 ///   of one plain loop;
 /// - replay: the record, computed again in a plain loop, gives the same bits;
-/// - replicas: all replicas end with the same parameters. Where each data replica has
-///   its own updates, only the copies within a data replica must agree;
+/// - replicas: all replicas end with the same parameters. Where data replicas may end
+///   with different versions, the proof is "directions": only the copies within a data
+///   replica must agree;
 /// - formula: the record matches the schedule's paper, written a second time without
 ///   the schedule's code. Where versions do not depend on timing, a loop by the
 ///   paper's formula gives the same bits.
 ///
-/// Equal means equal to the bit, unless the run sums in another order than one device.
-/// Then loops follow the run update by update (step_validator). Where each data replica
-/// has its own updates, the replay repeats the order of updates in each share of the
-/// parameters. This order is also checked against the bound on staleness.
+/// Equal means equal to the bit, unless the run sums in another order than one device
+/// (sums_elsewhere). Then loops follow the run update by update (step_validator). Where
+/// each data replica has its own updates, the replay repeats the order of updates in
+/// each share of the parameters. This order is also checked against the bound on
+/// staleness.
 ///
 /// \param paper_rule the published rule of the schedule that the user asked for; absent
 /// where none is published
-/// \pre keep_for_proofs(plan), and the run has finished; can_be_replayed(plan)
+/// \pre keep_for_proofs(plan), and the run has finished
+/// \pre can_be_replayed(plan)
 std::vector<proof> prove(const run_plan& plan, const run_result& result,
                          const std::optional<published::rule>& paper_rule);
 
 /// Returns the proofs that apply to a run, with the published rule of the plan's
 /// schedule.
-/// \pre keep_for_proofs(plan), and the run has finished; can_be_replayed(plan)
+/// \pre keep_for_proofs(plan), and the run has finished
+/// \pre can_be_replayed(plan)
 std::vector<proof> prove(const run_plan& plan, const run_result& result);
 
 } // namespace troupe

@@ -35,7 +35,8 @@ struct rule {
 
 /// Returns the published rule that a user named. Absent if the name has no published
 /// rule, and for Chimera with several pairs of directions.
-/// \param parameters as typed by the user; the optimizer's options are ignored
+/// \param parameters as typed by the user; the optimizer's options are ignored. A value
+/// that is no number counts as 0, except `on` and `true`
 std::optional<rule> find(const std::string& name,
                          const std::map<std::string, std::string>& parameters);
 
@@ -56,25 +57,27 @@ int host(const rule& paper_rule, const shape& dims, int s, int direction);
 
 /// The backwards that are split into input and weight gradients: none, some or all.
 enum class split : std::uint8_t { none, partial, full };
+/// Returns the backwards that the schedule splits.
 split splits(const rule& paper_rule);
 
 /// Returns K, the number of one direction's microbatches that an update of a stage
-/// covers.
+/// covers. The last update of the run may cover fewer.
 int minibatch(const rule& paper_rule, const shape& dims);
 
 /// Returns the number of a stage's updates in the run.
 int updates(const rule& paper_rule, const shape& dims);
 
-/// Number of one direction's microbatches that update u covers; u counts from 0.
+/// Number of one direction's microbatches that update u covers; u counts from 0. Not
+/// positive for u beyond the last update.
 int covered(const rule& paper_rule, const shape& dims, int u);
 
-/// Index of the last microbatch that update u covers, of all directions. Absent for
-/// AMPNet, where the order follows arrivals.
+/// Index, over the run, of the last microbatch that update u covers, of all directions.
+/// Absent for AMPNet, where the order follows arrivals.
 std::optional<int> last_covered(const rule& paper_rule, const shape& dims, int u);
 
 /// The slot (logical time) of microbatch n's forward, backward, input gradient or
-/// weight gradient. A rank runs actions in the order of slots. Absent where no
-/// paper has a formula; AMPNet has a rule instead (published_order).
+/// weight gradient. A rank runs actions in the order of slots. Absent where this file
+/// has no formula; AMPNet has a rule instead (published_order).
 std::optional<std::int64_t> slot(const rule& paper_rule, const shape& dims,
                                  op operation, int s, int n);
 
@@ -83,12 +86,14 @@ std::optional<std::int64_t> slot(const rule& paper_rule, const shape& dims,
 std::optional<int> version_read(const rule& paper_rule, const shape& dims, int s,
                                 int n);
 
-/// True if the run is long enough to fill the pipeline, so that stages reach the
-/// largest number of versions. A shorter run may keep fewer versions.
+/// True if the run has at least 2 (S + K) microbatches in a direction. Such a run fills
+/// the pipeline, so that stages reach the largest number of versions. A shorter run may
+/// keep fewer versions.
 bool is_steady(const rule& paper_rule, const shape& dims);
 
-/// Largest number of versions alive at the same time on a stage. Alive are the newest
-/// version, and each version that a microbatch in flight or a later one still reads.
+/// Largest number of versions alive at the same time on a stage, if is_steady(). Alive
+/// are the newest version, and each version that a microbatch in flight or a later one
+/// still reads.
 int versions_kept(const rule& paper_rule, const shape& dims, int s);
 
 /// Staleness of microbatch n's gradient: the version from which its update starts,
@@ -115,20 +120,21 @@ struct action_times {
 /// kind take one time; updates and messages take no time.
 struct batch_time {
   std::int64_t makespan;
-  std::int64_t idle; ///< Idle time of every rank.
+  std::int64_t idle; ///< Idle time of each rank, equal on all ranks.
   /// True if no rank is idle between the rank's first and last action. The next batch
-  /// then follows without a gap, and a run of several batches has this idle time once.
+  /// then follows without a gap, and a run of several batches has this idle time once,
+  /// unless all stages update together.
   bool at_ends = false;
 
   bool operator==(const batch_time&) const = default;
 };
 
-/// Makespan and idle time of a run of `batches` batches.
+/// Makespan and idle time of a run of `batches` batches, from the times of one batch.
 /// \param together whether all stages update together, so that no batch begins before
 /// the previous one has ended on every rank
 batch_time times(const batch_time& batch, int batches, bool together = false);
 
-/// Returns the time of one batch. Absent where no paper has a formula: for schedules
+/// Returns the time of one batch. Absent where this file has no formula: for schedules
 /// without a flush, and for others at some sizes and times.
 std::optional<batch_time> time_of_batch(const rule& paper_rule, const shape& dims,
                                         const action_times& each);

@@ -17,7 +17,7 @@ struct recorded_action {
   int microbatch;
   std::int64_t start; ///< Nanoseconds, as for `end`.
   std::int64_t end;
-  int gradients = 0; ///< Number of gradients that an update covers.
+  int gradients = 0; ///< Number of gradients that an update covers; else 0.
 };
 
 /// Properties of a record's times that decide which checks are possible.
@@ -36,14 +36,15 @@ struct recorded_times {
 ///   - else the backward of the lowest microbatch that has arrived;
 ///   - else the forward of the lowest microbatch that has arrived; at stage 0, only
 ///     while fewer than max_active_keys microbatches are in flight.
-/// Each choice must start as soon as possible. Stage 0 has the next microbatch as soon
-/// as the stage begins the forward of the previous microbatch.
+/// Each choice must start as soon as possible, except updates if `times.updates_wait`.
+/// Stage 0 has the next microbatch as soon as the stage begins the forward of the
+/// previous microbatch.
 ///
 /// Without arrival times (`times.latency` is null) the check is weaker. Counts and
-/// bounds must hold, and no action may begin before the end of its input's action.
-/// Forwards, and also backwards, run in the order of microbatches, since messages do
-/// not overtake one another. The last stage runs each backward directly after its
-/// forward.
+/// bounds must hold, and no action may begin before the end of its input's action, but
+/// for `times.doubt`. Forwards, and also backwards, run in the order of microbatches,
+/// since messages do not overtake one another. The last stage runs each backward
+/// directly after its forward.
 /// \param stages recorded actions by stage, each row in order of time
 std::string
 first_breach_of_ampnet(const rule& paper_rule, const shape& dims,

@@ -11,14 +11,15 @@
 namespace troupe {
 
 /// Returns the published rule of a schedule, derived from the schedule itself and not
-/// from a user's options. Absent if the schedule has no published rule.
+/// from a user's options. Absent if the schedule has no published rule, or has more
+/// than two directions.
 std::optional<published::rule> rule_of(const schedule& sch);
 
 /// Checks a run's record against the published formulas. Returns the first deviation as
-/// a sentence, or an empty string if there is none. On every rank, each microbatch
-/// must have a forward and a backward, in order. The check covers the version that
-/// each pass reads, and each update's version, gradients and staleness. The number of
-/// versions and activations held is checked too.
+/// a sentence, or an empty string if there is none. On every rank, each microbatch must
+/// have a forward and a backward, in order of microbatches, except with AMPNet. The
+/// check covers the version that each pass reads, and each update's version, gradients
+/// and staleness. The number of versions and activations held is checked too.
 std::string first_wrong_entry(const run_plan& plan, const published::rule& paper_rule,
                               const record& ran);
 

@@ -23,19 +23,23 @@ public:
                     buckets initial, std::vector<std::vector<shared_access>> histories);
 
   /// Adds a data replica's update: the gradients, the number of samples in the sum, and
-  /// the factor of clipping. \pre not under_way(data)
+  /// the factor of clipping.
+  /// \pre not under_way(data)
   void push(int data, std::int64_t samples, double factor, buckets gradients);
+  /// True from push() until pull() has returned the version.
   bool under_way(int data) const { return update_of(data).has_value(); }
 
   /// Makes the recorded accesses as far as pushes exist. Returns the version that a
   /// data replica reads after its push, once for each push. Absent if earlier accesses
-  /// of other data replicas lack their pushes.
+  /// of other data replicas lack their pushes, or if the histories lack the push's
+  /// accesses.
   /// \pre under_way(data)
   std::optional<buckets> pull(int data);
 
   /// True if all accesses of all histories are done.
   bool finished() const;
 
+  /// The parameters after the accesses made so far.
   const buckets& parameters() const { return parameters_; }
 
 private:

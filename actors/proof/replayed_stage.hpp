@@ -19,6 +19,9 @@ using bucket_values = std::vector<vector_in<float>>;
 /// One stage of one direction and data replica in a replay, with its position in the
 /// recorded actions.
 struct replayed_stage {
+  /// Begins with the plan's initial parameters, and with the stage's actions in the
+  /// record.
+  /// \pre plan.work
   replayed_stage(const run_plan& plan, position where, const record& ran);
 
   position where;
@@ -26,10 +29,13 @@ struct replayed_stage {
   std::vector<measured_action> todo;
   std::size_t next = 0;
   std::map<int, bucket_values> versions;
-  bucket_values sum;                        ///< Sum of gradients since the last update.
-  std::vector<bucket_values> by_microbatch; ///< Gradients of each microbatch (ZeRO).
-  int summed = 0;                           ///< Number of microbatches in the sum.
-  std::int64_t samples = 0;                 ///< Number of samples in the sum.
+  /// Sum of gradients since the last update. Keeps the last update's gradients until
+  /// the next backward.
+  bucket_values sum;
+  /// Gradients of each microbatch since the last update, with ZeRO 2 and 3; else empty.
+  std::vector<bucket_values> by_microbatch;
+  int summed = 0;           ///< Number of microbatches in the sum.
+  std::int64_t samples = 0; ///< Number of samples in the sum.
 
   /// The stage's layers for sequences of `length` tokens; 0: the network's own length.
   const slice<float>& layers(std::int64_t length = 0) const {
@@ -37,18 +43,22 @@ struct replayed_stage {
   }
 
   bool finished() const { return next == todo.size(); }
+  /// The current action.
+  /// \pre !finished()
   const measured_action& now() const { return todo[next]; }
 
-  /// The parameters that the current action reads.
+  /// The parameters that the current action reads; valid until advance().
+  /// \pre !finished()
   /// \throws std::logic_error if that version does not exist
   const bucket_values& parameters() const;
 
   /// Moves to the next action, and drops the versions that no later action reads; the
   /// newest version stays.
+  /// \pre !finished()
   void advance();
 
-  /// To be called when the current action, an update, is done: moves on, with an empty
-  /// sum.
+  /// To be called when the current action, an update, is done: moves on, and begins a
+  /// new sum with the next backward.
   void end_update();
 
   /// Returns the reason why the replay of this stage is incomplete, when no stage can

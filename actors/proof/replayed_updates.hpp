@@ -11,24 +11,28 @@
 namespace troupe {
 
 /// The updates of a replay. An update waits until all stages that take part have
-/// reached the update; then this class sums the gradients and makes the next
-/// versions.
+/// reached the update; then this class sums the gradients and makes the next versions.
+/// Updates are common to all data replicas, or each of one data replica (servers,
+/// Hogwild).
 class replayed_updates {
 public:
   /// \param plan,stages,compute_stream,witness outlive this object
   /// \param stages first all stages of pipeline 0, then of pipeline 1, and so on
   /// \param accesses order of accesses to parameters that data replicas update one by
   /// one
-  /// \param compute_stream stream for updates that all data replicas make together
+  /// \param compute_stream stream for norms, and for updates that all data replicas
+  /// make together
   /// \param witness called at each update that all data replicas make together; may be
   /// null
   replayed_updates(const run_plan& plan, std::vector<replayed_stage>& stages,
                    const shared_history& accesses, stream& compute_stream,
                    update_witness* witness);
 
-  /// Makes the update that is the stage's current action, for all stages that take part
-  /// in the update. Returns false if one of these stages has not reached the update, or
-  /// if recorded accesses of other data replicas come first.
+  /// Makes the update that is the stage's current action. A common update is made for
+  /// all stages that take part. An update of one data replica is made for this stage,
+  /// in all directions of the replica. Returns false if a stage that takes part has not
+  /// reached the update, or if recorded accesses of other data replicas come first.
+  /// \pre the stage's current action is an update
   /// \throws std::logic_error if no run can have made the update
   bool make(replayed_stage& stage);
 
@@ -36,7 +40,8 @@ public:
   /// empty if all are made.
   std::string error() const;
 
-  /// The final parameters of a stage.
+  /// The newest parameters of a stage, which are the final ones after the replay; valid
+  /// until the next make().
   const bucket_values& last(int stage) const;
 
 private:

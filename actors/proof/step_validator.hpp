@@ -18,15 +18,18 @@ bool sums_elsewhere(const run_plan& plan);
 /// microbatches. Rounding errors differ and grow with every update, so the loop takes
 /// over the run's values at each update. The loop's gradients must be near the run's
 /// gradients. The loop's update of the run's gradients must give the run's next
-/// version.
+/// version. Losses must agree within 1e-5 of a loss.
 ///
-/// Near means: a tensor's difference is at most the tolerance times its norm, or times
-/// a hundredth of the stage's norm. Some gradients are nothing but rounding: softmax
-/// ignores a key's bias. An error that drops or doubles part of a sum is far larger
-/// than the tolerance. The optimizer gives the same bits from the same gradients. One
-/// exception: tensor shards sum the norm for clipping in another order.
+/// Near means: the norm of a tensor's difference is at most the tolerance times the
+/// tensor's norm, or times a hundredth of the stage's norm. Some gradients are nothing
+/// but rounding: softmax ignores a key's bias. An error that drops or doubles part of a
+/// sum is far larger than the tolerance. The optimizer gives the same bits from the
+/// same gradients. One exception: tensor shards sum the norm for clipping in another
+/// order.
 class step_validator : public update_witness {
 public:
+  /// The tolerance where values are stored as fp32, and products are not rounded to
+  /// tf32.
   static constexpr double tolerance = 2e-5;
 
   /// The tolerance where values are stored as bf16. Two values that differ by a
@@ -41,12 +44,14 @@ public:
   static constexpr double tolerance_of_tf32 = 2.5e-4;
 
   /// \param plan,result outlive this object
-  /// \pre the plan keeps versions
+  /// \pre the plan keeps versions, and the run has finished
   step_validator(const run_plan& plan, const run_result& result)
     : plan_(plan), result_(result), allowed_(tolerance_for(plan)) {
     // nop
   }
 
+  /// The tolerance for a run: by the storage of values, and by the processor of rank 0.
+  /// \pre plan.work
   static double tolerance_for(const run_plan& plan) {
     if (plan.work->whole.options.stored == precision::bf16)
       return tolerance_of_bf16;

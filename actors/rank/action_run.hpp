@@ -12,21 +12,24 @@
 
 namespace troupe {
 
-/// One action of a performer, and the protocol with the scheduler. Runs the action's
-/// pieces, asks the scheduler for a new grant after each meeting, and gives work to the
-/// device.
+/// One action of a performer at a time, and the protocol with the scheduler. Runs the
+/// action's pieces, asks the scheduler for a new grant after each meeting, and gives
+/// work to the device. One thread at a time calls the functions.
 class action_run {
 public:
   /// Returns the measured action under way as far as the action has run, without times.
   using measure = std::function<measured_action()>;
 
   /// \param port outlives this object
+  /// \param meetings the meetings outlive this object
   action_run(performer_port& port, meeting_list meetings, measure so_far)
     : port_(&port), cursor_(meetings), so_far_(std::move(so_far)) {
     // nop
   }
 
-  /// Begins an action that the scheduler has granted.
+  /// Begins an action that the scheduler has granted: sends the messages of the
+  /// meetings that begin with the action. No piece runs before the call of resume().
+  /// \pre !under_way()
   void begin(const action& a, const charge& cost, woven_action woven,
              action_callbacks callbacks = {}) {
     port_->send_all(cursor_.begin(a, cost, std::move(woven), std::move(callbacks)));
@@ -36,26 +39,30 @@ public:
   bool under_way() const { return cursor_.under_way(); }
 
   /// The action under way, or the last action if none is.
+  /// \pre begin() has been called
   const action& current_action() const { return cursor_.current_action(); }
 
-  /// The scheduler has granted the action, for the first time or again: computes the
-  /// next pieces, or pauses if a meeting is still open.
+  /// The scheduler has granted the action, for the first time or again. Gives the next
+  /// pieces to the device, or pauses if a meeting is still open or the next piece
+  /// yields.
+  /// \pre under_way(), and no work of the action is on the device
   /// \param turn of the work on the device, if the work is the whole action; else
   /// `no_turn`
   void resume(std::int64_t turn = no_turn);
 
   /// Handles the end of the action's work on the device, with times of the run's clock.
   /// Returns true if the whole action has ended: then the performer sends `done`.
-  /// Otherwise the action pauses, and sends `arrived` again immediately if no meeting
-  /// is open.
+  /// Otherwise the action sends `paused`, and sends `arrived` again immediately if no
+  /// meeting is open.
   bool ended(nanoseconds start, nanoseconds end);
 
-  /// Sends `arrived` if the paused action waits for no meeting any more. The performer
-  /// calls poll() when a meeting may have ended.
+  /// Sends `arrived`, once per pause, if the paused action waits for no meeting any
+  /// more. The performer calls poll() when a meeting may have ended.
   void poll();
 
-  /// Describes the work or the meeting that the action waits for; absent if the action
-  /// waits for neither.
+  /// Describes the work, the meeting or the new grant that the action waits for. Absent
+  /// if no action is under way, or the action has not begun any work and has not
+  /// paused.
   /// \param name the name of the performer in the answer
   std::optional<mail::waiting_for> explain(const std::string& name) const;
 

@@ -21,6 +21,8 @@ class actor_port : public Port {
 public:
   using self_pointer = typename Handle::pointer;
 
+  /// \param self the actor that owns this object
+  /// \param devices outlive the actor
   actor_port(self_pointer self, run_context shared, performer me,
              performer_devices devices)
     : self_(self),
@@ -34,8 +36,10 @@ public:
   void wire(const mail::wiring& w) { handles_ = w.handles; }
 
   /// Keeps `core` for work under way: device callbacks hold a copy, so the core
-  /// outlives that work, even if the actor ends first.
+  /// outlives that work, even if the actor ends first. Called before the first work.
   void keep(std::shared_ptr<const void> core) { core_ = std::move(core); }
+
+  /// \pre wire() has been called; the same holds for all functions that send
   const actor_handles& handles() const { return *handles_; }
   const run_context& shared() const { return shared_; }
 

@@ -21,13 +21,15 @@ struct performer_state {
   std::shared_ptr<performer_core> core;
 };
 
-/// Makes the core of a performer.
-/// \param port outlives the core's use of that port
+/// Makes the core of a performer, once, when the actor starts.
+/// \param port belongs to the actor. A core that device work keeps after the actor's
+/// end must not use the port
 using core_maker = std::function<std::shared_ptr<performer_core>(performer_port& port)>;
 
 /// The behavior of a performer that is not a stage: an optimizer shard, an expert, or a
 /// parameter server.
 /// \param name for reports and errors
+/// \param devices outlive the actor
 performer_actor::behavior_type
 performer_behavior(performer_actor::stateful_pointer<performer_state> self,
                    run_context shared, performer me, std::string name,

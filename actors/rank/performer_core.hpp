@@ -9,7 +9,7 @@ namespace troupe {
 
 /// An optimizer shard, an expert or a parameter server without a mailbox. The core
 /// requests messages and device work through a `performer_port`. One thread at a time
-/// calls the core.
+/// calls the core: the actor's. The functions of the core's work run on device threads.
 class performer_core {
 public:
   virtual ~performer_core() = default;
@@ -23,6 +23,7 @@ public:
   /// The work that the core gave to a device has ended.
   virtual void ended(const mail::ended& e) = 0;
 
+  /// Returns the input that the core waits for; `input` is empty if there is none.
   virtual mail::waiting_for explain() const = 0;
 };
 

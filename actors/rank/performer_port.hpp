@@ -10,7 +10,7 @@
 
 namespace troupe {
 
-/// The devices that a performer uses. Not owned.
+/// The devices that a performer uses. Not owned; all outlive the performer.
 struct performer_devices {
   /// The device of the performer's rank. An optimizer shard has one device for each
   /// direction, in order.
@@ -19,9 +19,9 @@ struct performer_devices {
   device* sums = nullptr;
 };
 
-/// The requests of a performer's core: an actor sends each as a message, a test records
-/// each. The direction of an action selects the rank whose scheduler and device are
-/// meant.
+/// The requests of a performer's core. An actor (actor_port) turns each request into a
+/// message or into work for a device; a test records each. The direction of an action
+/// selects the rank whose scheduler and device receive the request.
 class performer_port {
 public:
   virtual ~performer_port() = default;
@@ -35,13 +35,15 @@ public:
   /// performer receives `ended` with this action.
   virtual void compute(work device_work, const action& a) = 0;
 
-  /// Gives a sum to the device that runs the rank's sums, or to the device that the
-  /// request names. When the sum has ended, the performer receives `mail::sum_over`.
+  /// Gives a sum to the device that the request names, or else to the device that runs
+  /// the rank's sums. When the sum has ended, the performer receives `mail::sum_over`.
+  /// \pre the request names a device, or `performer_devices::sums` is not null
   virtual void sum(requested_sum request) = 0;
 
   /// Sends a message to another performer.
   virtual void send(mail::meeting_message message) = 0;
 
+  /// Sends the messages in order.
   void send_all(meeting_messages messages) {
     for (auto& message : messages)
       send(std::move(message));

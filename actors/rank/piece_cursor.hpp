@@ -24,10 +24,14 @@ struct charge {
   std::vector<work_key> also = {};
 };
 
-/// Callbacks of an action, called by the device; each may be empty.
+/// Callbacks of an action, called on a thread of the device; each may be empty.
 struct action_callbacks {
-  std::function<void(int bucket)> bucket = {}; ///< Called for each complete bucket.
-  on_launched launched = {}; ///< Called when the last work has been launched on a GPU.
+  /// Called for each bucket of gradients, by the bucket's index in the stage, when the
+  /// piece that completes the bucket has run.
+  std::function<void(int bucket)> bucket = {};
+  /// Called when the last work of the action has been launched on a GPU; never on a
+  /// CPU.
+  on_launched launched = {};
 };
 
 /// Runs one action: returns the next work for the device, or names the meeting that the
@@ -37,24 +41,28 @@ struct action_callbacks {
 ///               no ◀─────────────────────────────────────────── no
 class piece_cursor {
 public:
+  /// \param meetings the meetings outlive this object
   explicit piece_cursor(meeting_list meetings) : meetings_(meetings) {
     // nop
   }
 
-  /// Begins an action. Returns the messages of the meetings that begin with the action.
+  /// Begins an action; runs nothing. Returns the messages of the meetings that begin
+  /// with the action.
   /// \pre !under_way()
   meeting_messages begin(const action& a, const charge& cost, woven_action woven,
                          action_callbacks callbacks = {});
 
-  /// True until the action's last work has ended.
+  /// True from begin() until the action's last work has ended.
   bool under_way() const { return at_work_ || has_more(); }
   bool at_work() const { return at_work_; } ///< Between next_work() and end_work().
 
   /// The action under way, or the last action if none is.
+  /// \pre begin() has been called
   const action& current_action() const { return action_; }
 
-  /// True if the next piece can start: all meetings that the piece needs are over, and
-  /// the piece does not yield to another action first.
+  /// True if the next piece can start: all meeting steps that the piece needs are over,
+  /// and the piece need not yield to another action first. resumes() ends the need to
+  /// yield.
   /// \pre under_way(), and not at_work()
   bool can_resume() const;
 
@@ -67,6 +75,7 @@ public:
 
   /// Notes that the work has ended. Returns the messages of the meetings that begin
   /// with this end.
+  /// \pre at_work()
   meeting_messages end_work();
 
   /// Returns the meetings that the last work ended in, as flags of `part_end` for the
@@ -74,13 +83,14 @@ public:
   std::uint8_t take_end() { return std::exchange(end_, std::uint8_t{nothing}); }
 
   /// pause() marks the action as paused; waits() returns the mark. resumes() returns
-  /// true once, when the action can run again, and clears the mark.
+  /// true if the mark is set and the next piece needs no open meeting. Then the call
+  /// clears the mark. A call of resumes() also counts as the next piece's yield.
   void pause() { waits_ = true; }
   bool waits() const { return waits_; }
   bool resumes();
 
-  /// The missing peer of the first open meeting that the next piece needs; absent if
-  /// all meetings are over.
+  /// The missing peer of the first open meeting that the next piece needs. Absent if
+  /// these meetings are all over, or no piece is left.
   std::optional<missing_peer> waits_for() const;
 
 private:

@@ -19,12 +19,13 @@ enum class memory_use : std::uint8_t {
   checkpoint, ///< Copies that are being written.
 };
 
-inline constexpr int memory_uses = 6;
+inline constexpr int memory_uses = 6; ///< Number of values of memory_use.
 
 /// Accounts of a rank's tensor memory, in bytes: one for the whole rank, and one for
 /// each use.
 class rank_memory {
 public:
+  /// \param where outlives this object
   explicit rank_memory(memory_space& where = host_memory()) : total_(where) {}
 
   memory_account& account(memory_use use) {

@@ -26,7 +26,7 @@ struct scheduler_state {
   held_activations held;
   /// Measured actions that have not been sent to the recorder.
   std::vector<measured_action> samples;
-  std::int64_t noted = 0; ///< Number of actions kept or sent.
+  std::int64_t noted = 0; ///< Number of actions put into `samples` so far.
   /// `done` messages that came before the action's turn.
   std::vector<mail::done> early;
   bool decision_pending = false;
@@ -37,7 +37,7 @@ struct scheduler_state {
 
 /// The scheduler of one device: receives `arrived` and `done`, and grants actions in
 /// the order of the rank's program or local rule. The scheduler of a parameter server's
-/// own device has no rank, and measures nothing.
+/// own device has no rank, grants actions as these arrive, and measures nothing.
 /// \param rank,depth as scheduler_core takes
 scheduler_actor::behavior_type
 scheduler(scheduler_actor::stateful_pointer<scheduler_state> self, run_context shared,

@@ -20,8 +20,9 @@ class scheduler_core {
 public:
   /// \param rank absent if the device follows no program, as a parameter server's
   /// device: each action that arrives is granted
-  /// \param depth number of actions that the device accepts at the same time, where a
-  /// second one may be granted (has_capacity())
+  /// \param depth number of actions that the device accepts at the same time. A second
+  /// action is granted only if both are passes, the rank's passes have no meetings, and
+  /// has_choice() is false
   scheduler_core(std::shared_ptr<const run_plan> plan, std::optional<int> rank,
                  int depth);
 
@@ -30,38 +31,48 @@ public:
   /// \pre is_in_turn(d)
   void handle(const mail::done& d);
 
-  /// True if all passes granted before this pass have ended here. Two stages may report
-  /// ends in any order; the record keeps the device's order.
+  /// True if the ended action has no turn, or all actions with earlier turns have ended
+  /// here. Two stages may report ends in any order; the record keeps the device's
+  /// order.
   bool is_in_turn(const mail::done& d) const;
+
+  /// The granted action has stopped at a meeting, and arrives again later.
   void handle(const mail::paused& p);
 
   /// An action, the performer that runs it, and the turn in which the device starts it.
   struct granted {
     action granted_action;
     performer receiver;
-    std::int64_t turn = no_turn;
+    std::int64_t turn = no_turn; ///< `no_turn` for an action that is granted alone.
     /// The second action of a pair, if `granted_action` is the first.
     std::optional<action> pair = {};
   };
 
-  /// Returns the next action to grant; absent if no action is ready or may start now.
-  /// Actions of experts and parameter servers go first, because stages wait for each.
+  /// Returns the next action to grant, and counts that action as running. Absent while
+  /// held, and if no action is ready or may start now. Actions of experts and parameter
+  /// servers go first, because stages wait for each.
   std::optional<granted> grant();
 
-  /// True if a grant depends on everything that has arrived. That is so under a local
-  /// rule, and while an update is paused: a paused update goes before the program.
+  /// True if a grant depends on everything that has arrived. A grant does so under a
+  /// local rule, and while an update is paused, because a paused update goes before the
+  /// program. False without a rank.
   bool has_choice() const {
     return rank_ && (plan_->sch.local_rule() || !paused_updates_.empty());
   }
 
+  /// Grants nothing more until `mail::resume`.
   void hold() { held_ = true; }
 
-  /// Starts no more updates (a local rule: admits no more microbatches). Returns the
-  /// rank, and the number that `order::freeze` returns.
+  /// Starts no more updates than order::freeze() allows (a local rule: admits no more
+  /// microbatches), until `mail::stop_after`. Returns the rank, and the number that
+  /// `order::freeze` returns.
   /// \pre the scheduler has a rank
   mail::started freeze() { return {*rank_, order_->freeze()}; }
+
+  /// Ends the run after a count of updates, or under a local rule of microbatches.
   void handle(const mail::stop_after& s) { order_->stop_after(s.count); }
 
+  /// Ends a hold, and notes the number of evaluations that have been done.
   void handle(const mail::resume& p);
 
   /// The batches of the run that this rank has finished, if the rank waits for a
@@ -69,14 +80,15 @@ public:
   std::optional<int> at_checkpoint();
   void handle(const mail::resume_from_checkpoint&);
 
-  /// True if the rank is held and nothing runs.
+  /// True if hold() is in force and no granted action runs.
   bool at_rest() const { return held_ && running_ == 0; }
 
-  /// True if the rank has run all actions of the order; always false for a device
-  /// without a program.
+  /// True if the order has no more actions for the rank, also after an early end, and
+  /// none runs. Always false for a device without a program.
   bool finished() { return rank_ && running_ == 0 && order_->finished(); }
 
-  /// The input or action that the scheduler waits for, in words.
+  /// The input or action that the scheduler waits for, in words. `input` is empty if
+  /// the scheduler has finished; all texts are empty without a rank.
   mail::waiting_for explain();
 
 private:

@@ -14,7 +14,8 @@
 
 namespace troupe {
 
-/// One step of a meeting: the kind, and the index among steps of that kind.
+/// One step of a meeting: the kind, and the index by which that kind of meeting names
+/// the step.
 struct meeting_step {
   meeting_kind kind;
   int index;
@@ -28,16 +29,17 @@ using meeting_steps = std::vector<meeting_step>;
 struct piece {
   /// Index of the layer in the stage, if the piece is of one layer; else -1.
   int layer = -1;
-  double share = 1;          ///< Share of the action's cost.
+  double share = 1;          ///< Share of the action's cost, from 0 to 1.
   std::function<void()> run; ///< Empty: no arithmetic.
   bool costs = true;         ///< False: takes no time in virtual time.
-  /// The scheduler may run one other action of this rank before this piece.
+  /// True if the scheduler may run one other action of this rank before this piece.
   bool yields = false;
-  meeting_steps needs = {};     ///< Steps that must be over before the piece starts.
-  meeting_steps begins = {};    ///< Steps that begin when the piece starts.
-  meeting_steps ends_in = {};   ///< Steps that begin when the piece has ended.
-  std::vector<int> completes{}; ///< Gradient buckets complete after this piece.
-  std::uint8_t end = nothing;   ///< Flags for the record (`part_end`).
+  meeting_steps needs = {};   ///< Steps that must be over before the piece starts.
+  meeting_steps begins = {};  ///< Steps that begin when the piece starts.
+  meeting_steps ends_in = {}; ///< Steps that begin when the piece has ended.
+  /// Buckets, by index in the stage, whose gradients are complete after this piece.
+  std::vector<int> completes{};
+  std::uint8_t end = nothing; ///< Flags for the record (`part_end`).
 };
 
 /// An action as pieces, which run one after another.
@@ -61,14 +63,18 @@ struct weaving {
 /// - A meeting of tensor shards or experts begins when a piece has ended, and the next
 ///   piece needs that meeting. An index counts such meetings.
 /// - gather(next layer) begins when a layer starts, and a layer needs its own gather.
-///   So the next layer's parameters travel while this layer computes.
+///   So the next layer's parameters travel while this layer computes. The first gather
+///   begins with the action.
 /// - sum(layer) begins when a layer has ended. Buffers hold two layers: a layer needs
-///   the sum of the layer two before, and a last piece needs the last two sums.
+///   the sum of the layer two before. A last piece without arithmetic needs the last
+///   two sums, or the only sum.
 ///
 ///   layer         2            1            0          of a backward, three layers
 ///   gather   2    1            0
 ///   compute       ===          ===          ===
 ///   sum                2            1            0
+///
+/// \pre `pass` has a piece
 woven_action weave(pass_pieces<float> pass, weaving options);
 
 /// Text of an action, one line for each piece: the meetings that the piece needs,

@@ -20,10 +20,11 @@
 namespace troupe {
 
 /// Makes the actors of a run, sends each actor the handles of all others, and ends all
-/// actors.
+/// actors. The thread that performs the run makes all calls.
 class actor_registry : private stage_indexing {
 public:
-  /// \param resources outlives all actors
+  /// \param shared its objects outlive all actors
+  /// \param resources outlives all actors and this object
   /// \param log null if the recorder and the coordinator of the run are in another
   /// process
   /// \param remote_actors outlives this object; null if all actors are in this process
@@ -44,13 +45,16 @@ public:
     // nop
   }
 
-  /// Makes all actors.
+  /// Makes all actors that are here, and forwarding actors for the others. After that
+  /// the list of handles is complete.
   /// \throws exceptions of CAF, and `not_made` if the maker of relays throws or returns
   /// no actor; then some of the actors exist
   void spawn(caf::actor_system& system);
 
-  /// Sends the handles of all actors to each actor; to data sources only if no actor is
-  /// elsewhere. The data sources' wiring starts the run.
+  /// Sends the handles of all actors to each actor except relays and the recorder; to
+  /// data sources only if no actor is elsewhere. First stages come last, and start the
+  /// run if all actors are here.
+  /// \pre spawn() has returned
   void wire();
 
   /// Starts a run with actors elsewhere: sends the handles of all actors to the data
@@ -58,16 +62,18 @@ public:
   /// \pre all actors have been wired
   void begin();
 
+  /// The list of handles: complete after spawn(), null after clear().
   const std::shared_ptr<actor_handles>& handles() const { return handles_; }
 
-  /// Sends an exit message to each actor that is here; may be repeated.
+  /// Sends an exit message to each actor that is here, also to forwarding actors; may
+  /// be repeated. Does nothing after clear().
   void send_exits();
 
   /// Makes `runtime` count each actor that is here, for actor_runtime::actors().
   /// \param runtime the runtime whose system spawned the actors
   void count(actor_runtime& runtime) const;
 
-  /// Drops all handles.
+  /// Drops the handles that this object holds.
   void clear() {
     handles_.reset();
     local_coordinator_ = coordinator_actor{};
@@ -75,7 +81,7 @@ public:
 
   /// The coordinator in this process, which posts to the `run_status`. If another
   /// process leads the run, this coordinator only reports actors that fail. The handle
-  /// is empty before spawn().
+  /// is empty before spawn() and after clear().
   const coordinator_actor& coordinator() const { return local_coordinator_; }
 
 private:

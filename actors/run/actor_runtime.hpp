@@ -22,10 +22,10 @@ namespace troupe {
 /// All actors must end before this object does.
 class actor_runtime {
 public:
-  /// \param broken called on a thread of the system if memory ran out inside CAF, so
-  /// that an actor may never end; may be empty
+  /// \param broken called in real time on a thread of the run's own system, if memory
+  /// ran out inside CAF. An actor may then never end. May be empty
   /// \param host in real time, an existing system whose threads run the actors; the
-  /// host outlives this object. Null if the run makes a system
+  /// host outlives this object. Null if the run makes a system; ignored in virtual time
   explicit actor_runtime(clock_kind clock, std::function<void()> broken = {},
                          caf::actor_system* host = nullptr);
 
@@ -39,7 +39,8 @@ public:
       count(*caf::actor_cast<caf::abstract_actor*>(actor));
   }
 
-  /// Ends the run's own system and threads; does nothing to a host's system.
+  /// Ends the run's own system and threads, and system() must not be called any more.
+  /// Does nothing to a host's system.
   /// \pre actors() == 0
   void close() { local_system_.reset(); }
 
@@ -50,14 +51,15 @@ public:
   void start_threads(int count);
 
   /// Calls `report`, then runs actors as `actor_threads::visit` does. In a host's
-  /// system only calls `report`.
+  /// system, and after close(), only calls `report`.
   /// \pre real time
   void visit(const std::function<void()>& report,
              const compute_threads::thread_control& works);
 
-  /// Runs handlers on this thread until no message is left. In virtual time runs at
-  /// most `most` handlers, and returns their number. In real time returns 0, and runs
-  /// no handlers after start_threads() or in a host's system.
+  /// Runs handlers on this thread. In virtual time runs handlers until no message is
+  /// left, but at most `most` handlers, and returns the number of handlers. In real
+  /// time returns 0. Before start_threads() runs handlers until no message is left;
+  /// runs none after start_threads(), in a host's system, or after close().
   std::size_t settle(std::size_t most = std::numeric_limits<std::size_t>::max());
 
   /// Number of actors that have not ended; in a host's system, of counted actors.

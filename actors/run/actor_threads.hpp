@@ -18,9 +18,10 @@ namespace troupe {
 
 /// The threads that run actors in real time, and the order in which actors run. All
 /// threads have one queue, but a thread keeps the actor that the thread woke last. So a
-/// message on the same rank needs neither a lock nor another thread, and only work of
-/// another rank wakes a thread. When a thread wakes a second actor, the first actor
-/// goes to the queue.
+/// message to a single actor needs neither a lock nor another thread. When a thread
+/// wakes a second actor, the first actor goes to the queue, where a sleeping thread may
+/// take the actor. After 64 kept actors in a row, a thread takes an actor from the
+/// queue.
 ///
 /// CAF's own pools start threads while an actor system is made. If a thread cannot be
 /// started, the program ends there without an error message. The threads of this pool
@@ -34,7 +35,8 @@ public:
   static caf::actor_system::module* make(caf::actor_system& system,
                                          caf::detail::type_list<>);
 
-  /// Returns the pool of an actor system that was configured with `actor_threads`.
+  /// Returns the pool of an actor system that was configured with `actor_threads`. The
+  /// pool belongs to the system.
   static actor_threads& threads_of(caf::actor_system& system);
 
   /// Starts `count` more threads.
@@ -50,14 +52,15 @@ public:
 
   /// Calls `report`, then runs the actors that messages of `report` have woken, as a
   /// pool thread does. The caller is a thread outside the pool, such as a device's.
-  /// Returns when no woken actor is left, when `works` wants the thread back, or after
-  /// a fixed number of actors. A remaining actor goes to the queue.
+  /// Returns when the thread keeps no actor, or after a fixed number of actors. After
+  /// the first few actors also returns when `works` wants the thread back. A remaining
+  /// actor goes to the queue.
   void visit(const std::function<void()>& report,
              const compute_threads::thread_control& works);
 
   /// Puts the actor that this thread has kept into the queue, before the thread
   /// computes or reads for long. During a visit(), also calls `on_leave` of `works`.
-  /// Does nothing on other threads.
+  /// Does nothing on a thread that neither belongs to a pool nor is in a visit().
   static void hand_over();
 
   void enqueue(caf::resumable* job) override;

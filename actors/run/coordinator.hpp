@@ -30,8 +30,8 @@ struct coordinator_state {
   std::set<int> held;          // ranks, in this round
   int round = 0;               // number of holds so far
   std::set<int> at_checkpoint; // ranks that wait at the next checkpoint
-  int last_checkpoint = 0;     // batches at the last checkpoint of all ranks
-  std::map<int, int> started;  // updates started, by rank
+  int last_checkpoint = 0;     // batches of this run at the last complete checkpoint
+  std::map<int, int> started;  // counts of `mail::started`, by rank
   std::map<int, answers<mail::snapshot>> snapshots; // by number of batches
   int last_snapshot = 0; // batches of the newest complete snapshot
   bool collects = false; // whether `collected` was requested
@@ -44,9 +44,10 @@ struct coordinator_state {
   std::set<std::size_t> unanswered; // index() of asked stages without an answer
 };
 
-/// Supervises a run: monitors every actor, counts the ranks that have finished, and
-/// forwards requests of the waiting thread to all schedulers or stages. Posts failures
-/// and complete answers to the `run_status` of that thread.
+/// Supervises a run: monitors every other actor, and counts the ranks that have
+/// finished. Forwards requests of the waiting thread to the schedulers or stages
+/// concerned. Posts failures and complete answers to the `run_status` of that thread.
+/// Explanations and kept states are posted singly, as each comes.
 coordinator_actor::behavior_type
 coordinator(coordinator_actor::stateful_pointer<coordinator_state> self,
             run_context shared, std::shared_ptr<run_status> status);

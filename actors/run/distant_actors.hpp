@@ -7,7 +7,7 @@ namespace troupe {
 
 /// Makes actors that forward messages to actors in other processes. Each function
 /// spawns a forwarding actor and returns the handle. A forwarding actor ends as any
-/// other actor does.
+/// other actor does, and does not forward the wiring.
 class distant_actors {
 public:
   virtual ~distant_actors() = default;

@@ -16,7 +16,7 @@
 
 namespace troupe {
 
-/// Thrown if gpu_groups is told to end before all members have joined.
+/// Thrown if the caller of gpu_groups ends the wait before all members have joined.
 struct ended_while_joining : std::runtime_error {
   ended_while_joining() : std::runtime_error("ended while GPUs were waited for") {
     // nop
@@ -28,24 +28,28 @@ struct known_groups {
   /// Ids by which members find each other, by index in exchanging_groups(). Messages
   /// carry the arrays of groups without an id.
   std::map<int, group_id> ids;
-  /// The reason, in words, if no group exists although ranks are on GPUs of their own;
+  /// The reason, in words, if no group exists although ranks could form groups of GPUs;
   /// else empty.
   std::string exclusion;
 };
 
-/// The groups of a run that is wholly in this process.
+/// Makes ids for the groups of a run that is wholly in this process.
 /// \throws std::runtime_error if the id of a group cannot be made
 known_groups groups_here(const run_plan& plan);
 
 /// The members that ranks here have in GPU groups, with streams, communicators, and the
-/// devices that launch exchanges. All members are made, and have moved a value, before
-/// a run begins.
+/// devices that launch exchanges. All members are made, and have moved a value, when
+/// the constructor returns.
 class gpu_groups {
 public:
-  /// \param threads launch the exchanges; threads, plan and watch outlive this object
+  /// \param groups the run's groups, with members here or elsewhere
+  /// \param local_ranks the ranks here
+  /// \param threads launch the exchanges; threads, plan and watch outlive this object.
+  /// Null only if no rank here is in a group
   /// \param ended polled on this thread while members join, and may become true on
   /// another thread; true ends the wait; may be empty
-  /// \throws std::runtime_error if GPUs of a group do not meet, or move wrong values
+  /// \throws std::runtime_error if GPUs of a group do not meet within two minutes, or
+  /// move wrong values
   /// \throws ended_while_joining if `ended` has returned true
   /// \throws std::bad_alloc, no_thread
   gpu_groups(const run_plan& plan, const known_groups& groups,
@@ -59,17 +63,18 @@ public:
   gpu_groups& operator=(const gpu_groups&) = delete;
 
   /// The stage's member for a meeting, as `group_finder` returns; null if there is
-  /// none.
+  /// none. Owned by this object.
   gpu_group* find(position where, meeting_kind kind, int stride);
 
   /// The member that stage `end` has in the channel from stage `from` to stage `to`.
-  /// Null if messages carry the tensors between both.
+  /// Null if messages carry the tensors between both. Owned by this object.
   gpu_group* find_channel(position from, position to, position end);
 
   /// Discards exchanges that have not begun, and waits up to 50 ms for exchanges under
   /// way. Then aborts the remaining exchanges, as peers may be gone.
   void stop();
 
+  /// True if no exchange of a member here runs or waits to begin.
   bool idle() const;
 
   /// True if no rank here is in a group.

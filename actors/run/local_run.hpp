@@ -25,54 +25,64 @@ public:
 
   /// The part to run here.
   struct part {
+    /// Ranks in this process; empty in a process that only leads.
     std::vector<int> ranks;
-    bool leads = true;                     ///< Has the coordinator and the recorder.
-    distant_maker make_remote_actors = {}; ///< Empty: all actors are here.
+    /// Has the recorder, and the coordinator that decides for the whole run.
+    bool leads = true;
+    distant_maker make_remote_actors = {}; ///< Empty if all actors are here.
     /// Groups of the plan's GPUs, here and in other processes.
     known_groups groups = {};
-    /// Polled while GPU groups join, as gpu_groups does; true ends the wait. May be
-    /// empty.
+    /// Polled by the constructor while GPU groups join, as gpu_groups does; true ends
+    /// the wait. May be empty.
     std::function<bool()> ended = {};
   };
 
   /// \param which ranks and actors of this process
   /// \param callbacks the constructor uses only `disorder.make_device`, `listener`,
-  /// `relays` and `system`
+  /// `relays` and `system`; the system outlives this object
   /// \throws std::bad_alloc, no_thread
   /// \throws std::runtime_error if GPUs of a group do not join
+  /// \throws ended_while_joining if `ended` has returned true
   local_run(std::shared_ptr<const run_plan> plan, part which,
             const run_callbacks& callbacks = {});
 
-  /// Spawns all actors that are here, and sends every actor the handles of all others:
-  /// each may send messages from then on.
+  /// Spawns all actors that are here, and sends the handles of all actors to each
+  /// actor, as actor_registry::wire() does. If all actors are here, the run has started
+  /// after that.
   /// \throws as actor_registry::spawn
   void gather();
 
   /// Starts the run, if other processes host a part. Otherwise gather() has started the
-  /// run.
+  /// run, and the call does nothing.
+  /// \pre gather() has returned
   void begin() { registry_.begin(); }
 
-  /// Ends all devices and actors, then the actor system. Sets at_work() if an actor or
-  /// a device does not end.
+  /// Ends all devices and actors, then the run's own actor system. If an actor or a
+  /// device does not end, sets at_work() and returns after at most about 20 seconds:
+  /// the actor system then remains.
   void shut_down();
 
-  /// True if an actor or a device is still at work and could not be ended: then no
-  /// member of this object may be destroyed.
+  /// True if shut_down() could not end an actor or a device: then no member of this
+  /// object may be destroyed.
   bool at_work() const { return at_work_; }
 
   bool real() const { return plan_->clock == clock_kind::real; }
   const run_plan& plan() const { return *plan_; }
   message_meter& meter() { return meter_; }
+  /// Wall time, also of a run in virtual time.
   wall_clock& clock() { return wall_clock_; }
+  /// Stands still in a run in real time.
   virtual_clock& clock_of_virtual_time() { return virtual_clock_; }
   run_monitor& watch() { return watch_; }
   run_resources& resources() { return resources_; }
   run_status& status() { return *status_; }
+  /// \pre `part::leads` of the constructor
   run_log& log() { return *log_; }
   actor_runtime& runtime() { return runtime_; }
   const actor_registry& actors() const { return registry_; }
 
-  local_run* previous_left = nullptr; ///< The run left at work before this one.
+  /// The run that end_or_leave left at work before this run; null if there is none.
+  local_run* previous_left = nullptr;
 
 private:
   run_context shared() {
@@ -98,7 +108,7 @@ private:
   actor_registry registry_;
 };
 
-/// Deletes a run. A run whose actor or device is still at work is never destroyed.
+/// Deletes a run, unless at_work(): such a run is never destroyed.
 struct end_or_leave {
   void operator()(local_run* ended) const;
 };

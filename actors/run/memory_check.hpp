@@ -12,34 +12,39 @@
 
 namespace troupe {
 
-/// Bytes that the caller of a training allocates in addition, while the training runs.
+/// Bytes that the caller of a training allocates in addition, while the training runs
+/// or after its end.
 struct caller_bytes {
   std::int64_t of_machine = 0;
   std::map<int, std::int64_t> of_gpus = {}; ///< Bytes by the GPU's number.
 };
 
+/// Returns the caller's bytes for a plan that has a training (`work`).
 using caller_bytes_counter = std::function<caller_bytes(const run_plan&)>;
 
 // Each check returns one sentence if a run does not fit free memory; empty if the run
-// fits.
+// fits. Memory is free as of the call: no check reserves memory.
 
 /// Bytes of the program itself: measured, rounded up.
 inline constexpr std::int64_t bytes_of_program = 24 << 20;
 
-/// Checks that this process can hold `bytes[r]` for each rank r.
+/// Checks that this process can hold the sum of `bytes` and `other_bytes`.
+/// \param bytes bytes of each rank
 /// \param other_bytes bytes that the process needs in addition
 std::string check_memory(const std::vector<std::int64_t>& bytes,
                          std::int64_t other_bytes);
 
 /// Checks that the memory of this machine and of GPUs can hold `bytes[r]` for each rank
-/// r.
-/// \param of_each the processor of each rank
+/// r. For each rank on a GPU, and for the caller on a GPU, the check adds 32 MiB of
+/// workspace.
+/// \param of_each the processor of each rank, in the order of `bytes`
 /// \param other_bytes bytes that the process needs in addition
 std::string check_processor_memory(const std::vector<processor>& of_each,
                                    const std::vector<std::int64_t>& bytes,
                                    const caller_bytes& other_bytes);
 
-/// Checks the memory for those ranks of a run that are on this machine.
+/// Checks the memory for those ranks of a run that are on this machine, as
+/// check_processor_memory() does.
 /// \param ranks the ranks here
 /// \param bytes the bytes that each of `ranks` needs, in the order of `ranks`
 /// \param other_bytes bytes that the process needs in addition
@@ -47,15 +52,21 @@ std::string check_memory_of_ranks(const run_plan& plan, const std::vector<int>& 
                                   const std::vector<std::int64_t>& bytes,
                                   const caller_bytes& other_bytes = {});
 
-/// Checks the memory of a run's actors, and of a check of the ranks' programs.
+/// Checks that this process can hold the actors of all ranks, wherever the ranks are,
+/// without tensors. The bytes include the memory of the check of the ranks' programs
+/// that precedes the run.
 std::string check_memory_of_actors(const run_plan& plan);
 
 /// Checks that a run needs less than 1e15 bytes, as an exact number of bytes might
-/// overflow. Counts only the parameters and one microbatch.
+/// overflow. Does not look at free memory. Counts only the parameters, and the inputs
+/// and outputs of all layers for the largest microbatch.
 /// \pre the plan has a training (`work`)
 std::string check_size(const run_plan& plan);
 
-/// Checks all memory that a training takes.
+/// Checks the memory that a training takes on this machine and the machine's GPUs.
+/// Counts tensors of the ranks here, the program, copies of the parameters, and the
+/// caller's bytes. Actors are not included: see check_memory_of_actors(). If no rank is
+/// here, copies for checkpoints from other processes are included.
 /// \param count_caller_bytes,local_ranks as validation_error() takes
 /// \pre the plan has a training (`work`), and valid programs
 std::string

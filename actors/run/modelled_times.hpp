@@ -20,10 +20,11 @@ namespace troupe {
 /// by a norm or gathers parameters also waits for other ranks. Latencies count as zero.
 ///
 /// Measured actions are added as they become known, and forgotten when times have been
-/// assigned.
+/// assigned. One thread at a time uses an object.
 class modelled_times {
 public:
-  /// Called for each measured action with modelled times, for each rank in order.
+  /// Called inside add() for each measured action with modelled times, for each rank in
+  /// order. Not called for parts of no length that other parts of the action follow.
   using moved = std::function<void(int rank, const measured_action&)>;
 
   /// \param plan outlives this object
@@ -35,18 +36,19 @@ public:
   /// Events are also unknown if data replicas do not all update together.
   static bool can_model(const run_plan& plan);
 
-  /// Adds the next part that a rank ran. Parts of no length must be added too.
+  /// Adds the next part that a rank ran; each rank's parts are added in the order in
+  /// which they ran. Parts of no length must be added too.
   void add(int rank, const measured_action& s);
 
   /// Checks a finished run, all of whose parts have been added.
-  /// \throws std::logic_error if a part waits for an event that did not occur, or no
-  /// part has waited for an event
+  /// \throws std::logic_error if a part waits for an event that did not occur, or an
+  /// event occurred for which no part has waited
   void check_end() const;
 
 private:
   using part = time_layout::part;
 
-  /// The state of a stage, as far as the parts are known.
+  /// The state of a stage after the parts that add() has received so far.
   struct stage_state {
     int layers = 0; // number of buckets
     // stage_index() of the first stage whose gradients one norm covers

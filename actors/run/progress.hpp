@@ -17,13 +17,16 @@ struct loss_so_far {
   bool operator==(const loss_so_far&) const = default;
 };
 
-/// The progress of a run, with the loss of the last finished minibatch; a simulation
-/// has no loss.
+/// The progress of a run, with the loss of the last finished minibatch (under a local
+/// rule: microbatch).
 struct progress {
-  std::int64_t samples = 0; ///< Number of samples before the first missing loss.
+  /// Number of samples of this run before the first missing loss.
+  std::int64_t samples = 0;
+  /// Absent in a simulation, and before the first minibatch has finished.
   std::optional<double> loss;
-  std::string waits_for =
-    {}; ///< Lines about tasks under way, if no task has ended for long.
+  /// Lines about tasks under way, if no task has ended for the stall timeout; else
+  /// empty.
+  std::string waits_for = {};
   std::vector<loss_so_far> losses = {}; ///< Losses since the last report, in order.
 };
 

@@ -7,7 +7,7 @@
 namespace troupe {
 
 /// Waits for a run in real time, whose actors have threads. A watchdog ends the run if
-/// the run stalls.
+/// the run stalls, and watches until this object is destroyed.
 class real_run_loop : public run_loop {
 public:
   /// \param watch outlives this object
@@ -17,8 +17,9 @@ public:
   }
   ~real_run_loop() override { watch_.end(); }
 
-  /// Starts the threads and the watchdog, then waits for the run.
-  /// \throws no_thread, and exceptions of the callbacks
+  /// Starts the threads and the watchdog, then waits for the run. Callbacks are called
+  /// on this thread.
+  /// \throws no_thread, exceptions of the callbacks
   void wait() override;
 
 private:

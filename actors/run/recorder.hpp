@@ -20,30 +20,34 @@
 namespace troupe {
 
 /// The losses of a run, one entry for each minibatch (under a local rule for each
-/// microbatch). Losses of microbatches may be added in any order. A run that keeps no
-/// record has at most `most_entries` entries: an entry may then be a mean of several
-/// minibatches.
+/// microbatch). Losses of microbatches may be added in any order; repetitions are
+/// ignored. A run that keeps no record has at most `most_entries` entries: an entry may
+/// then be a mean of several minibatches. One thread at a time uses an object.
 class loss_log {
 public:
   /// \param plan outlives this object
   explicit loss_log(const run_plan& plan);
 
   /// Adds a microbatch's loss; returns the progress of the run with that loss.
+  /// `progress::losses` has the entries that the loss completes.
+  /// \pre the plan has a training (`work`)
   progress add(const mail::microbatch_loss& loss);
 
-  /// Mean loss of each complete entry. An entry is complete when its losses and all
-  /// earlier losses have come.
+  /// Mean loss of each entry, in nats per prediction. An entry counts when its losses
+  /// and all earlier losses have come. If an entry is a mean of several minibatches,
+  /// the last entry may still grow.
   std::vector<double> losses() const;
-  /// Number of samples in the run up to the end of each complete entry.
+  /// Number of samples in this run up to the end of each entry of losses().
   std::vector<std::int64_t> samples() const;
 
-  /// The number of microbatches whose losses have not come.
-  /// \param to_end true: counts up to the end of the run; false: counts up to the last
+  /// The number of microbatches, of all data replicas, whose losses have not come.
+  /// \param to_end true: counts up to the end of the plan; false: counts up to the last
   /// loss that has come. With false, the result is 0 if replicas stop after different
   /// updates
   std::int64_t missing(bool to_end) const;
 
   /// Records the time at which the forward of a microbatch's loss has ended.
+  /// \param microbatch index over all data replicas, as in mail::microbatch_loss
   /// \param when nanoseconds on the run's clock
   void ended(int microbatch, nanoseconds when);
 
@@ -52,7 +56,8 @@ public:
   /// entry is unknown.
   std::vector<nanoseconds> ends() const;
 
-  /// Number of minibatches in an entry; the last entry may have fewer.
+  /// Number of minibatches (under a local rule: microbatches) in an entry; the last
+  /// entry may have fewer.
   std::int64_t every() const { return entries_.every(); }
 
 private:
@@ -79,28 +84,31 @@ private:
   std::int64_t entries_added_ = 0, ends_added_ = 0;
 };
 
-/// Everything that the recorder knows of a run.
+/// The messages that the recorder of a run has received, as values. The recorder writes
+/// the log; other threads read after the recorder has ended.
 struct run_log {
   /// \param plan outlives this object
   explicit run_log(const run_plan& plan);
 
-  /// Adds the next parts of actions that a rank has run.
+  /// Adds the next parts of actions that a rank has run, in the rank's order.
   void add(int rank, const std::vector<measured_action>& ran);
 
   /// Adds a microbatch's loss; returns the progress of the run with that loss.
   progress add(const mail::microbatch_loss& loss);
 
   /// Removes and returns the actions that came since the last call, with times; none if
-  /// the run is not watched.
+  /// the run is not watched. If the plan models times, an action comes once the
+  /// action's times are known.
   std::vector<ranked_action> take_fresh() { return std::exchange(fresh_, {}); }
 
   /// The measures of a run as if each rank had a device of its own; absent unless the
   /// plan models times.
+  /// \param finished true if the run has finished
   /// \throws std::logic_error if the run has finished and some time is unknown
   std::optional<measures> modelled(bool finished) const;
 
-  std::vector<rank_sums> sums; ///< One for each rank.
-  record actions;              ///< The actions that the plan keeps.
+  std::vector<rank_sums> sums; ///< The last sums of each rank, on the run's clock.
+  record actions;              ///< By rank: kept actions; empty if none are kept.
   bool cut = false;            ///< More actions ran than were kept.
   loss_log losses;
   /// Versions of all stages, if the plan keeps versions.
@@ -125,6 +133,7 @@ struct recorder_state {
 };
 
 /// Records the actions, losses, versions and expert loads that other actors report.
+/// Posts progress, and the actions of a watched run, to `status`.
 recorder_actor::behavior_type
 recorder(recorder_actor::stateful_pointer<recorder_state> self, run_context shared,
          std::shared_ptr<run_log> log, std::shared_ptr<run_status> status);

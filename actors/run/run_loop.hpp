@@ -30,14 +30,15 @@ struct managed_run {
   actor_runtime& runtime;
   message_meter& meter;
   const coordinator_actor& coordinator;
-  wall_clock& clock; ///< Stands still during evaluations.
+  wall_clock& clock; ///< Stands still during the callback `evaluate`.
   /// The part in other processes; null if all of the run is here.
   distant_run* remote_part;
 };
 
 /// Waits for a run, on the thread that performs the run. Meanwhile this loop serves
 /// evaluations and checkpoints, reports progress, and ends the run early when the
-/// caller says so. Each kind of clock has a loop of its own.
+/// caller says so. Each kind of clock has a loop of its own. All functions, and all
+/// callbacks that a loop calls, run on that thread.
 class run_loop {
 public:
   explicit run_loop(const managed_run& run) : run_(run) {
@@ -51,43 +52,55 @@ public:
   /// \throws exceptions of the callbacks
   virtual void wait() = 0;
 
-  /// Passes every posted snapshot to the caller's evaluation, while ranks rest. In a
+  /// Passes every posted snapshot to the callback `evaluate`, while ranks rest. In a
   /// run that is ended early, only removes snapshots, because ranks wait for free
-  /// copies.
+  /// copies. If the run fails before ranks rest, drops a snapshot.
+  /// \throws exceptions of the callback
   void serve_snapshots();
 
-  /// Advances a checkpoint, if one is due. When all ranks wait there, stages copy; when
-  /// all stages have copied, ranks resume. When all copies have come, `save` of the
-  /// callbacks receives the copies.
+  /// Advances a checkpoint, if one is due. When all ranks wait there, stages copy,
+  /// after the copies of an earlier checkpoint on disk have come. When all stages have
+  /// copied, ranks resume. When all copies of a checkpoint on disk have come, `save` of
+  /// the callbacks receives the copies. A kept step has no such call.
+  /// \throws exceptions of the callbacks
   void serve_checkpoint();
 
-  /// Waits until the copies of the last checkpoint have come, or the run has failed.
+  /// Waits until the copies of the last checkpoint have come and `save` of the
+  /// callbacks has received the copies, or the run has failed.
+  /// \throws exceptions of the callbacks
   void finish_saving();
 
-  /// Passes the state of all stages to the caller, and waits for the copies.
-  /// \param batches number of batches that the run has finished
+  /// Passes copies of the state of all stages to `save` of the callbacks. Returns
+  /// without that call if the run fails meanwhile.
+  /// \param batches number of batches that the run has finished, without batches before
+  /// the run
   /// \pre all ranks rest, and finish_saving() has returned
+  /// \throws exceptions of the callbacks
   void save(int batches);
 
-  /// Returns the weights of all stages; empty if the run fails meanwhile.
-  /// \pre all ranks rest
+  /// Returns the newest parameters and the last gradients of every stage in every
+  /// replica; empty if the run fails meanwhile.
+  /// \pre no rank runs an action
   std::vector<mail::collected> collect();
 
   /// Fetches the kept state of a run that has lost processes: the state after the last
   /// batch that every stage has kept. One data replica of each stage is asked; if that
-  /// replica's process is lost too, the next data replica is asked. Returns the reason
-  /// if some state is missing.
+  /// replica's process is lost too, the next data replica with the same experts is
+  /// asked. Returns the reason if no process was lost, no step was kept, some state is
+  /// missing, or memory is short. State is missing, too, if nothing comes for 10 s, or
+  /// `interrupted` is set.
   tl::expected<std::shared_ptr<const training_state>, std::string> fetch_kept_state();
 
-  /// True if the caller has ended the run early.
+  /// True if wait() has noticed that the caller has ended the run early.
   bool stopping() const { return stopping_; }
 
 protected:
-  /// Makes all ranks rest until ranks receive `mail::resume`. Returns true when no
-  /// action runs, false if the run has failed.
+  /// In real time makes all ranks rest until ranks receive `mail::resume`. Returns true
+  /// when no action runs, false if the run has failed. In virtual time does nothing and
+  /// returns true, because the virtual clock stands still.
   virtual bool rest() = 0;
 
-  /// In real time waits a short time for an event, and returns true. In virtual time
+  /// In real time waits at most 20 ms for an event, and returns true. In virtual time
   /// makes the next event happen; returns false if no event is left.
   virtual bool advance() = 0;
 

@@ -15,48 +15,58 @@
 
 namespace troupe {
 
-/// Observes the devices of a run in other processes. Any thread may call the functions.
+/// Observes the devices of a run in other processes. Any thread may call the functions,
+/// but one thread at a time calls look().
 class distant_watch {
 public:
   virtual ~distant_watch() = default;
 
-  /// The verdict of `stall_rule` over all devices of the other processes.
+  /// The verdict over all devices of the other processes. `stalled` only if every
+  /// process has reported `stalled`.
   virtual stall_rule::verdict look() = 0;
+  /// Lines about tasks under way in the other processes, as stall_rule::at_work();
+  /// empty if none is known.
   virtual std::string at_work() = 0;
 };
 
-/// Watches a run in real time for stalls: observes the tasks of devices and readers,
-/// and counts the time that the run was waited for.
+/// Watches a run in real time for stalls. Observes the tasks of devices, readers and
+/// GPU groups, and counts the time that the run was waited for.
 class run_monitor {
 public:
   /// \param plan,clock outlive this object
   run_monitor(const run_plan& plan, const wall_clock& clock);
 
   // Each function adds a device, reader or GPU group to watch. The returned object
-  // receives the reports of tasks, and is owned by this object.
+  // receives the reports of tasks, and is owned by this object. A later begin() or
+  // watch_here() starts to watch the added objects.
   occupation& device_of(int rank);
   occupation& device_of_server(position where);
   occupation& reader_of(position first);
   occupation& group_of(position member, const std::string& activity);
 
-  /// Starts the watchdog.
-  /// \param request_explanations,help as the watchdog's controls
+  /// Starts the watchdog, which runs until end() or the destructor.
+  /// \param status outlives the watchdog
+  /// \param request_explanations,help as the watchdog's controls; their objects outlive
+  /// the watchdog
   /// \param remote_watch watches the devices in other processes, in place of this
-  /// object's devices; null if all devices are here
+  /// object's devices; outlives the watchdog. Null if all devices are here
   /// \throws no_thread
   void begin(run_status& status, std::function<void()> request_explanations,
              std::function<void()> help, distant_watch* remote_watch = nullptr);
+  /// Ends the watchdog, and waits for the watchdog's thread.
   void end() { watchdog_.reset(); }
 
   /// Reports that memory ran out for a message, so an actor may never end. Any thread
   /// may call.
   void break_down() { broken_ = true; }
+  /// True if break_down() was called. Any thread may call.
   bool broken() const { return broken_; }
 
   /// While an object of this class lives, time counts as waited. At other times the run
-  /// may be waiting for the caller.
+  /// may be waiting for the caller. One object lives at a time.
   class waiting {
   public:
+    /// \param whose outlives this object
     explicit waiting(run_monitor& whose) : whose_(whose) { whose_.waited_.resume(); }
     ~waiting() { whose_.waited_.pause(); }
     waiting(const waiting&) = delete;
@@ -66,13 +76,15 @@ public:
     run_monitor& whose_;
   };
 
-  // watch_here() starts to watch the tasks in this process, also for a watchdog in
-  // another process. Only one thread may call look().
+  // watch_here() starts to watch the tasks in this process, for a watchdog here or in
+  // another process. look() and at_work() are those of stall_rule for these tasks, and
+  // need an earlier watch_here() or begin(). One thread at a time may call look().
   void watch_here() { rule_.emplace(watched_tasks_, plan_.stall_timeout); }
   stall_rule::verdict look() { return rule_->look(clock_.now(), waited_awake()); }
   std::string at_work() const { return rule_->at_work(clock_.now()); }
 
-  /// True if a task is under way that should have ended long ago.
+  /// True if look() returns `stalled` and a task is under way. False if neither begin()
+  /// nor watch_here() was called.
   /// \pre no watchdog runs: end() has been called
   bool is_stuck();
 

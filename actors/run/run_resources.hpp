@@ -23,7 +23,8 @@
 
 namespace troupe {
 
-/// The device of one rank, with the rank's memory and stream.
+/// The device of one rank, with the rank's memory and stream. run_resources owns each
+/// object and sets the devices.
 struct rank_resources {
   rank_resources(const run_plan& plan, int rank)
     : memory(plan.memory_at(rank)),
@@ -36,8 +37,11 @@ struct rank_resources {
   rank_memory memory;
   stream main_stream; ///< Runs the arithmetic of stages and experts.
   std::unique_ptr<device> computer;
-  std::unique_ptr<device> sums; ///< Runs sums of performers; null if performers sum.
+  /// Runs sums of performers in virtual time, if the plan says that sums take time.
+  /// Null if performers compute sums themselves.
+  std::unique_ptr<device> sums;
 
+  /// Pointers to the devices for a performer, valid as long as this object.
   performer_devices devices() const { return {{computer.get()}, sums.get()}; }
 };
 
@@ -52,22 +56,25 @@ struct hosted_expert {
 using device_maker = std::function<std::unique_ptr<device>(virtual_clock&)>;
 
 /// The devices, threads and tensors of the ranks of a run that are here: for stages,
-/// optimizers and experts. All tensor memory is allocated when this object is made.
-/// Actors hold handles of the tensors, so this object outlives all actors.
+/// optimizers and experts. Tensor memory is allocated when this object is made;
+/// late_allocations() counts later allocations. Actors hold handles of the tensors, so
+/// this object outlives all actors.
 ///
-/// For a stage whose rank is elsewhere nothing exists here, and accessors return null
-/// or empty values. The pool of messages between two stages belongs to the lower
-/// stage's rank. If only one of both ranks is here, the pool belongs to that rank. With
-/// a peer channel between two stages, each rank has a pool.
+/// For a stage whose rank is elsewhere nothing exists here, and accessors without \pre
+/// return null or empty values. The pool of messages between two stages belongs to the
+/// lower stage's rank. If only one of both ranks is here, the pool belongs to that
+/// rank. With a peer channel between two stages, each rank has a pool.
 class run_resources : private stage_indexing {
 public:
   /// \param plan,clock,watch outlive this object; the clock is used in virtual time,
   /// the watch in real time
+  /// \param local_ranks the ranks here
   /// \param make_virtual makes devices in virtual time; may be empty
   /// \param groups the run's groups of GPUs, which ranks here may belong to
   /// \param ended as `gpu_groups` takes
   /// \throws std::bad_alloc, no_thread
   /// \throws std::runtime_error if GPUs of a group do not join
+  /// \throws ended_while_joining if `ended` has returned true
   run_resources(const run_plan& plan, virtual_clock& clock, run_monitor& watch,
                 const std::vector<int>& local_ranks,
                 const device_maker& make_virtual = {}, const known_groups& groups = {},
@@ -86,20 +93,26 @@ public:
     return *ranks_[static_cast<std::size_t>(plan_.rank_of(where))];
   }
 
-  /// The buffers of a pipeline's samples; null in simulations.
+  /// The buffers of a pipeline's samples, with the rank of the first stage; null in
+  /// simulations.
+  /// \param where any stage of the pipeline
   const std::shared_ptr<data_pools>& data_of(position where) const {
     return data_[index(where) / static_cast<std::size_t>(stages())];
   }
 
+  /// The computations of a stage; in a simulation, an object that computes nothing.
   const std::shared_ptr<stage_work>& work_of(position where) const {
     return work_[index(where)];
   }
 
+  /// The meetings of a stage.
   const std::shared_ptr<stage_meetings>& meetings_of(position where) const {
     return meetings_[index(where)];
   }
 
-  /// The saver of a stage; null if the stage has nothing to save.
+  /// The saver of a stage. Null in direction 1, which has the parameters of direction
+  /// 0. Also null if the plan neither has checkpoints nor keeps steps.
+  /// \pre release_optimizers() has not been called
   const std::shared_ptr<stage_saver>& saver_of(position where) const {
     return savers_[index(where)];
   }
@@ -109,32 +122,38 @@ public:
     return channels_[index(where)];
   }
 
+  /// The memory of a stage's optimizer shard, which both directions share.
+  /// \pre release_optimizers() has not been called
   const optimizer_memory& optimizer_of(position where) const {
     return optimizers_[shard_index(where)];
   }
 
-  /// The parameters that data replicas update singly; null where there are none.
+  /// The parameters that data replicas update singly, or a server's share of these;
+  /// null where there are none.
   const std::shared_ptr<shared_parameters>& shared_of(position where) const {
     return shared_[shard_index(where)];
   }
+  /// All objects that shared_of() returns, by shard_index().
   const all_shared_parameters& shared() const { return shared_; }
 
   /// The experts of all ranks here, in the order of ranks.
   const std::vector<hosted_expert>& experts() const { return experts_; }
 
   /// The device of a parameter server.
-  /// \pre the plan has parameter servers
+  /// \pre the plan has parameter servers, and the stage's rank is here
   device& server_device(position where) const {
     return *server_devices_[shard_index(where)];
   }
 
   /// Makes the hooks around the reads of a pipeline's data source; empty in virtual
-  /// time.
+  /// time. The hooks refer to the watch that the constructor received. Each call adds a
+  /// reader to the watch.
   /// \param first the pipeline's first stage
   sample_reader reader_of(position first);
 
   /// Sets the function that device threads call when a work has ended
-  /// (compute_threads).
+  /// (compute_threads). Does nothing in virtual time and in simulations, which have no
+  /// device threads.
   /// \pre no work has begun
   void set_visit(decltype(compute_threads::visit) visit) {
     if (threads_)
@@ -142,16 +161,18 @@ public:
   }
 
   /// Makes devices and GPU groups discard work that has not begun, and accept no more.
+  /// May wait 50 ms for exchanges of GPU groups, and aborts the remaining exchanges.
   void stop();
 
   /// True if no device, GPU group or compute thread is at work.
   bool idle() const;
 
-  /// Number of allocations of tensor memory since this object was made.
+  /// Number of allocations of tensor memory, for ranks here, since the constructor
+  /// ended.
   std::int64_t late_allocations() const { return allocations() - at_start_; }
 
-  /// Frees the memory of optimizers and of savers, except buffers that an actor still
-  /// holds.
+  /// Frees the memory of optimizers and of savers, except buffers that an actor or a
+  /// caller still holds.
   void release_optimizers() {
     savers_.clear();
     optimizers_.clear();

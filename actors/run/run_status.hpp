@@ -15,38 +15,46 @@
 
 namespace troupe {
 
-/// The events that the actors of a run post for the thread that waits for the run.
-/// Thread-safe: any thread may call any function.
+/// The events that the actors of a run post for the thread that waits for the run. Any
+/// thread may call any function; one thread waits, and takes the posted values.
 class run_status {
 public:
-  /// Parameters of the whole network after a batch: each stage's part, in any order.
+  /// Parameters of the whole network after a batch: the parts of all stages in the
+  /// snapshot (`run_plan::in_snapshot`), in any order.
   using snapshot = std::vector<mail::snapshot>;
 
-  void post_finished();
+  void post_finished();               ///< All ranks have finished.
   void post_failure(std::string why); ///< Only the first failure counts.
-  void post_held();
-  void post_checkpoint(int batches); ///< All ranks wait, after `batches` batches.
+  void post_held();                   ///< All ranks rest: see run_loop::rest().
+  /// All ranks wait at a checkpoint, after `batches` batches of this run.
+  void post_checkpoint(int batches);
   void post_snapshot(snapshot s);
   void post_collected(std::vector<mail::collected> answers);
   void post_copied(); ///< All stages have copied for a save.
   void post_saved(std::vector<mail::saved> copies);
   void post_kept_state(mail::kept_state copies);
   void post_explanation(mail::waiting_for explanation);
+  // The next three functions post no event: wait() and take_news() do not notice.
   void post_waiting(std::string for_whom); ///< Sets progress::waits_for.
   void post_progress(const progress& p);
+  /// Adds actions for take_actions(). Drops the oldest actions if more than 20,000 have
+  /// not been taken.
   void post_actions(const std::vector<ranked_action>& ran);
 
-  /// Waits until an event is posted, at most `at_most`.
+  /// Waits until an event is posted, at most `at_most`. Returns immediately if an event
+  /// was posted since the last wait() or take_news().
   void wait(std::chrono::milliseconds at_most);
 
-  /// True if an event was posted since the last call or the last wait.
+  /// True if an event was posted since the last wait() or take_news().
   bool take_news() { return changed_.exchange(false); }
 
+  // finished() stays true after post_finished(); failure() stays present after
+  // post_failure().
   bool finished() const;
   std::optional<std::string> failure() const;
 
-  // Each function returns and removes the posted value, if there is one.
-  // take_progress() removes only the losses.
+  // Each function returns and removes the posted value, if there is one;
+  // take_snapshot() the oldest. take_progress() removes only the losses.
   progress take_progress();
   recent_actions take_actions();
   bool take_held();
@@ -57,7 +65,7 @@ public:
   std::optional<std::vector<mail::saved>> take_saved();
   std::vector<mail::kept_state> take_kept_state();
 
-  /// The explanations posted so far.
+  /// All explanations since the start of the run.
   std::vector<mail::waiting_for> explanations() const;
 
 private:

@@ -16,44 +16,46 @@
 
 namespace troupe {
 
-/// Text of a stall: a line for each actor that waits, with the input and the sender.
-/// First come sentences about user code that has to proceed, as the actors wait for
-/// that code. Without such code the cycle of waiting actors comes first, if there is
-/// one.
+/// Text of a stall: a line for each actor that waits, with the input and, if known, the
+/// sender. First come sentences about user code that has to proceed, as the actors wait
+/// for that code. Without such code the cycle of waiting actors comes first, if there
+/// is one. If no answer names an input or user code, the text says so.
 std::string describe_stall(const std::vector<mail::waiting_for>& answers);
 
 /// A device or reader of a run whose tasks are watched.
 struct watched {
   std::string name;
-  const occupation* seen;
+  const occupation* seen; ///< Not owned; outlives the rule that watches.
   /// Text of a task, for example "running F3 of stage 2".
   std::function<std::string(const task&)> doing;
-  int allowed_timeouts = 1; ///< Number of stall timeouts that any task may take.
+  int allowed_timeouts = 1; ///< Number of stall timeouts that a task may always take.
 };
 
 /// Distinguishes a run that has stalled from one that is slow. A run has stalled when
-/// no task has ended for as long as the timeout, and every task under way has taken too
-/// long. A task may take the allowed timeouts, or twenty times the longest task so far
-/// of that kind, whichever is longer. While few tasks of that kind have ended, a task
-/// may also take the time that its operations would take a very slow machine.
+/// no task has ended for as long as the timeout, and no task under way may take longer.
+/// A task may take the allowed timeouts, or twenty times the longest task so far of
+/// that kind on that device, whichever is longer. Before 32 tasks of that kind have
+/// ended there, a task may also take the time of its operations on a very slow machine.
 class stall_rule {
 public:
   stall_rule(std::vector<watched> watched_tasks, std::chrono::milliseconds timeout);
 
   enum class verdict : std::uint8_t {
-    fine,
-    slow, ///< No task has ended for as long as the timeout.
-    stalled,
+    fine, ///< A task has ended within the timeout, or the run is new.
+    /// No task has ended for as long as the timeout, but some task may take longer.
+    slow,
+    stalled, ///< No task has ended in time, and none under way may take longer.
   };
 
-  /// Judges the run at time `now`.
+  /// Judges the run at time `now`. One thread at a time calls look().
   /// \param now nanoseconds on the run's clock
   /// \param waited total nanoseconds for which the run has been waited for; never
   /// decreases
   verdict look(nanoseconds now, nanoseconds waited);
 
   /// Returns lines that name each task under way, and the time since the task began;
-  /// empty if no task is under way.
+  /// empty if no task is under way. Any thread may call.
+  /// \param now nanoseconds on the run's clock
   std::string at_work(nanoseconds now) const;
 
   std::chrono::milliseconds timeout() const { return timeout_; }
@@ -68,23 +70,29 @@ private:
 };
 
 /// Ends a run in real time that has stalled: posts a failure that says which input each
-/// actor waits for. The watchdog has a thread of its own: the actors' threads may all
-/// be at work that never ends.
+/// actor waits for, and watches no longer. While a run is slow, posts the tasks under
+/// way for progress::waits_for. The watchdog has a thread of its own: the actors'
+/// threads may all be at work that never ends.
 class stall_watchdog {
 public:
   /// The functions and texts that the watchdog uses. All functions are called on the
   /// watchdog's thread.
   struct controls {
-    std::function<stall_rule::verdict()> look;
-    std::function<std::string()> at_work;
+    std::function<stall_rule::verdict()> look;  ///< Judges the run now.
+    std::function<std::string()> at_work;       ///< Lines about tasks under way.
     std::function<void()> request_explanations; ///< Makes actors post explanations.
     std::function<void()> help;     ///< Starts one more thread for actors' answers.
     std::vector<std::string> asked; ///< Names of the actors that should answer.
-    std::string silence; ///< The likely reason for no answer: ": a .."; empty: unknown.
+    /// Appended to the names of actors that give no answer: ": REASON"; may be empty.
+    std::string silence;
   };
 
+  /// \param timeout the time in the text of a stall; `look` decides
+  /// \param status outlives this object
+  /// \param run functions whose objects outlive this object
   /// \throws no_thread
   stall_watchdog(std::chrono::milliseconds timeout, run_status& status, controls run);
+  /// Ends the watchdog's thread, and waits for that thread.
   ~stall_watchdog();
   stall_watchdog(const stall_watchdog&) = delete;
   stall_watchdog& operator=(const stall_watchdog&) = delete;

@@ -5,8 +5,8 @@
 
 namespace troupe {
 
-/// True if a real run has a thread, and a core under that thread, for each rank and for
-/// each parameter server.
+/// True if a run in real time would have a thread, and a core under that thread, for
+/// each rank and for each parameter server. Does not look at the plan's clock.
 bool has_thread_a_rank(const run_plan& plan);
 
 /// True for a real run without a core for each rank, if modelled_times::can_model().

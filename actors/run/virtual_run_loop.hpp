@@ -6,8 +6,9 @@
 
 namespace troupe {
 
-/// Runs a run in virtual time, event by event: actors handle all messages of an event
-/// before the next event. A run that has not finished when no event is left has
+/// Performs a run in virtual time, event by event. Actors handle all messages of an
+/// event before the next event, unless `disorder.handlers` of the callbacks limits the
+/// number. A run that has not finished when no event and no message is left has
 /// stalled.
 class virtual_run_loop : public run_loop {
 public:

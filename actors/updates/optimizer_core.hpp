@@ -48,6 +48,7 @@ class optimizer_core : public performer_core {
 public:
   /// \param where the stage in any direction
   /// \param port outlives this object
+  /// \param memory the streams outlive this object
   optimizer_core(std::shared_ptr<const run_plan> plan, position where,
                  performer_port& port, optimizer_memory memory);
 

@@ -30,16 +30,17 @@ struct server_memory {
 /// applied the push (Dean et al., "Large Scale Distributed Deep Networks", 2012). With
 /// a bound, a push is answered when the slowest replica is at most `staleness` pushes
 /// behind. See Ho et al., "More Effective Distributed ML via a Stale Synchronous
-/// Parallel Parameter Server", 2013. The answer to a replica's nth push holds the first
-/// n - `staleness` pushes of all replicas. With a bound of 0 all replicas receive the
-/// same version.
+/// Parallel Parameter Server", 2013. The answer to a replica's nth push holds at least
+/// the first n - `staleness` pushes of all replicas. With a bound of 0 all replicas
+/// receive the same version.
 class server_core : public performer_core {
 public:
   /// \param port outlives this object
   server_core(std::shared_ptr<const run_plan> plan, position where,
               performer_port& port, server_memory memory);
 
-  /// Queues the push of a data replica.
+  /// Queues the push of a data replica. The action of the first push in the queue
+  /// arrives at the scheduler once no other push is being applied.
   void receive(mail::meeting_message message) override;
 
   void run(const action& a) override;

@@ -41,8 +41,9 @@ struct exchange_staleness {
 /// Calls of one replica follow one another; no call waits for another replica.
 class shared_parameters {
 public:
-  /// Reads the initial values from the plan's weights.
-  /// \param account counts the memory; null in a simulation, which has no values
+  /// Reads the initial values from the plan's weights. Does not keep `plan`.
+  /// \param account counts the memory, and is not kept; null in a simulation, which has
+  /// no values
   shared_parameters(const run_plan& plan, position where, memory_account* account);
 
   /// True if an object exists for position `where`: at every server, or with Hogwild at
@@ -63,12 +64,15 @@ public:
   void read(int data, const std::vector<buffer>& to);
 
   /// Copies the current values to the right offsets among the buckets of the network.
+  /// \param network one whole bucket per layer
+  /// \pre no update is under way
   void put_into(std::vector<std::vector<float>>& network) const;
 
   /// Accesses in order, if the plan keeps a record, and runs in virtual time or with
   /// parameter servers; else empty.
   const std::vector<shared_access>& history() const { return history_; }
 
+  /// Staleness of the updates so far, by data replica. Valid as long as this object.
   const std::vector<exchange_staleness>& staleness() const { return staleness_; }
 
 private:
@@ -96,7 +100,7 @@ using shared_history = std::vector<std::vector<shared_access>>;
 shared_history history_of(const all_shared_parameters& run_parameters);
 
 /// Staleness of a run, one value per stage, over all servers, data replicas and
-/// updates.
+/// updates; 0 for a stage without updates.
 struct exchange_measures {
   std::vector<std::int64_t> max;
   std::vector<double> mean;

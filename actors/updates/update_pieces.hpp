@@ -34,6 +34,8 @@ struct update_work {
   /// Adds the gradients of the directions. Then copies the gradients that the other end
   /// of a tied matrix receives.
   std::function<void()> copy_tied;
+  /// Adds the directions and the gradients of a tied matrix; computes squares for the
+  /// norm.
   std::function<void()> measure;
   std::function<void()> apply; ///< Makes the version, in direction 0; other directions
                                ///< copy the version.

@@ -18,27 +18,31 @@ namespace troupe {
 /// The input of all measurements of bench: a model's shapes, the plan of its training,
 /// and the function that receives each result.
 struct benchmark {
-  const options& asked;
-  const run_plan& plan; ///< Each measurement replaces the schedule.
+  const options& asked; ///< The options of bench; outlive this object.
+  /// Has a training; outlives this object. Measurements replace the schedule in copies.
+  const run_plan& plan;
   model_options model;
+  /// Receives each result, on the thread that measures.
   std::function<void(const measurement&)> report;
   std::int64_t gpu_side = 4096; ///< Side of the square matrices that a GPU multiplies.
 
-  std::int64_t rows() const; ///< Rows of a microbatch: tokens, or images.
+  std::int64_t rows() const; ///< Rows of the largest microbatch: tokens, or images.
 };
 
-/// Computes one square product with oneDNN on this thread, the yardstick of arithmetic.
-/// `space` holds three matrices of side x side values; the third receives the product.
+/// Computes one square fp32 product with oneDNN on this thread, the yardstick of
+/// arithmetic. `space` holds three matrices of side x side values; the third receives
+/// the product.
+/// \throws std::runtime_error if oneDNN fails
 void onednn_product(std::int64_t side, float* space);
 
 /// Computes products of bf16 blocks, packed and in the cache, on the calling thread:
 /// the yardstick of products in bf16.
-/// \pre the chosen path of bf16 products has blocks
+/// \pre for calls: the chosen path of bf16 products has blocks
 class bf16_product {
 public:
   bf16_product();
 
-  /// Operations of a call.
+  /// Multiplications and additions of a call.
   static constexpr double operations = 2.0 * 32 * 512 * 256 * 32;
   void operator()() const;
 
@@ -50,9 +54,10 @@ private:
 /// Seconds from the notification of a condition variable to the first instruction of
 /// the waiting thread.
 struct wake_times {
-  double soon; ///< After one millisecond of waiting.
-  double after_a_second;
+  double soon;           ///< After one millisecond of waiting.
+  double after_a_second; ///< After one second of waiting.
 };
+/// Measures both times as medians.
 wake_times measure_wake_times();
 
 /// Measures the machine: products and copies of memory, on one core and on as many
@@ -61,15 +66,19 @@ void measure_ceilings(const benchmark& b);
 
 /// Measures the GPU of the first rank instead of the machine: products in three
 /// precisions, and a copy of memory.
+/// \pre b.plan.processor_of(0).is_gpu()
 void measure_gpu(const benchmark& b);
 
-/// The rate of square products on one processor, in operations a second.
+/// Measures the rate of square products on one GPU, in operations a second.
+/// \param where the GPU; `tf32` counts for fp32 products
+/// \param side rows and columns of each matrix
 double gpu_product_rate(const processor& where, precision product_precision,
                         std::int64_t side);
 
 /// Measures the gaps between actions on the GPU of the first rank. Reports the number
-/// of values in which two runs differ, and how far the GPU's fp32 results are from the
-/// CPU's.
+/// of parameters in which two runs differ, and the relative distance of the GPU's fp32
+/// loss and gradients from the CPU's.
+/// \pre b.plan.processor_of(0).is_gpu()
 void measure_gpu_runs(const benchmark& b);
 
 /// Returns the plan with 1F1B and other numbers of stages and steps, as plan_of_steps
@@ -77,16 +86,17 @@ void measure_gpu_runs(const benchmark& b);
 /// \pre as for plan_of_steps
 run_plan plan_of_1f1b(run_plan plan, int stages, int steps);
 
-/// Performs a plan and returns the result.
+/// Performs a plan in this process and returns the result.
 /// \throws std::runtime_error if the run fails
 run_result performed(const run_plan& plan);
 
-/// Measures each kernel at the model's shapes, side by side with a product or a copy of
-/// memory.
+/// Measures the main kernels at the model's shapes on one CPU thread, side by side with
+/// a product or a copy of memory.
 void measure_kernels(const benchmark& b);
 
 /// Measures the plain loop, the same training through the actors of one stage, and
-/// pipelines. If the plan's ranks have GPUs, the loop and all runs compute there.
+/// pipelines. If the plan's ranks have GPUs, the loop and all runs compute on these
+/// GPUs.
 void measure_training(const benchmark& b);
 
 /// Trains in rounds that alternate with PyTorch's programs, the rows of

@@ -15,11 +15,12 @@ struct measurement {
   /// also "actions" and "checks".
   std::string part;
   std::string name;
-  double value; ///< The median, for times and rates.
+  double value; ///< For times and rates the median, unless `name` says mean.
   std::string unit;
-  /// The ratio to `fraction_of`, which was measured side by side with this value.
+  /// The ratio of this value to the yardstick `fraction_of`, which the same program
+  /// measured, mostly in turns with this value. Absent without a yardstick.
   std::optional<double> fraction;
-  std::string fraction_of;
+  std::string fraction_of; ///< Name of the yardstick; empty if `fraction` is absent.
 };
 
 /// Seconds that one call of `work` takes.

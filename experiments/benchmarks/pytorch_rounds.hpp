@@ -13,9 +13,10 @@
 
 namespace troupe {
 
-/// The path of a Python that has PyTorch. The environment variable PYTHON may name one;
-/// else python3 of the search path or of the system is tried. The error is one
-/// sentence: none was found.
+/// The name or path of a Python that has PyTorch. If the environment variable PYTHON
+/// names a Python, no other is tried. Else python3 of the search path and
+/// /usr/bin/python3 are tried. The error is one sentence: no Python with PyTorch was
+/// found.
 tl::expected<std::string, std::string> python_with_pytorch();
 
 /// PyTorch's side of a row: rounds_in_pytorch.py in a child process. The child trains
@@ -23,17 +24,19 @@ tl::expected<std::string, std::string> python_with_pytorch();
 /// closes: with this object, or with the owner's process.
 class pytorch_rounds {
 public:
-  /// Starts the child, and waits until it is ready for rounds. The error is one
-  /// sentence: why there are no rounds.
+  /// Starts the child, and waits until the child is ready for rounds, but at most 300
+  /// seconds for each line. The error is one sentence: why there are no rounds.
   /// \param options of the program
   static tl::expected<std::unique_ptr<pytorch_rounds>, std::string>
   start(const std::string& python, const std::vector<std::string>& options);
 
+  /// Ends the child within seconds, if necessary by signals.
   ~pytorch_rounds();
   pytorch_rounds(const pytorch_rounds&) = delete;
   pytorch_rounds& operator=(const pytorch_rounds&) = delete;
 
   /// A JSON object that the child sent about itself: "torch", "blas", "parameters".
+  /// Valid as long as this object lives.
   const std::string& info() const { return info_; }
 
   /// Trains a round of `steps` steps. Returns the mean seconds of one step. The error

@@ -14,6 +14,7 @@ run_plan plan_of_steps(run_plan plan, const schedule& sch, int stages, int steps
 
 /// Seconds between the ends of consecutive batches. The first batch, which fills caches
 /// and pipelines, has no entry.
+/// \param ran all actions of the run
 std::vector<double> batch_seconds(const run_plan& plan, const record& ran);
 
 /// Performs a plan and returns the mean of batch_seconds(); 0 for a plan of one step.

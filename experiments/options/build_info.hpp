@@ -6,8 +6,9 @@
 namespace troupe {
 
 /// The text of --version: lines for the version, for this processor and the path of
-/// bf16 products, and for the compiler and flags. Further lines list the libraries
-/// found at build time, and GPUs.
+/// bf16 products, and for the compiler and flags. Further lines have the version of CAF
+/// and the libraries found at build time. The last line has the number of GPUs, or the
+/// reason why there are none.
 std::string build_info();
 
 } // namespace troupe

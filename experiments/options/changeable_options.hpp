@@ -16,6 +16,8 @@ struct changeable_option {
   std::string_view name; ///< The name for --change: "lr".
 };
 
+/// The table of all options that --change may name. The span stays valid until the
+/// program ends.
 std::span<const changeable_option> changeable_options();
 
 /// The names that --change accepts, each once, for messages: "data, seed".

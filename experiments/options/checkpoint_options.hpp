@@ -11,18 +11,20 @@ class option_list;
 /// resumes.
 struct checkpoint_options {
   std::string folder; ///< Folder of new checkpoints; empty: none.
-  int every = 0;      ///< Steps from one checkpoint to the next; 0: none.
-  int keep = 2;       ///< Number of checkpoints that stay.
+  int every = 0;      ///< Steps from one checkpoint to the next; 0: no checkpoints.
+  int keep = 2;       ///< Number of newest checkpoints that stay in `folder`.
   /// Folder of checkpoints, or one checkpoint; empty: the training starts at the first
-  /// step.
+  /// step. May be `auto` until find_checkpoints() is called.
   std::string resume;
   /// True if `resume` was typed as `auto`: the training resumes from the checkpoints of
-  /// `folder`, if there are any.
+  /// `folder`, if there are any. Set by find_checkpoints().
   bool resumes_if_any = false;
   /// Names of options that may differ from the checkpoint's: "data,lr".
   std::string change;
 };
 
+/// Adds the options of checkpoints.
+/// \param typed receives the values of the parsed command line; outlives `to`
 void add_checkpoints(option_list& to, checkpoint_options& typed);
 
 /// If `resume` is `auto`, sets `resumes_if_any`, and replaces `auto` by `folder`. If
@@ -30,7 +32,8 @@ void add_checkpoints(option_list& to, checkpoint_options& typed);
 void find_checkpoints(checkpoint_options& o);
 
 /// One sentence with the mistake and the allowed values; empty if the options are
-/// valid.
+/// valid. No folder is read.
+/// \pre find_checkpoints(o) was called, if `resume` was typed as `auto`
 std::string validation_error(const checkpoint_options& o);
 
 } // namespace troupe

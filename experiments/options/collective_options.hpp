@@ -22,7 +22,7 @@ struct typed_collectives {
   std::optional<std::int64_t> bytes;
   std::vector<std::string> operations; ///< Empty: all operations.
   std::vector<std::string> algorithms; ///< Empty: all algorithms.
-  double latency = 0.01;               ///< Milliseconds of a message.
+  double latency = 0.01;               ///< Latency of a message, in milliseconds.
   double bandwidth = 1e10; ///< Bytes per second of a port; 0: bytes take no time.
   double sum = 0;          ///< Bytes per second that a rank adds; 0: sums take no time.
   std::string machines;
@@ -32,11 +32,13 @@ struct typed_collectives {
 struct collective_options {
   std::vector<collective_order> orders;
   std::vector<int> ranks;
-  std::int64_t values = 0; ///< Number of values in each rank's array.
+  std::int64_t values = 0; ///< Number of values in each rank's array, of 4 bytes each.
   machine_options machines;
   double sum_rate = 0; ///< Bytes that a rank adds a second; 0: sums take no time.
 };
 
+/// Adds the options of collectives that run alone.
+/// \param typed receives the values of the parsed command line; outlives `to`
 void add_collectives(option_list& to, typed_collectives& typed);
 
 /// Parses and checks the typed options. The error is one sentence with the mistake and

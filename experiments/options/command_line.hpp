@@ -8,8 +8,10 @@
 namespace troupe {
 
 /// Reads the options of a program from its command line and from the file that --config
-/// names. The error is the exit code of a program that ends now: 0 after --help and
-/// --version, 2 after one printed sentence about a mistake.
+/// names. Options that both leave out may get values from the files of --init or
+/// --weights, or from the checkpoint of --resume. The error is the exit code of a
+/// program that ends now. The code is 0 after --help, --help-all and --version, and 2
+/// after one printed sentence about a mistake.
 tl::expected<options, int> read_command_line(const program_info& program, int argc,
                                              const char* const* argv);
 

@@ -16,13 +16,16 @@ struct comparison_options {
   std::vector<std::string> rows; ///< Names of PyTorch's programs; empty: no comparison.
 };
 
-/// Names of the PyTorch programs that `bench` can run, on the CPU or on a GPU.
+/// Names of the PyTorch programs that `bench` can run: on a GPU if `on_gpu`, else on
+/// the CPU. The reference stays valid until the program ends.
 const std::vector<std::string>& pytorch_rows(bool on_gpu);
 
+/// Adds --beside.
+/// \param typed receives the value of the parsed command line; outlives `to`
 void add_comparison(option_list& to, std::string& typed);
 
-/// Reads "pytorch" or "pytorch:plain,1f1b"; an empty text has no rows. The error is one
-/// sentence with the allowed names.
+/// Reads "pytorch:plain,1f1b", or "pytorch" for all names of pytorch_rows(). An empty
+/// text has no rows. The error is one sentence with the allowed names.
 tl::expected<comparison_options, std::string> parse_comparison(const std::string& text,
                                                                bool on_gpu);
 

@@ -10,22 +10,24 @@
 
 namespace troupe {
 
-/// A mistake in a file of options: one sentence that begins with the number of the
-/// line.
+/// A mistake in a file of options: one sentence. The sentence begins with the number of
+/// the line, unless the file is no text.
 struct config_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
 /// Reads the part of TOML that options need: an option and its value on a line,
-/// comments after #. A value is a text in quotes, a number, true, false, or a list of
-/// values in brackets, which may span several lines. Sections have no meaning here and
-/// are refused, and so is an option that appears twice.
+/// comments after #. A value is a text in quotes, or a word without blanks, such as a
+/// number, true or false. A list of values in brackets may span several lines.
+/// Sections, empty lists, unknown options, and an option that appears twice are
+/// refused.
 class config_reader : public CLI::ConfigTOML {
 public:
   /// \param app the application whose options the file sets; outlives this object
   explicit config_reader(const CLI::App& app) : app_(app) {}
 
-  /// Parses a whole file.
+  /// Parses a whole file. Returns the names of options without dashes, and the texts of
+  /// their values, in the order of the file.
   /// \throws config_error if the file has a mistake
   std::vector<CLI::ConfigItem> from_config(std::istream& input) const override;
 
@@ -33,8 +35,8 @@ private:
   const CLI::App& app_;
 };
 
-/// One sentence if `path` names no readable file of options; empty if the file can be
-/// read.
+/// One sentence if `path` is no regular file that this process may read; else an empty
+/// text. The content is not checked.
 std::string read_error(const std::string& path);
 
 } // namespace troupe

@@ -11,10 +11,12 @@ namespace troupe {
 
 class option_list;
 
-/// The file of weights or the checkpoint that names the data, if no option does.
+/// The file of weights or the checkpoint that names the data, if no typed option names
+/// data.
 struct data_origin {
   std::string path;
-  /// The identity that the opened data must have; absent: any.
+  /// The identity that the opened data must have; absent: any. Data without files are
+  /// not compared.
   std::optional<data_identity> identity = {};
 };
 
@@ -33,25 +35,31 @@ struct typed_data {
 /// The data of a run, and its initial weights.
 struct data_options {
   std::string text; ///< The data set, in the form that open_data reads.
-  /// The data set of evaluations, in the form that open_data_sets reads; empty: none.
+  /// The data set of evaluations, in the form that open_data_sets reads; empty: samples
+  /// that `text` holds out.
   std::string evaluation;
   std::string name; ///< The kind of data: "text".
   std::string path; ///< Path of the data; empty: no file is read.
-  /// Samples of a batch; absent: the default of the model.
+  /// Samples of a batch, of all data replicas. Absent: the sum of --microbatch-sizes;
+  /// without these sizes 16 of text or 64 images.
   std::optional<std::int64_t> batch;
-  /// Safetensors file of initial weights; empty: drawn from the seed.
+  /// Safetensors file, index of files or folder of the initial weights; empty: the
+  /// weights are drawn from the seed.
   std::string init;
   std::uint64_t seed = 1;
   /// The file that names the data; absent if an option or the default names the data.
   std::optional<data_origin> origin = {};
 };
 
+/// Adds --data, --seed, --batch and --init. Parsing writes to `typed`, which must
+/// outlive `to`.
 void add_data(option_list& to, typed_data& typed);
 
-/// Adds --evaluate-data, the data of evaluations.
+/// Adds --evaluate-data, the data of evaluations. Parsing writes to `typed`, which must
+/// outlive `to`.
 void add_evaluation_data(option_list& to, typed_data& typed);
 
-/// Adds --data and --seed alone.
+/// Adds --data and --seed alone. Parsing writes to `typed`, which must outlive `to`.
 void add_data_set(option_list& to, typed_data& typed);
 
 /// Splits the name of the data into kind and path, which are checked when the files are

@@ -7,10 +7,12 @@
 
 namespace troupe {
 
-/// One sentence about the first option that differs from its default and has no effect
-/// with the other options; empty if there is none. The sentence names the feature that
-/// the option belongs to. Options that a schedule sets for itself are checked too.
+/// One sentence about an option that differs from its default and has no effect in any
+/// run; empty if there is none. The options of the table in effects.cpp are checked,
+/// and values that a schedule sets for its own optimizer. The sentence has the reason,
+/// and usually the option to change.
 /// \param o the parsed values of `typed`
+/// \param program has the defaults
 std::string without_effect(const typed_options& typed, const options& o,
                            const program_info& program);
 

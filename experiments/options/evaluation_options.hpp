@@ -10,11 +10,16 @@ class option_list;
 
 /// The times and the samples of a run's evaluations, and the number of steps to prove.
 struct evaluation_options {
-  int every = 0;               ///< Steps between evaluations; 0: only at the end.
-  std::int64_t samples = 1000; ///< Held-out samples of an evaluation; 0: none.
-  int verify = 0;              ///< First steps that are proved before the run; 0: none.
+  /// Steps from one evaluation to the next, before the evaluation at the end; 0: only
+  /// at the end.
+  int every = 0;
+  std::int64_t samples = 1000; ///< Held-out samples of an evaluation; 0: no evaluation.
+  /// Number of first steps that are proved before the run; 0: no proof.
+  int verify = 0;
 };
 
+/// Adds the options of evaluations, and --verify.
+/// \param typed receives the values of the parsed command line; outlives `to`
 void add_evaluation(option_list& to, evaluation_options& typed);
 
 /// One sentence with the mistake and the allowed values; empty if the options are

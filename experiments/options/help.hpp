@@ -12,17 +12,20 @@ class App;
 
 namespace troupe {
 
-/// The longest line of a help text, in characters.
+/// The width of a help text, in characters. A line is longer if a word or a list of
+/// option names does not fit.
 inline constexpr std::size_t help_width = 100;
 
-/// Adds -h and --help, which print the most used options on one screen, and --version.
-/// Also adds --help-all, which prints all options in groups and then the footer. A
-/// program whose options have no groups prints all options for both.
+/// Adds -h and --help, which print the most used options with one sentence each, and
+/// --version. Also adds --help-all, which prints all options in groups and then the
+/// footer. A program whose options have no groups prints all options for --help and for
+/// --help-all.
 void add_help(CLI::App& app);
 
-/// Breaks a text into lines of at most help_width characters. A line with a tab is a
-/// row of a table: neighbouring rows share the second column, and every row keeps the
-/// indentation.
+/// Breaks a text into lines of help_width characters, or more for a single long word. A
+/// line with a tab is a row of a table: the text after the tab is wrapped in a second
+/// column. Neighbouring rows share the start of the second column.
+/// \param indent blanks before each line that is not empty
 std::string wrapped(const std::string& text, std::size_t indent = 0);
 
 } // namespace troupe

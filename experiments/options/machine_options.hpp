@@ -18,12 +18,15 @@ struct machine_options {
   std::string links;
 };
 
+/// Adds --machines.
+/// \param typed receives the value of the parsed command line; outlives `to`
 void add_machines(option_list& to, std::string& typed);
 
 /// Reads --machines: "ranks=8,latency=0.05,bandwidth=1e9,links=FILE", latency in
-/// milliseconds, bandwidth in bytes a second. An empty text puts all ranks on one
-/// machine. A line of the file is "0,1,40,2.5e7": two machines, then the latency and
-/// the bandwidth of the link between the two. The error is one sentence about the
+/// milliseconds, bandwidth in bytes a second. Latency and bandwidth are 0 by default:
+/// messages between machines take no time. An empty text puts all ranks on one machine.
+/// A line of the file is "0,1,40,2.5e7": two machines, counted from 0, then the latency
+/// and the bandwidth of the link between the two. The error is one sentence about the
 /// mistake.
 /// \param inside the link between ranks of one machine
 /// \param ranks number of the run's ranks

@@ -25,18 +25,22 @@ struct typed_mesh {
   std::string split;
 };
 
-/// The number of ranks along each axis, and the cut of the network into stages.
+/// The number of ranks along each axis, the exchange, recomputation, and the cut of the
+/// network into stages.
 struct mesh_options {
   int data = 1;
   /// Ranks of a pipeline. The schedule determines how many stages each rank has.
   int stages = 4;
   int tensor = 1;
-  int expert = 1;
-  bool sequence_parallel = false;
+  int expert = 1;                 ///< Data replicas that share the experts of a layer.
+  bool sequence_parallel = false; ///< Always false if `tensor` is 1.
   recomputation recomputes = recomputation::none;
-  int recomputed_units = 0;       ///< Blocks or layers recomputed together; 0: a stage.
+  /// Blocks or layers that are recomputed together; 0: a whole stage. Unused if
+  /// `recomputes` is none.
+  int recomputed_units = 0;
   replica_exchange exchange = {}; ///< The exchange between data replicas.
-  std::vector<int> split = {};    ///< Blocks or layers of each stage; empty: by cost.
+  /// Number of blocks or layers of each stage; empty: `unit_costs` decide.
+  std::vector<int> split = {};
   /// Cost of each block or layer, in any unit; empty: the number of its operations.
   std::vector<double> unit_costs = {};
   bool measures_units = false; ///< True if `unit_costs` must still be measured.
@@ -45,16 +49,21 @@ struct mesh_options {
   int ranks() const { return data * stages * tensor; }
 };
 
-/// Reads "data=2,pipe=4,tensor=2,expert=2" into a mesh. Returns one sentence if the
-/// text is wrong, else an empty text.
+/// Reads "data=2,pipe=4,tensor=2,expert=2" into a mesh, then checks `stages` and the
+/// number of ranks. An empty text changes no axis. Returns one sentence if the text or
+/// the mesh is wrong, else an empty text.
+/// \param to may be changed in part after a mistake
 std::string read_axes(const std::string& text, mesh_options& to);
 
 /// Adds the options of the mesh and of recomputation.
-/// \param names_exchange whether the program has an option for the exchange
+/// \param typed receives the values of the parsed command line; outlives `to`
+/// \param names_exchange true: adds --exchange too
 void add_mesh(option_list& to, typed_mesh& typed, bool names_exchange);
+/// Adds --split. Parsing writes to `typed`, which must outlive `to`.
 void add_split(option_list& to, typed_mesh& typed);
 
-/// Adds --stages alone, for programs with one stage on each rank.
+/// Adds --stages alone, for programs with one stage on each rank. Parsing writes to
+/// `typed`, which must outlive `to`.
 void add_stages(option_list& to, typed_mesh& typed);
 
 /// Parses and checks the typed options. The error is one sentence with the mistake and

@@ -22,7 +22,8 @@ struct typed_model {
   std::int64_t length = 64;
   std::int64_t words = 256;
   bool tied = false;
-  std::string gate = "switch"; ///< Preset of `top_k` and `capacity`.
+  /// "switch" or "gshard": the values of `top_k` and `capacity` if these are absent.
+  std::string gate = "switch";
   int experts = 8;
   std::optional<int> top_k;
   std::optional<double> capacity;
@@ -34,10 +35,16 @@ struct typed_model {
 /// The default number of layers of gpt, moe and mlp.
 inline constexpr std::int64_t usual_layers = 4;
 
+/// Adds the options of the model, without experts. Parsing writes to `typed`, which
+/// must outlive `to`.
 void add_model(option_list& to, typed_model& typed);
+/// Adds all options of experts, for programs that train. Parsing writes to `typed`,
+/// which must outlive `to`.
 void add_experts(option_list& to, typed_model& typed);
 
-/// Adds the options of experts that change a forward in which no token is dropped.
+/// Adds the options of experts that change a forward without dropped tokens: --experts,
+/// --shared-expert and the option `top_k`.
+/// \param typed receives the values of the parsed command line; outlives `to`
 /// \param top_k names of the option for the number of experts that receive a token
 void add_experts_forwards(option_list& to, typed_model& typed,
                           const std::string& top_k = "--top-k,--expert-top-k");

@@ -31,8 +31,9 @@ struct typed_nodes {
 /// for connections.
 struct node_options {
   std::vector<node_address> nodes; ///< Empty: this process performs the whole run.
-  /// Node of each rank, from 1; empty: the default placement.
+  /// Number of each rank's node, counted from 1; empty: the default placement.
   std::vector<int> node_map;
+  /// Time without a message after which a node counts as lost.
   std::chrono::milliseconds failure_timeout{5000};
   bool restart = false;
   bool keep_steps = false;
@@ -41,23 +42,26 @@ struct node_options {
 };
 
 /// Adds the options of runs on nodes.
+/// \param typed receives the values of the parsed command line; outlives `to`
 /// \param restarts whether runs of this program can start again after a loss: adds
 /// --restart and --keep-steps
 void add_nodes(option_list& to, typed_nodes& typed, bool restarts);
 
-/// Adds --tls and --insecure, for leaders and for nodes.
+/// Adds --tls and --insecure, for leaders and for nodes. Parsing writes to `tls` and
+/// `insecure`, which must outlive `to`.
 void add_security(option_list& to, std::string& tls, bool& insecure);
 
 /// Parses and checks the typed options. The error is one sentence with the mistake and
-/// the allowed values.
+/// the allowed values. Without addresses of nodes, `node_map` is ignored.
 tl::expected<node_options, std::string> parse(const typed_nodes& typed);
 
-/// Reads "CERT,KEY,CA". The error is one sentence about the mistake.
+/// Reads "CERT,KEY,CA", and opens no file. The error is one sentence about the mistake.
 tl::expected<tls_files, std::string> parse_tls(const std::string& text);
 
 /// One sentence if an address must not be used without TLS, else an empty text. An
-/// address needs no TLS if only this machine reaches it, or if the user allows insecure
-/// connections. With TLS every address is allowed.
+/// address needs no TLS if only this machine reaches the address, or if the user allows
+/// insecure connections. With TLS every address is allowed. Without TLS an unknown host
+/// is an error too.
 std::string plaintext_error(const node_address& a, bool has_tls, bool insecure);
 
 } // namespace troupe

@@ -12,10 +12,11 @@
 
 namespace troupe {
 
-/// Opens the data that options name. Data that a file of weights or a checkpoint names
-/// must have the identity that is recorded there. Programs that only evaluate open the
-/// data of --evaluate-data alone, if a user names data there. The error is one
-/// sentence, with the source of the data's name if that is not the user.
+/// Opens the data that options name. Data must have the identity in `o.data.origin`, if
+/// both have one; data without files are not compared. Programs that only evaluate open
+/// the data of --evaluate-data alone, if a user names data there. The error is one
+/// sentence. The sentence names the file of `o.data.origin` if data from that origin
+/// cannot be opened.
 /// \param within folder that must hold the data, as open_data takes it; empty: any
 /// folder
 tl::expected<std::shared_ptr<const data_set>, std::string>

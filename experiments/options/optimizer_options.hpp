@@ -26,6 +26,8 @@ struct typed_optimizer {
   std::string clip = "0";
 };
 
+/// Adds the options of the optimizer.
+/// \param typed receives the values of the parsed command line; outlives `to`
 void add_optimizer(option_list& to, typed_optimizer& typed);
 
 /// Parses and checks the typed options. The error is one sentence with the mistake and
@@ -35,7 +37,8 @@ tl::expected<optimizer_options, std::string> parse(const typed_optimizer& typed)
 /// The optimizer of one run: the optimizer of all runs, changed by the schedule's
 /// values of lr, momentum, eps, weight_decay, beta1, beta2 and clip. The error is one
 /// sentence.
-/// \param values of the schedule; the values of the optimizer are removed
+/// \param values the schedule's parameters by name; the parameters of the optimizer are
+/// removed
 tl::expected<optimizer_options, std::string>
 optimizer_of_run(optimizer_options of_all, std::map<std::string, std::string>& values);
 

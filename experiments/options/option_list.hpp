@@ -14,9 +14,9 @@
 
 namespace troupe {
 
-/// The check of a value's text: one sentence with the mistake, or an empty text. CLI11
-/// alone reads 010 as 8, 0x10 as 16, an empty text as 0, and a number that is too large
-/// as the largest one.
+/// Checks the text of a `Value`. `validation_error` returns one sentence about a
+/// mistake, or an empty text. CLI11 alone reads 010 as 8, 0x10 as 16, an empty text as
+/// 0, and a number that is too large as the largest one.
 template <class Value>
 struct value_text {
   static std::string validation_error(const std::string& text) {
@@ -67,15 +67,16 @@ inline constexpr bool is_list = false;
 template <class Value>
 inline constexpr bool is_list<std::vector<Value>> = true;
 
-/// The options of a program; each text is checked before CLI11 parses it. An option
-/// whose value is no list may be given once. CLI11 keeps the last value, and
-/// `given_twice` names an option that has several.
+/// The options of a program. Each text is checked before CLI11 parses the text, except
+/// the values of add_text(). An option whose value is no list may be given once. CLI11
+/// keeps the last value, and `given_twice` names an option that has several. Parsing
+/// writes to the `target` of each option, which must outlive this object.
 class option_list {
 public:
   /// \param app outlives this object
   explicit option_list(CLI::App& app) : app_(app) {}
 
-  /// Sets the heading under which --help lists the options that follow.
+  /// Sets the heading under which --help-all lists the options that are added next.
   void begin_group(const std::string& heading) { heading_ = heading; }
 
   template <class Value>
@@ -100,7 +101,9 @@ public:
     return checked<bool>(app_.add_flag(names, target, description));
   }
 
-  /// Adds an option that may stand without a value; the value is "true" then.
+  /// Adds an option that may stand without a value. `target` is "true" then, and also
+  /// after an empty value.
+  /// \param value form of the value in help texts: "[PORT]"
   CLI::Option* add_switch(const std::string& names, std::string& target,
                           const std::string& value, const std::string& description) {
     const auto read = [&target](const CLI::results_t& texts) {
@@ -112,13 +115,14 @@ public:
       ->type_name(value);
   }
 
-  /// Adds the option that names a file with options.
+  /// Adds the option that names a file with options. An application has at most one
+  /// such option.
   CLI::Option* add_file(const std::string& name, const std::string& description) {
     return checked<std::string>(app_.set_config(name, "", description));
   }
 
   /// The name of an option that takes one value and has several; empty if there is
-  /// none.
+  /// none. Valid after the application has parsed the command line.
   std::string given_twice() const {
     for (const auto* option : single_)
       if (option->count() > 1)

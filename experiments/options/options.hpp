@@ -42,8 +42,9 @@ struct typed_options {
   output_options output;
 };
 
-/// The values of all options, each parsed once. Another process can set up the same run
-/// from the values (options_text.hpp).
+/// The values of all options, each parsed once. Options that a program does not have
+/// keep their defaults. Another process can set up the same run from the text of
+/// options_text.hpp.
 struct options {
   bool trains; ///< Runs compute; false: runs are simulated.
   model_options model;
@@ -67,13 +68,17 @@ struct options {
 struct program_info {
   std::string name;
   std::string description;
-  bool trains = true;         ///< Has a model, data and an optimizer.
-  bool draws = false;         ///< Has --print.
+  /// Computes with a model. Programs that run schedules also have data and an
+  /// optimizer.
+  bool trains = true;
+  bool draws = false;         ///< Has --print and --export.
   bool has_all = false;       ///< Has --all.
   bool names_exchange = true; ///< Has --exchange, together with --mesh.
-  bool keeps = true;          ///< Has --save, --evaluate-every, --verify and --report.
-  bool measures = false;      ///< Chooses schedules, stages and steps itself.
-  bool tells = false;         ///< Has --json, but no other option of `keeps`.
+  /// Has --json, --report and --watch. With `trains` also --save, --tensorboard,
+  /// --evaluate-every and --verify.
+  bool keeps = true;
+  bool measures = false; ///< Chooses schedules, stages and steps itself.
+  bool tells = false;    ///< Has --json, but no other option of `keeps`.
   /// Runs collectives and nothing else: has --ranks, --bytes and similar options.
   bool exchanges = false;
   bool resumes = false;     ///< Has --checkpoint and --resume.
@@ -87,14 +92,16 @@ struct program_info {
   bool infers() const { return evaluates || writes; }
 };
 
-/// Adds the options of a program. Returns the text at the end of --help-all.
+/// Adds the options of a program. Returns the text at the end of --help-all; empty if
+/// the program computes only forwards.
 /// \param typed receives the texts when the command line is parsed; outlives `to`
 std::string add_options(option_list& to, typed_options& typed,
                         const program_info& program);
 
-/// Parses all options. The error is one sentence about the first mistake, with the
-/// allowed values.
+/// Parses all options, and reads the files of schedules and of --machines. The error is
+/// one sentence about the first mistake, with the allowed values.
 /// \param trains as in program_info
+/// \pre find_checkpoints(typed.checkpoint) was called, if --resume is `auto`
 tl::expected<options, std::string> parse(typed_options typed, bool trains);
 
 } // namespace troupe

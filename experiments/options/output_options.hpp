@@ -13,9 +13,10 @@ class option_list;
 struct output_options {
   std::string save; ///< Safetensors file for the weights; empty: none.
   std::string save_precision = "fp32"; ///< Type of the saved values: fp32 or bf16.
-  std::string json;                    ///< File of the results; "-": standard output.
-  std::string report;                  ///< Folder of the report.
-  std::string tensorboard;             ///< Folder of event files; empty: none.
+  /// File of the results; "-": standard output; empty: none.
+  std::string json;
+  std::string report;      ///< Folder of the report; empty: see makes_new_report().
+  std::string tensorboard; ///< Folder of event files; empty: none.
   /// Port of the live page, or "true": any port. Empty or "false": there is no page.
   std::string watch;
   /// The start of the name of a new report folder, such as runs/compare, for runs
@@ -33,30 +34,34 @@ struct output_options {
   /// True if results go to standard output, and all other output to standard error.
   bool results_on_stdout() const { return json == "-"; }
 
-  /// True if the report goes to a new folder, as no option names one. False if the
-  /// results on standard output are the only output.
+  /// True if the report goes to a new folder: `report` is empty, and `new_report` is
+  /// not. False for a quiet run with results on standard output.
   bool makes_new_report() const {
     return report.empty() && !new_report.empty() && !(quiet && results_on_stdout());
   }
 
-  /// Port of the live page, 0: any free port; empty: there is no page.
+  /// Port of the live page; 0: any free port. Absent if there is no page, or if `watch`
+  /// is no number.
   std::optional<int> watch_port() const;
 
-  /// The typed command in one line.
+  /// The words of `command` in one line, with blanks between the words.
   std::string typed() const;
 };
 
-/// One sentence if an option of output is wrong, else an empty text.
+/// One sentence if `save_precision` or `watch` is wrong, else an empty text. Paths are
+/// checked by output_files (files.hpp).
 std::string validation_error(const output_options& o);
 
 /// The output options that a program has.
 struct output_kinds {
-  bool weights;  ///< The program has --save.
+  bool weights;  ///< The program has --save, --save-precision and --tensorboard.
   bool results;  ///< The program has --json.
-  bool report;   ///< The program has --report.
-  bool timeline; ///< The program has --print.
+  bool report;   ///< The program has --report and --watch.
+  bool timeline; ///< The program has --print and --export.
   bool catalog;  ///< The program has --all.
 };
+/// Adds --quiet, and the options of `has`.
+/// \param typed receives the values of the parsed command line; outlives `to`
 void add_output(option_list& to, output_options& typed, const output_kinds& has);
 
 } // namespace troupe

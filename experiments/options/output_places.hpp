@@ -13,18 +13,20 @@ struct named_file {
   std::filesystem::path path;
 };
 
-/// Returns one sentence if another option also reads or writes a written file, or if
-/// the file lies directly in a folder that an option reads. Empty if there is no such
-/// file. Links and other spellings of a path count as the same file.
+/// Returns one sentence if a file of `written` occurs twice there or also in `read`, or
+/// lies directly in a folder of `read`. Empty if there is no such file. Links and other
+/// spellings of a path count as the same file.
 std::string written_twice(const std::vector<named_file>& written,
                           const std::vector<named_file>& read);
 
 /// One sentence with the option if a file cannot be written at the named path, else an
-/// empty text. An existing file stays unchanged.
+/// empty text. Standard streams and other open descriptors (/dev/stdout, /dev/fd/3) are
+/// refused. An existing file stays unchanged.
 std::string write_error(const named_file& file);
 
 /// Makes a new folder of this name, or with -2, -3, ... after the name. Returns the
-/// path of the new folder. `failed` receives the error of a failure.
+/// path of the new folder.
+/// \param failed holds no error before the call; receives the error of a failure
 std::filesystem::path make_new_folder(const std::filesystem::path& name,
                                       std::error_code& failed);
 

@@ -15,11 +15,15 @@ inline constexpr std::string_view of_sgd =
 inline constexpr std::string_view of_adamw =
   "is of adamw: say --optimizer adamw too, or leave it out";
 
-/// True if a schedule's own value replaces the option of all runs.
+/// True if the schedule has a value with the option's name, as momentum=0.9 for
+/// "--momentum". For "--betas" the schedule must have beta1 and beta2. The value
+/// `stage`, as in clip=stage, replaces no option.
+/// \param option name with dashes: "--momentum"
 bool replaces(const chosen_schedule& chosen, std::string_view option);
 
-/// One sentence about a schedule's value that has no effect, with the optimizer that
-/// the value belongs to; empty if there is none.
+/// One sentence about a schedule's momentum, beta1, beta2 or eps that the optimizer of
+/// the schedule's run ignores. Empty if there is no such value, or if the value is the
+/// default.
 std::string without_effect(const chosen_schedule& chosen);
 
 } // namespace troupe

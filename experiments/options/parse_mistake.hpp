@@ -22,11 +22,12 @@ std::string sentence_of(const CLI::App& app, const CLI::ParseError& error);
 
 /// The sentence about an option whose value is the name of another option, as in
 /// `--save --quiet`; empty if there is none.
+/// \param app the application after it has parsed the command line, also with a mistake
 std::string missing_value(const CLI::App& app);
 
-/// The suggestion of an option whose name is near to this one, in the form of
+/// The suggestion of an option whose name is near to `name`, in the form of
 /// did_you_mean (suggestion.hpp); empty if no name is near.
-/// \param dashes before the name: "--", or "" in a file
+/// \param dashes before the suggested name: "--", or "" for an option in a file
 std::string options_near(const CLI::App& app, const std::string& name,
                          const std::string& dashes);
 

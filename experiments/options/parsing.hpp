@@ -14,7 +14,7 @@ namespace troupe {
 /// A mistake of the user: one sentence with the mistake and the allowed values.
 using problem = tl::unexpected<std::string>;
 
-/// Splits a text at each separator. An empty text has no parts.
+/// Splits a text at each separator. Parts may be empty, but an empty text has no parts.
 std::vector<std::string> split(const std::string& text, char separator);
 
 /// Joins numbers with commas; empty without numbers.

@@ -31,7 +31,7 @@ struct typed_run {
 struct run_options {
   clock_kind clock = clock_kind::real;
   precision products = precision::fp32;
-  /// The sums of the CPU's bf16 products.
+  /// The order of sums in bf16 products on the CPU; meaningful if makes_bf16_by_cpu().
   bf16_sums sums = bf16_sums::tiles;
   /// The ranks' processors, in rotation; empty: the CPU.
   std::vector<processor> processors;
@@ -46,8 +46,11 @@ struct run_options {
 /// GPU numbers of a machine start at 0 and are below this limit.
 inline constexpr int most_gpus = 1024;
 
+// Functions that add options. Parsing writes to `typed`, which must outlive `to`.
+
 void add_threads(option_list& to, typed_run& typed);
 void add_device(option_list& to, typed_run& typed);
+/// Adds --device for programs that compute only forwards.
 void add_device_forwards(option_list& to, typed_run& typed);
 
 /// Adds --precision.
@@ -55,23 +58,25 @@ void add_device_forwards(option_list& to, typed_run& typed);
 void add_precision(option_list& to, typed_run& typed, bool trains);
 /// Adds --precision for programs that compute only forwards.
 void add_precision_forwards(option_list& to, typed_run& typed);
+/// Adds --clock and --stall-timeout.
 void add_clock(option_list& to, typed_run& typed);
 
-/// True if ranks on these processors compute bf16 products on a CPU. An empty list is
-/// the CPU.
+/// True if `products` is bf16 and at least one of the ranks' processors is a CPU. An
+/// empty list is the CPU.
 bool makes_bf16_by_cpu(precision products, const std::vector<processor>& of_ranks);
 
-/// True if a run computes bf16 products on a CPU.
+/// True if at least one rank of a training computes bf16 products on a CPU. False in a
+/// simulation.
 bool makes_bf16_by_cpu(const run_plan& plan);
 
-/// A warning about the speed of bf16 products, or a notice about the chosen path;
-/// usually empty.
+/// One sentence for the user if a CPU computes bf16 products: a warning that the path
+/// `plain` is slow, else notice_of_bf16_path(). Empty if there is nothing to say.
 std::string warning_of(const run_options& o);
 
 /// Reads --device: "cpu", "cuda" (all GPUs of a machine), or a list such as
 /// "cuda:0,cuda:1,cpu". Ranks take the processors in rotation. The result is empty if
 /// all ranks are on the CPU. The error is one sentence.
-/// \param gpus number of GPUs of that machine; 0: unknown
+/// \param gpus number of GPUs of that machine; 0: unknown, and "cuda" gives one GPU
 tl::expected<std::vector<processor>, std::string> parse_devices(const std::string& text,
                                                                 int gpus);
 

@@ -26,14 +26,16 @@ file_metadata facts_to_save(const options& o, const std::optional<data_identity>
 
 /// The record of a run in a file of weights or in a checkpoint.
 struct saved_run {
-  std::string from;                  ///< Path of the file or the checkpoint.
-  file_metadata options;             ///< Values by option name: "--layers".
+  std::string from; ///< Path of the file or the checkpoint.
+  /// Values by option name: "--layers". A file of weights may have other keys too.
+  file_metadata options;
   std::optional<data_identity> data; ///< Absent if none was recorded.
 };
 
-/// True if a path leads to weights (safetensors.hpp), and not to checkpoints. True for
-/// every path that is no folder, and for a folder as the Hub's: without checkpoints,
-/// and with a file of weights or a config.
+/// True if a path leads to weights (safetensors.hpp), and not to checkpoints. Every
+/// path that is no folder counts as weights, even if no file exists there. A folder
+/// counts if it has a file of weights or a config.json, has no checkpoints, and is none
+/// itself.
 bool is_of_weights(const std::string& location);
 
 /// Reads the record of a file of weights, or of a folder's newest whole checkpoint,
@@ -42,8 +44,12 @@ bool is_of_weights(const std::string& location);
 /// is one sentence about the file of weights.
 tl::expected<saved_run, std::string> saved_run_of(const std::string& location);
 
-/// Sets options that a command line leaves out to the values of a saved run. Returns
-/// one sentence about a wrong value, else an empty text.
+/// Sets options that a command line leaves out, and that a file may set, to the values
+/// of a saved run. An option stays as it is if a related option is typed:
+/// --expert-top-k and --capacity with --gate, --microbatch-sizes with --microbatches.
+/// The same holds in programs with --weights for --evaluate-data with --data. --seed is
+/// set only in programs with --data. Returns one sentence about a wrong value, else an
+/// empty text.
 /// \param said options of the command line
 /// \param to the options of `said`, which receive values
 std::string set_saved_options(const saved_run& saved, const CLI::App& said,

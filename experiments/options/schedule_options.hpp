@@ -29,9 +29,10 @@ struct typed_schedules {
   bool says_steps = false;        ///< `steps` was typed; false: the default.
 };
 
-/// Sets stages and microbatches to the sizes of schedules in files, and steps if such a
-/// schedule has no flush. Returns one sentence about a wrong file, or about sizes that
-/// contradict each other or typed sizes; else an empty text.
+/// Sets the ranks of a pipeline and microbatches to the sizes of schedules in files,
+/// and steps if such a schedule has no flush. The sizes then count as typed. Changes
+/// nothing without schedules in files. Returns one sentence about a wrong file, or
+/// about sizes that contradict each other or typed sizes; else an empty text.
 std::string set_sizes_from_files(typed_schedules& to, typed_mesh& mesh);
 
 /// A schedule that a user names: "ampnet:max_active_keys=8,lr=0.01".
@@ -51,19 +52,19 @@ struct chosen_schedule {
 struct schedule_options {
   std::vector<chosen_schedule> chosen;
   int microbatches; ///< Microbatches of a batch, of all data replicas.
-  int steps;
+  int steps; ///< Steps of the training, including steps before a resumed checkpoint.
   std::optional<double> epochs; ///< Passes over the data, in place of `steps`.
   uneven_microbatches uneven = {};
 };
 
 /// Adds the options of schedules and of the length of runs to a program.
-/// \param typed receives the values of the parsed command line
+/// \param typed receives the values of the parsed command line; outlives `to`
 /// \param trains whether the program trains: adds --epochs
 /// \param measures whether the program itself chooses schedules and steps: adds only
 /// --microbatches
 void add_schedules(option_list& to, typed_schedules& typed, bool trains, bool measures);
 
-/// Parses one schedule. The error is one sentence with the allowed texts.
+/// Parses one schedule. The error is one sentence with the mistake.
 /// \param of_all the value of `chosen_schedule::of_all`
 /// \param default_optimizer optimizer of all runs; null: a schedule has no optimizer
 /// \param file content of the file that the text names; null: the file is read

@@ -24,7 +24,7 @@ struct run_request {
   std::map<std::string, std::string> parameters;
 };
 
-/// A schedule that was named and cannot run, with the reason.
+/// A schedule of `all` that cannot run, with the reason.
 struct left_out_run {
   std::string text;
   std::string why;
@@ -33,7 +33,8 @@ struct left_out_run {
 /// The runs of a program, and everything that the runs share.
 struct setup {
   model_options model;
-  std::string data; ///< Description of the data.
+  std::string data; ///< Description of the data; empty in a simulation.
+  /// Lowest loss that a model can have on the data, in nats; absent if unknown.
   std::optional<double> loss_floor;
   bool evaluates_training_data = false; ///< Training sees the held-out samples too.
   std::vector<run_request> runs;
@@ -48,7 +49,8 @@ struct setup {
   /// Facts of the training of `checkpoint`; absent if the checkpoint records none.
   std::optional<training_facts> resumed_training;
   std::vector<std::string> passed_over; ///< Reasons why newer checkpoints were skipped.
-  std::vector<std::string> notes;       ///< Sentences about weights and data.
+  /// Sentences about initial weights, and about a checkpoint's bf16 products.
+  std::vector<std::string> notes;
   /// The costs of virtual time in words, for people; empty in real time.
   std::string rates;
 };
@@ -61,13 +63,15 @@ std::string left_out_line(const setup& shared);
 /// and the allowed values.
 tl::expected<setup, std::string> set_up(const options& o);
 
-/// Sets up runs of which other processes perform some ranks.
-/// \param local_ranks ranks of this process; absent: all
+/// Sets up runs of which other processes perform some ranks. The result is as for
+/// set_up().
+/// \param local_ranks ranks of this process; absent: all ranks; empty: none
 tl::expected<setup, std::string>
 set_up_part(const options& o, const std::optional<std::vector<int>>& local_ranks);
 
-/// Sets up the part of a run on a node.
-/// \param within folder that must hold the data (open_data.hpp)
+/// Sets up the part of a run on a node. The result is as for set_up().
+/// \param local_ranks ranks of this process; absent: all ranks; empty: none
+/// \param within folder that must hold the data (open_data.hpp); empty: any folder
 tl::expected<setup, std::string>
 set_up_part(const options& o, const std::optional<std::vector<int>>& local_ranks,
             const std::filesystem::path& within);

@@ -12,16 +12,17 @@ namespace troupe {
 
 /// The candidate that a user most likely meant by `typed`. The first choice has the
 /// smallest edit distance (insertions, deletions, replacements, swaps of neighbours),
-/// at most one for three characters. The second choice is the only candidate that
-/// begins with `typed`. Empty if no candidate is near.
+/// at most one for three characters (one in a shorter text). The second choice is the
+/// only candidate that begins with `typed`. Empty if no candidate is near, or if
+/// `typed` has more than 64 characters.
 std::string nearest(std::string_view typed, const std::vector<std::string>& candidates);
 
 /// " (did you mean 'x'?)" for the nearest candidate; empty if none is near.
 std::string did_you_mean(std::string_view typed,
                          const std::vector<std::string>& candidates);
 
-/// "there is no schedule 'x' (did you mean 'a'?); there are a, b". A long list ends
-/// with .. after its first names.
+/// "there is no schedule 'x' (did you mean 'a'?); there are a, b". A list of more than
+/// 24 names ends with .. after the first 24.
 /// \param noun "schedule"
 std::string unknown_name(const std::string& noun, const std::string& typed,
                          const std::vector<std::string>& candidates);

@@ -15,20 +15,23 @@
 
 namespace troupe {
 
-/// Values of the options by name, "--lr".
-/// \param plan of one run, whose schedule may set values of its own
+/// Values of the options that determine a training's numbers, by name: "--lr". Two keys
+/// are no options: "clip of" and "TROUPE_BF16".
+/// \param plan plan of one training, whose schedule may set values of its own
 std::map<std::string, std::string> options_of_training(const options& o,
                                                        const run_plan& plan);
 
 /// The end of a sentence about a checkpoint whose network has other options than this
 /// run. Empty if the options that both maps have are equal, and both or neither have
-/// --tied and --shared-expert. Options of data, and options that --change allows to
-/// differ, are not compared.
+/// --tied and --shared-expert. Options of data, and options that --change may name
+/// (changeable_options.hpp), are not compared. An empty `recorded` gives an empty text.
 std::string other_network(const std::map<std::string, std::string>& recorded,
                           const std::map<std::string, std::string>& now);
 
 /// The end of a sentence about a checkpoint whose training differs from the resumed
-/// run, with both values. Empty if nothing differs that must be equal.
+/// run, with both values. Empty if nothing differs that must be equal. Options that
+/// only one side has are not compared, except --tied and --shared-expert. --steps is
+/// compared if both rates follow a cosine.
 /// \param changes names that --change allows to differ
 std::string resume_error(const training_facts& recorded, const training_facts& now,
                          const std::vector<std::string>& changes);

@@ -16,8 +16,8 @@ namespace troupe {
 /// an Event of TensorBoard's event.proto; the checksum is CRC-32C, masked.
 class event_file {
 public:
-  /// Makes a new file in a folder that may hold others, with a name that TensorBoard
-  /// looks for. The error is one sentence.
+  /// Makes a new file in an existing folder that may hold others, with a name that
+  /// TensorBoard looks for. The error is one sentence.
   static tl::expected<event_file, std::string> in(const std::filesystem::path& folder);
 
   ~event_file();
@@ -35,8 +35,8 @@ public:
   void add_text(std::int64_t step, std::string_view tag, std::string_view text);
 
   /// Appends all added events to the file: whole records, normally by one system call.
-  /// Returns an empty text, or one sentence on failure. After a failure the file is as
-  /// before, and the events stay in memory.
+  /// Returns an empty text, or one sentence on failure. After a failure the file is cut
+  /// to its length before the call, and the events stay in memory.
   std::string write();
 
   const std::filesystem::path& path() const { return path_; }

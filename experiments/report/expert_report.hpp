@@ -10,13 +10,13 @@
 
 namespace troupe {
 
-/// JSON with the rows of each expert and the dropped choices, for each layer and step;
-/// null without experts.
+/// JSON with the rows of each expert and the dropped choices, for each layer and each
+/// entry of `loads`. An entry covers `loads.every` steps. Null without experts.
 nlohmann::ordered_json experts_json(const run_plan& plan, const expert_loads& loads);
 
 /// "1.23, 2.1%": two numbers over the last tenth of the steps. The first is the rows of
-/// the fullest expert over the mean of its layer, the second the share of dropped
-/// choices.
+/// the fullest expert over the mean of its layer, in the layer where this ratio is
+/// largest. The second is the share of dropped choices, over all layers.
 /// \pre there are some loads
 std::string summary_of(const expert_loads& loads);
 

@@ -26,17 +26,19 @@ public:
   /// Removes folders that this object made and that are empty.
   ~output_files();
 
-  /// Makes the folders for the report and for TensorBoard, and tests every path that
-  /// the runs will write, before hours of training are lost. Returns an empty text if
-  /// all paths can be written, else the sentence for the user.
+  /// Makes the folders for the report and for TensorBoard, and locks the report's
+  /// folder. Tests the paths of --save, --json, --export, --report and --tensorboard
+  /// before hours of training are lost. Returns an empty text if all these paths can be
+  /// written, else the sentence for the user. A path that is also read is an error, but
+  /// one run may save over the file of --init. Several runs with --export are an error.
   std::string prepare(const std::vector<run_request>& runs = {});
 
   /// The folder of a run's TensorBoard events; empty: there is none.
   std::filesystem::path events_of(const run_request& request) const;
 
-  /// The number of a rank's first actions that are kept for traces, or for the page of
-  /// --watch alone; 0 without both. For that page up to 2,000 ranks together keep at
-  /// most about 100 MB.
+  /// The number of first actions that each rank keeps: actions_in_trace with a report,
+  /// fewer with --watch alone, else 0. With --watch alone up to 2,000 ranks together
+  /// keep at most about 100 MB.
   /// \pre prepare() was called
   std::int64_t actions_shown(const run_plan& plan) const;
 
@@ -46,26 +48,37 @@ public:
 
   // Each function that writes returns one sentence about a failure, else an empty text.
 
-  /// Writes the file of --save, if the run has parameters.
+  /// Writes the file of --save, if the result has parameters. Without --save writes
+  /// nothing.
   /// \param only_run false: the schedule is added to the name of the file
   std::string write_weights(const run_request& request, const run_result& result,
                             bool only_run);
-  /// Writes the trace of a run to the report, and keeps the timeline for report.html.
+  /// Writes the trace of a run to the report, if there is one. Keeps the timeline for
+  /// report.html and for the page of --watch, if actions_shown() is above 0.
+  /// \pre run.result.actions has the kept actions
   std::string write_trace(const run_account& run);
-  /// Writes the file of --export, if the run has finished.
+  /// Writes the file of --export, if the run has finished. Without --export writes
+  /// nothing.
+  /// \param ran has all actions, if the schedule has a local rule
   std::string write_schedule(const run_request& request, const run_result& ran);
-  /// Writes the file of --json, and results.json of the report.
+  /// Writes the file of --json, and results.json of the report. With --json - writes
+  /// results.json alone.
   std::string write_results(const std::string& text);
   /// Writes the final results: as write_results(), and to standard output by --json -.
   std::string end_results(const std::string& text);
-  /// Writes report.html with all runs that write_trace() has received.
+  /// Writes report.html with all runs that write_trace() has received; nothing without
+  /// a report or without runs.
+  /// \param results text of results.json
+  /// \param table text of results_table()
   /// \pre end_results() was called
   std::string write_page(const std::string& results, const std::string& table);
-  /// The text of report.html before the end; empty if no timelines are kept.
+  /// The text of report.html with the runs that write_trace() has received so far;
+  /// empty if no timelines are kept.
   std::string page(const std::string& results, const std::string& table) const;
 
   /// The lines at the end of the output: the paths of the written files, the folder of
-  /// events, and a note if traces are cut. Empty if nothing was written.
+  /// --tensorboard, and a note if traces are cut. Empty if no file was written and
+  /// --tensorboard is not given.
   std::string summary() const;
 
 private:

@@ -19,11 +19,12 @@ public:
   /// \param apart number of newest losses that are not merged
   loss_history(std::int64_t samples_before, std::size_t apart);
 
-  /// Adds the next losses of the current start.
+  /// Adds the next losses of the current start, whose `samples` count from that start.
   void add(const std::vector<loss_so_far>& losses);
 
   /// Starts again after `samples_before` samples of the training. Losses of later
-  /// samples are removed, as these losses come again.
+  /// samples are removed, as these losses come again. A mean that ends at a later
+  /// sample is removed as a whole.
   void restart(std::int64_t samples_before);
 
   /// Mean losses, and the number of the training's samples at the end of each mean.
@@ -34,9 +35,10 @@ public:
     std::int64_t every = 1;
     /// Number of samples before the newest loss whose losses are missing.
     std::int64_t missing = 0;
-    /// Samples of the training before the first entry.
+    /// Samples of the training before the run's first start.
     std::int64_t samples_before = 0;
   };
+  /// The losses of all starts so far.
   series summary() const;
 
 private:

@@ -20,14 +20,17 @@ extern const std::string_view live_text;
 /// The first five are kind, stage, microbatch, pipeline and version. The next three are
 /// idle nanoseconds before the action, nanoseconds of the action, and marks (page.cpp).
 /// The last is the number of the stage's versions that were alive at the end of the
-/// action. A long run is cut to the first actions: at least two batches, if the
-/// recorder has two. The JSON also holds the orders for other costs (page_orders.hpp),
-/// and the largest number of stashed microbatches of each rank, summed over its stages.
+/// action. A long run is cut to the first actions: at least two batches, if the record
+/// has two. If the run has only a pipeline, without replicas, shards and uneven
+/// microbatches, the JSON also holds the orders for other costs (page_orders.hpp). For
+/// up to 64 ranks the JSON holds the schedule's limit of stashed microbatches of each
+/// rank, summed over its stages.
+/// \pre run.result.actions has the kept actions
 std::string timeline_json(const run_account& run);
 
 /// The latest actions of all ranks, as JSON, with the nine numbers of timeline_json()
 /// for each action. `from` is, for each rank, the time from which all actions of the
-/// rank are known.
+/// rank are known, in nanoseconds on the run's clock.
 std::string recent_json(const run_plan& plan, timing_kind timing,
                         const std::vector<nanoseconds>& from, const record& ran);
 

@@ -29,24 +29,27 @@ std::string name_of(verdict says);
 /// A run and the results of its proofs.
 struct verification {
   ending outcome;
-  std::string failure; ///< Failure of the run itself; empty: none.
+  std::string failure; ///< Failure of the run itself, in words; empty: none.
   std::vector<proof> proofs;
   int steps; ///< Steps of the run.
 
+  /// True if the run has finished and no proof fails.
   bool holds() const;
 
-  /// "plain loop, replay and formula hold over 2 steps", or the proofs that fail.
+  /// "plain loop, replay, formula hold over 2 steps", or the proofs that fail. If the
+  /// run has not finished, "not proved over 2 steps" and the failure.
   std::string sentence() const;
 };
 
 /// A run that has ended, with all numbers that are reported.
 struct run_account {
-  const run_request* request; ///< Request of the last start.
+  const run_request* request; ///< Request of the last start; outlives this object.
   run_result result;
   bool modelled = false;          ///< Times are computed, as with one device a rank.
   std::optional<score> evaluated; ///< Score at the end; absent: none.
-  std::vector<std::pair<total_steps, score>> evaluations; ///< Scores during the run.
-  std::optional<verification> proved;                     ///< Proof of the first steps.
+  /// Scores at intervals of --evaluate-every; a score at the end is here too if due.
+  std::vector<std::pair<total_steps, score>> evaluations;
+  std::optional<verification> proved; ///< Proof of the first steps; absent: none.
   /// Losses over all starts of a run that lost nodes; absent: there was one start.
   std::optional<loss_history::series> losses_of_all_starts;
   bool evaluated_to_end = true; ///< False: the user ended the last evaluation.
@@ -54,13 +57,15 @@ struct run_account {
   /// How the run ended. A run whose last evaluation did not end counts as interrupted.
   ending outcome() const;
 
+  /// The source of the run's times.
   timing_kind timing() const;
 
   /// Losses over all starts in this command, at samples counted since the training's
   /// first start.
   loss_history::series losses() const;
 
-  /// Samples of all starts in this command that updates cover.
+  /// Number of samples of all starts in this command, up to the newest known loss.
+  /// Updates cover these samples.
   std::int64_t samples() const;
 
   bool virtual_time() const { return request->plan.clock == clock_kind::virtual_time; }
@@ -76,14 +81,17 @@ struct run_account {
 /// run has failed.
 std::string missing_losses(const run_account& run);
 
-/// The text of results.json: the runs that ended, and those that were left out or have
-/// not started.
+/// The text of results.json: the runs that ended, the schedules that were left out, and
+/// the runs that have not started.
+/// \param runs the first runs of `shared`, in the same order
 /// \pre there are runs in `shared`
 std::string results_json(const options& o, const setup& shared,
                          const std::vector<run_account>& runs);
 
 /// The table that compares the runs, for people. Runs that have not started stand at
 /// the end.
+/// \param runs the first runs of `shared`, in the same order
+/// \pre there are runs in `shared`
 std::string results_table(const setup& shared, const std::vector<run_account>& runs);
 
 } // namespace troupe

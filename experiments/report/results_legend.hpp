@@ -10,13 +10,15 @@
 namespace troupe {
 
 /// One line: the model and the data, and the numbers of stages, shards, replicas,
-/// microbatches and steps.
-/// \pre the runs train
+/// microbatches and steps. The numbers are those of the first run in `shared`.
+/// \pre the runs train, and there is a run
 std::string description_of(const setup& shared);
 
 /// The text below a table of results: the meaning of its columns and words, and facts
 /// that have no column.
-/// \param samples number of samples in the column of losses; 0: there are no losses
+/// \param samples number of last samples over which a loss in the table is the mean; 0:
+/// there are no losses
+/// \pre there are runs in `shared`
 std::string results_legend(const setup& shared, const std::vector<run_account>& runs,
                            std::int64_t samples);
 

@@ -8,11 +8,12 @@
 
 namespace troupe {
 
-/// Formats rows as columns of text, each as wide as its longest cell. The first column
-/// is left-aligned, the others right-aligned.
+/// Formats rows as columns of text. A column is as wide as its longest cell, in bytes.
+/// The first column is left-aligned, all further columns are right-aligned.
 std::string in_columns(const std::vector<std::vector<std::string>>& rows);
 
-/// A number in printf's format; "-" if the number is unknown or not finite.
+/// A number in printf's format, at most 63 bytes; "-" if the number is absent or not
+/// finite.
 std::string text(std::optional<double> x, const char* format);
 
 /// The largest of some numbers; "-" if there are none.

@@ -11,6 +11,7 @@ namespace troupe {
 /// other characters such bytes are no commands and pass.
 class terminal_text {
 public:
+  /// Returns the text to print for the next byte.
   std::string operator()(unsigned char byte);
 
 private:

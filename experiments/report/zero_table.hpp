@@ -25,6 +25,7 @@ zero_bytes zero_in_mixed_precision(double parameters, int replicas, shared_out s
 /// troupe stores. Parameters and gradients count for all stages of the rank. Optimizer
 /// state counts for stages that this rank updates, not for Chimera's second direction.
 /// Absent if a stage keeps several weight versions, as the table has one.
+/// \pre the plan has a training
 std::optional<zero_bytes> zero_bytes_of(const run_plan& plan, int rank);
 
 /// Bytes that data replicas send each other in a run by formula, over all ranks. An
@@ -37,6 +38,8 @@ struct zero_traffic {
   double gradients = 0;
   double parameters = 0;
 };
+/// Computes the bytes of a run by formula.
+/// \pre the plan has a training
 zero_traffic zero_traffic_of(const run_plan& plan);
 
 } // namespace troupe

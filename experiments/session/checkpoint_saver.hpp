@@ -12,17 +12,19 @@
 namespace troupe {
 
 /// Writes a run's checkpoints on a separate thread while the run continues; each
-/// checkpoint waits for the previous one. The reason of a failure is reported once, and
-/// later the number of further checkpoints that the same reason has cost.
+/// checkpoint waits for the previous one. If no thread can start, save() writes the
+/// checkpoint. The reason of a failure is reported once, and later the number of
+/// further checkpoints that the same reason has cost. One thread calls all functions.
 class checkpoint_saver {
 public:
   /// \param o outlives this object
   /// \param plan outlives this object
-  /// \param complain receives a sentence about each failure that is reported
+  /// \param complain receives a sentence about each reported failure, on the thread
+  /// that calls this object. Objects to which the function refers outlive this object
   checkpoint_saver(const checkpoint_options& o, const run_plan& plan,
                    std::function<void(const std::string&)> complain);
 
-  /// Waits until all checkpoints are written.
+  /// Waits until all checkpoints are written or have failed, and reports failures.
   ~checkpoint_saver();
 
   checkpoint_saver(const checkpoint_saver&) = delete;
@@ -30,7 +32,7 @@ public:
 
   /// Waits for the previous checkpoint, then starts to write one.
   void save(training_copies saved);
-  /// Waits until all checkpoints are written.
+  /// Waits until all checkpoints are written or have failed, and reports a new failure.
   void wait();
 
 private:
@@ -48,7 +50,10 @@ private:
 
 /// Makes the checkpoint folder, locks the folder with `lock`, and removes unfinished
 /// checkpoints. Returns one sentence if checkpoints cannot go to the folder, else an
-/// empty text. No other program writes there while `lock` lives.
+/// empty text. A folder with checkpoints of another training is an error, and so are
+/// checkpoints newer than the single checkpoint that --resume names. No other troupe
+/// program writes there while `lock` lives.
+/// \pre !o.folder.empty()
 std::string checkpoint_folder_error(const checkpoint_options& o, folder_lock& lock);
 
 } // namespace troupe

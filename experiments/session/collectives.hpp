@@ -30,14 +30,16 @@ collective_measurement measure(const collective_options& asked,
 /// The size of an array, in bytes, above which a ring's all_reduce is faster than a
 /// tree's.
 struct crossover {
-  double measured;
+  double measured; ///< By runs in virtual time.
   /// 2 (K - 1 - L) latency / ((L - (K - 1) / K) (2 / bandwidth + 1 / sum_rate)), where
   /// L = ceil(log2 K). Sums that take no time have no term.
   double formula_bytes;
 };
 
-/// The crossover. Absent if the ring is never slower (up to three ranks, or without
-/// latency), or if bytes take no time.
+/// Measures the crossover in virtual time, and computes the crossover by formula.
+/// Absent if the ring is never slower (up to three ranks, or without latency), or if
+/// bytes take no time.
+/// \param sum_rate bytes that a rank adds a second; 0: sums take no time
 std::optional<crossover> ring_beats_tree(int ranks, const link_cost& link,
                                          double sum_rate = 0);
 

@@ -19,15 +19,16 @@ namespace troupe {
 /// run. The tags during a run are `loss`, `samples_per_second` (by the wall clock),
 /// `evaluation/loss` and `evaluation/accuracy`. The tags at the end are
 /// `schedule/bubble`, `schedule/activations`, `schedule/weight_versions`,
-/// `schedule/staleness`, and those of an evaluation. The bubble is the mean over ranks,
-/// and is left out if ranks shared threads. The others are of the rank or stage with
-/// the largest value.
+/// `schedule/staleness`, and again the two of an evaluation. The bubble is the mean
+/// over ranks, and is left out if ranks shared threads. The three other tags of the
+/// schedule are of the rank or stage with the largest value.
 class event_log {
 public:
   /// Makes the folder, if there is none, and a file.
   /// \param command the command line as typed
-  /// \param complain receives one sentence about the first failure; nothing more is
-  /// written afterwards
+  /// \param complain receives one sentence about the first failure, from this
+  /// constructor or a later call; nothing more is written afterwards. Objects to which
+  /// the function refers outlive this object
   event_log(const std::filesystem::path& folder, const std::string& command,
             std::function<void(const std::string&)> complain);
 
@@ -35,10 +36,13 @@ public:
   /// \param plan outlives this object, or the time until the next begin()
   void begin(const run_plan& plan);
 
+  /// Writes the new losses, and at most once a second the rate.
+  /// \pre begin() was called
   void add(const progress& p);
   void add_evaluation(total_samples seen, const score& s);
 
   /// Writes the last numbers of a run that has ended; nothing if the run has failed.
+  /// \pre begin() was called
   void end(const run_account& run);
 
 private:

@@ -7,7 +7,8 @@
 
 namespace troupe {
 
-/// Schedules of the catalog that fit the given numbers of ranks and microbatches.
+/// Names of the schedules of the catalog that fit the given numbers of ranks and
+/// microbatches of a pipeline.
 /// \param units blocks or layers of the network, the largest possible number of stages
 std::vector<std::string> all_that_fit(int ranks, int microbatches, int units);
 

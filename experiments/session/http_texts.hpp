@@ -36,7 +36,8 @@ public:
   /// long
   http_answer answer(std::string_view received);
 
-  /// Returns whether a text was requested within the last `time`. Any thread may call.
+  /// Returns true if a GET or HEAD with this machine's name was answered within the
+  /// last `time`, also for an unknown path. Any thread may call.
   bool is_read(std::chrono::milliseconds time) const;
 
 private:

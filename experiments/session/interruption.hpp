@@ -22,11 +22,13 @@ const std::atomic<bool>& interruption();
 /// announcements set only this flag, and no longer the flag of interruption().
 const std::atomic<bool>& announced_end();
 
-/// Makes failed writes harmless from now on. Neither a reader that ends, as head does,
-/// nor a limit on the size of files kills the program: the write fails instead.
+/// Makes failed writes return errors from now on, instead of signals that kill the
+/// program. A write fails if a reader has gone, as head does, or if a file is too
+/// large. A reader that has gone also sets interruption(). Valid for the whole process.
 void outlive_failed_writes();
 
-/// True if a reader of the output had gone when the program wrote.
+/// True if a write has raised SIGPIPE since outlive_failed_writes(): the reader of an
+/// output had gone.
 bool reader_is_gone();
 
 } // namespace troupe

@@ -28,7 +28,7 @@ public:
   /// Starts to serve the pages. The error is one sentence: why the server cannot listen
   /// at the port.
   /// \param port 0: any free port
-  /// \param runs outlive this object
+  /// \param runs the runs of the command; outlive this object
   /// \param report path of the future report.html; empty: none
   static tl::expected<std::unique_ptr<live_page>, std::string>
   open(int port, const std::vector<run_request>& runs, const std::string& command,
@@ -42,6 +42,9 @@ public:
   /// \param run outlives the time until end_run() or the next begin()
   /// \param timing source of the times of the run's actions
   void begin(const run_request& run, timing_kind timing);
+
+  // Functions that need a current run: after begin(), before end_run().
+
   void add(const progress& p);
   void add(const recent_actions& recent);
   /// Shows the total number of microbatches so far, as count_microbatches counts.
@@ -54,7 +57,7 @@ public:
 
   /// Shows that all runs have ended. Waits at most three seconds while browsers still
   /// ask, so that the browsers receive the end.
-  /// \param written whether report.html was written to the announced path
+  /// \param written false: report.html was not written, and the page names no path
   void end(bool written);
 
 private:

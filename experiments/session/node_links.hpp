@@ -17,14 +17,16 @@ namespace troupe {
 /// TLS. A program has one object of this type.
 class node_links : public connector {
 public:
-  /// The error is one sentence: a mistake in the files, or too little free memory or
-  /// too few free threads for CAF.
+  /// Makes the object. The error is one sentence: a mistake in the files, or too little
+  /// free memory or too few free threads for CAF.
+  /// \param tls absent: connections are not encrypted
   static tl::expected<std::unique_ptr<node_links>, std::string>
   from(const std::optional<tls_files>& tls);
 
   bool encrypts() const override { return identity_ != nullptr; }
   std::unique_ptr<byte_stream> to(socket_descriptor socket,
                                   const std::string& host) override;
+  /// Returns the stream of a connection that this process has accepted.
   std::unique_ptr<byte_stream> from(socket_descriptor socket);
   std::shared_ptr<control_line> line(std::unique_ptr<byte_stream> stream,
                                      control_listener listener) override;

@@ -17,18 +17,20 @@ namespace troupe {
 
 /// The limits of a node for each run that uses it.
 struct node_limits {
-  int threads = 1;
+  int threads = 1;    ///< CPU threads of a run.
   int most_ranks = 0; ///< Most ranks of a run on the node; 0: no limit.
-  /// Most bytes of tensors; 0: the free memory of the machine.
+  /// Most bytes that the node's ranks of a run need; 0: no limit. The free memory of
+  /// the machine is always a limit.
   std::int64_t most_memory = 0;
   std::optional<std::vector<int>> gpus; ///< Numbers of the allowed GPUs; absent: all.
   std::filesystem::path folder;         ///< Folder from which runs may read files.
 };
 
 /// Processors of all ranks of a run, by the leader's --device, for a node. The node's
-/// ranks get the node's GPUs in rotation, or the GPUs that are listed. Ranks of other
-/// nodes get the CPU. The result is empty if all ranks are on CPUs. The error is one
-/// sentence about a rank that has no GPU here.
+/// ranks get the node's GPUs in rotation, or the processors that the leader lists.
+/// Ranks of other nodes get the CPU. The result is empty if `leader_options.processors`
+/// is empty: all ranks of the run are on CPUs. The error is one sentence about a rank
+/// that has no GPU here.
 /// \param ranks the ranks of the node
 /// \param rank_count number of the run's ranks
 /// \param gpus that the node offers to runs

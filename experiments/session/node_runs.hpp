@@ -25,19 +25,22 @@ public:
   /// \param o outlives this object
   static tl::expected<node_runs, std::string> from(const options& o);
 
-  /// One sentence if the run's ranks cannot be placed on the nodes; else an empty text.
+  /// One sentence if the run's ranks cannot be placed on the nodes of nodes(); else an
+  /// empty text. Empty if this process performs the runs.
   std::string placement_error(const run_plan& plan) const;
 
   /// The error of placement_error(), for the first start of a run. With --keep-steps,
   /// also an error if a step would not survive the loss of a node.
   std::string first_placement_error(const run_plan& plan) const;
 
-  /// Performs a run as troupe::perform does. A run that loses nodes starts again on the
-  /// nodes that answer. No new start follows if too few nodes answer, or if many starts
-  /// in a row have brought the run no further.
+  /// Performs a run as troupe::perform does. With `again` a run that loses nodes starts
+  /// again on the nodes that answer. No new start follows if too few nodes answer, or
+  /// if a node refuses for a lasting reason. No new start follows either after many
+  /// starts in a row that have brought the run no further. If the user ends the program
+  /// while the run waits for nodes, the outcome is `interrupted`.
   /// \param text of the run's schedule in the options
   /// \param again makes the plan of a new start; empty: no run starts again
-  /// \throws node_failure too, if nodes cannot be reached
+  /// \throws node_failure too, if nodes cannot be reached, or refuse
   run_result perform(const std::string& text, run_plan plan,
                      const run_callbacks& callbacks,
                      const restarts::new_start& again = {});
@@ -45,7 +48,8 @@ public:
   /// True if nodes perform the runs.
   bool uses_nodes() const { return links_ != nullptr; }
 
-  /// Number of nodes of the current start.
+  /// Number of nodes of the current or last start; before the first start, of the nodes
+  /// in the options.
   std::size_t nodes() const { return nodes_.size(); }
 
 private:
@@ -60,7 +64,7 @@ private:
 
   const options* options_;
   std::unique_ptr<node_links> links_; // null: runs in this process
-  // current ones: all nodes of the options, or the nodes that answered
+  // nodes of the current start: all nodes of the options, or the nodes that answered
   std::vector<node_address> nodes_;
   session_id session_; // of the command; each attempt has a generation
   common_facts facts_; // shared by all attempts

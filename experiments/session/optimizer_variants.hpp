@@ -5,9 +5,11 @@
 
 namespace troupe {
 
-/// Sets the optimizer of run `number` in a list of many runs: SGD and AdamW with
-/// momentum, decay, clipping and changing rates, in rotation. Schedules without a norm
-/// of the network clip by the norm of a stage. Warm-ups end within a batch.
+/// Sets the optimizer of run `number`, from 0, in a list of many runs: SGD and AdamW
+/// with momentum, decay, clipping and changing rates, in rotation. Schedules whose
+/// updates see only the norm of one stage clip by that norm. One variant clips all
+/// schedules by the norm of a stage, unless a matrix is tied. Warm-ups end in the
+/// second batch.
 /// \pre run.data.batch has a value
 void set_optimizer_variant(typed_options& run, std::size_t number);
 

@@ -16,7 +16,8 @@ namespace troupe {
 /// text.
 class page_server {
 public:
-  /// The error is one sentence: why the port cannot be used.
+  /// Starts the server and its thread. The error is one sentence: why the port cannot
+  /// be used, or no thread can start.
   /// \param port 0: any free port
   static tl::expected<std::unique_ptr<page_server>, std::string> open(int port);
 
@@ -33,7 +34,8 @@ public:
   /// \param type text/html or application/json
   void put(const std::string& path, std::string text, const std::string& type);
 
-  /// True if a request for a text has arrived within the last `time`.
+  /// True if a GET or HEAD with this machine's name has arrived within the last `time`,
+  /// also for an unknown path. Any thread may call.
   bool is_read(std::chrono::milliseconds time) const;
 
 private:

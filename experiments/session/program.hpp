@@ -10,8 +10,10 @@ namespace troupe {
 /// Runs a program from the command line to the exit code: reads the options and passes
 /// the options to `body`, which returns the exit code. The code is 0 after --help and
 /// --version, and 2 after one sentence about a mistake in the options. The code is 1
-/// after one sentence about an exception of `body`, or if standard output accepted less
-/// than was written. The code is 130 if a reader of the output has gone.
+/// after one sentence about an exception of `body`. If standard output accepted less
+/// than was written, the code is at least 1, and at least 130 if a reader has gone. If
+/// a run has left threads that never end, the function ends the program with a code of
+/// at least 1.
 int run_program(const program_info& program, int argc, const char* const* argv,
                 const std::function<int(options)>& body);
 

@@ -14,41 +14,46 @@
 namespace troupe {
 
 /// Makes a simulation count the microbatches whose backward has come to stage 0, over
-/// all data replicas and tensor shards. Returns the count, which the plan's costs
-/// increase during the run. An input gradient or a weight gradient counts as half a
-/// backward.
+/// all data replicas and tensor shards. Returns the count, which the plan's cost
+/// function increases during the run. An input gradient or a weight gradient counts as
+/// half a backward.
+/// \param plan receives another `cost`; the run is performed with this plan or a copy
 std::shared_ptr<const double> count_microbatches(run_plan& plan);
 
 /// The whole work of a run: the number of samples, or in a simulation the number of
 /// microbatches by count_microbatches.
 double all_of(const run_plan& plan);
 
-/// Joins as many of the first parts as fit into `width` columns. A part that is too
-/// long, and all parts after it, are left out; the first part is cut to the width.
+/// Joins the first parts, as long as the line fits into `width` columns. A part that is
+/// too long, and all parts after it, are left out; the first part is cut to the width.
 std::string fitting(const std::vector<std::string>& parts, std::size_t width);
 
 /// Shows the progress of a run on standard error, with the rate and the time left. A
 /// terminal shows one line that changes; other outputs get a line every few seconds.
 class progress_line {
 public:
-  /// \param plan outlives this object
+  /// \param plan outlives this object, or the time until restart()
+  /// \param quiet true: no line is shown
   progress_line(const run_plan& plan, bool quiet);
 
-  /// Shows a new start of the run.
-  /// \param plan outlives this object
+  /// Makes later calls show a new start of the run.
+  /// \param plan outlives this object, or the time until the next restart()
   void restart(const run_plan& plan) { plan_ = &plan; }
 
-  /// Shows a run that computes something.
-  /// \param last whether the run has ended, so that the line stays
+  /// Shows a run that computes something. Shows nothing if the last line is younger
+  /// than 0.2 seconds on a terminal, or 5 seconds elsewhere.
+  /// \param last true: the run has ended; the line stays, and the interval does not
+  /// count
   void show(const progress& p, bool last);
 
-  /// Shows a run that computes nothing.
+  /// Shows a run that computes nothing, at the intervals of show().
   /// \param microbatches total number so far, as count_microbatches counts
   void show_simulation(double microbatches);
 
+  /// Shows a score in a line that stays.
   void show_evaluation(total_steps steps, const score& s);
 
-  /// Erases a line that would have changed again.
+  /// Erases the changing line of a terminal, if there is one.
   void end();
 
 private:

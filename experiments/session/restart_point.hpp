@@ -11,9 +11,10 @@
 
 namespace troupe {
 
-/// The end of a sentence about a failed run that can resume: the newest checkpoint of
-/// this command, else the checkpoint from which the command resumed. Without any
-/// checkpoint, says so if the command names a folder for checkpoints; else empty.
+/// The end of a sentence about a failed run that can resume: the newest checkpoint in
+/// the folder of --checkpoint, else the newest of --resume. Checkpoints are not read.
+/// Without any checkpoint, says so if the command names a folder for checkpoints; else
+/// empty.
 std::string last_checkpoint(const checkpoint_options& o);
 
 /// The state from which a run that has lost nodes starts again.
@@ -26,7 +27,8 @@ struct restart_point {
 };
 
 /// Finds the state for a new start: the state after the last step that other nodes have
-/// kept, or a newer checkpoint.
+/// kept, or a newer checkpoint. If there is neither, the result is the state of the
+/// first start.
 /// \param first the run's plan at the first start
 /// \param kept by other nodes, or the state with which the run began before; may be
 /// null

@@ -13,7 +13,7 @@ namespace troupe {
 /// Counts the starts in a row that bring a run no further than the starts before.
 class restart_limit {
 public:
-  static constexpr int most = 50;
+  static constexpr int most = 50; ///< Starts in a row after which no start follows.
 
   /// \param batches_before batches of the training before the run's first start
   explicit restart_limit(int batches_before) : furthest_(batches_before) {
@@ -52,12 +52,14 @@ public:
   struct start_functions {
     /// \throws node_failure if nodes cannot be reached, or refuse
     std::function<attempt(const run_plan&)> start;
-    /// Finds the nodes for the next start; returns false if too few nodes answer.
+    /// Finds the nodes for the next start; returns false if too few nodes answer, or if
+    /// the user ends the program.
     std::function<bool(const run_plan&)> find_nodes;
     /// Returns true if no node of the command is missing.
     std::function<bool()> has_all_nodes;
     /// Waits after a repeated refusal; nodes that refuse may come back meanwhile.
     std::function<void()> wait;
+    /// Returns true if the user has ended the program.
     std::function<bool()> is_interrupted;
   };
 
@@ -66,7 +68,9 @@ public:
   using new_start = std::function<run_plan(const run_result& lost)>;
 
   /// Performs a run as troupe::perform does, and starts the run again after a loss.
-  /// Returns the result of the last start; `failure` says why no start followed a loss.
+  /// Returns the result of the last start. `failure` says why no start followed a loss,
+  /// unless the user ended the program.
+  /// \param functions only called during this call
   /// \param again empty: no run is started again
   /// \throws node_failure if a start fails, and `again` is empty or no node of this
   /// command has answered before

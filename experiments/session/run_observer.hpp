@@ -18,10 +18,12 @@ namespace troupe {
 /// The thread that waits for the run calls all functions.
 class run_observer {
 public:
-  /// \param run the run that begins; `run.request` outlives this object
+  /// \param run the run that begins; `run.request` outlives this object, or the time
+  /// until restart()
   /// \param events folder for TensorBoard; empty: none
-  /// \param watched page for browsers; may be null, outlives this object
-  /// \param complain receives a sentence about a failed write
+  /// \param watched page for browsers; outlives this object; null: there is no page
+  /// \param complain receives a sentence about a failed write for TensorBoard; objects
+  /// to which the function refers outlive this object
   run_observer(const run_account& run, const output_options& o,
                const std::filesystem::path& events, live_page* watched,
                std::function<void(const std::string&)> complain);
@@ -29,7 +31,7 @@ public:
   run_observer& operator=(const run_observer&) = delete;
 
   /// Shows that the run starts again from an earlier step.
-  /// \param next outlives this object
+  /// \param next outlives this object, or the time until the next restart()
   void restart(const run_request& next);
 
   void report_progress(const progress& p);

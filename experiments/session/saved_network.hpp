@@ -21,8 +21,8 @@ struct saved_network {
   bool keeps_facts = true;
 };
 
-/// Opens the weights of --weights. The error is one sentence with the mistake and the
-/// allowed values.
+/// Makes the network that options name, and opens the weights of --weights. The error
+/// is one sentence with the mistake and the allowed values.
 tl::expected<saved_network, std::string> open_saved_network(const options& o);
 
 /// Warnings for the user before the weights are used: `notes`, skipped checkpoints and

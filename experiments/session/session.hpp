@@ -9,7 +9,9 @@ namespace troupe {
 
 /// Performs the runs of a program one after another, shows their progress, and writes
 /// the results. Returns the exit code: 0, 1 if a run, a proof or a write failed, 2 if
-/// options cannot be fulfilled, 130 if the user ended the program.
+/// options cannot be fulfilled, 130 if the user ended the program. The code is also 1
+/// after the message that GPUs cannot exchange tensors directly.
+/// \pre there are runs in `shared`
 int run_session(const options& o, const setup& shared);
 
 /// Sets up the runs that options ask for, and performs the runs by the other

@@ -18,10 +18,11 @@ public:
   /// \pre `seconds` is not below the last call's
   void add(double seconds, double done);
 
-  /// Units a second; empty until half a second has been observed.
+  /// Units a second; absent until half a second has been observed.
   std::optional<double> rate() const;
 
-  /// Seconds until all units are done; empty if the rate is unknown or 0.
+  /// Seconds from the last progress until all units are done; absent if the rate is
+  /// unknown or 0.
   /// \param total number of units of the run
   std::optional<double> left(double total) const;
 

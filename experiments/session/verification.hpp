@@ -20,13 +20,15 @@ program_info verify_program();
 std::string proof_error(const run_plan& plan);
 
 /// Puts a plan's ranks on the first GPU of this process. If nodes perform the run on
-/// GPUs, the proof runs on that GPU, whichever GPUs the nodes use. Does nothing if some
-/// ranks are on CPUs.
+/// GPUs, the proof runs on that GPU, whichever GPUs the nodes use. Does nothing if any
+/// rank is on a CPU.
 void prove_on_local_gpu(run_plan& plan);
 
 /// Performs a request and proves the run, also by the published rule of the schedule
 /// and its parameters, if there is one. A run whose sums no plain loop computes is
-/// performed twice, and both runs must give the same bits.
+/// performed twice, and both runs must give the same bits. Weights that are not finite
+/// make the outcome `failed`. A proof that the user ends makes the outcome
+/// `interrupted`.
 /// \param performs performs the runs; null: this process performs the runs
 /// \pre proof_error(request.plan).empty()
 /// \throws the exceptions of node_runs::perform
@@ -38,16 +40,17 @@ verification verify(const run_request& request, node_runs* performs = nullptr);
 /// \pre proof_error(request.plan).empty(), and the run resumes no other one
 verification verify_first(const run_request& request, int steps);
 
-/// Number of runs, and number of runs that failed, were interrupted, or have a failed
-/// proof.
+/// The counts of runs that verify has performed.
 struct verified_runs {
-  int runs = 0;
+  int runs = 0; ///< Number of all runs that have started.
+  /// Number of runs that failed, were interrupted, or have a failed proof.
   int failures = 0;
 };
 
 /// Verifies the runs that options name, until the user ends the program. Prints each
 /// proof, or only failed proofs if output is quiet. Absent, after a printed sentence,
-/// if the options are wrong.
+/// if the options are wrong or a run cannot be proved.
+/// \throws the exceptions of node_runs::perform
 std::optional<verified_runs> verify(const options& o);
 
 } // namespace troupe

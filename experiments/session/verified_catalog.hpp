@@ -7,9 +7,10 @@
 
 namespace troupe {
 
-/// The runs of verify --all: every schedule on tiny models, at unusual sizes, in every
-/// kind of mesh, by every exchange and in both clocks. The runs use SGD and AdamW in
-/// rotation, with momentum, decay, clipping and changing rates.
+/// The runs of verify --all: the catalog's schedules on tiny models, at unusual sizes,
+/// in many meshes and in both clocks. The runs use the exchanges of the catalog;
+/// hogwild is used in virtual time alone. The runs use SGD and AdamW in rotation, with
+/// momentum, decay, clipping and changing rates.
 /// \param asked has the options that all runs share: --seed, --precision,
 /// --stall-timeout and options of output
 std::vector<options> verified_catalog(const options& asked);

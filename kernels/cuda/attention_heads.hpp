@@ -57,7 +57,7 @@ using backward_tiles = attention_tiles<Value, Width,
 /// A matrix whose rows are tokens.
 struct token_matrix {
   stored storage;
-  bool is_wide; ///< True if the columns of a head divide into packs.
+  bool is_wide; ///< True if the columns of a head divide into packs of 16 bytes.
 };
 
 template <class Scalar>
@@ -70,6 +70,8 @@ token_matrix token_matrix_of(const attention_shape& dims,
 struct head_columns {
   token_matrix from;
   std::int64_t first_row; ///< First row of the sequence.
+  /// Rows from one token to the next, first column of the head, number of columns of
+  /// the head, and number of tokens of the sequence.
   int apart, first_column, width, length;
 
   /// \param slice index in (B, H)
@@ -107,6 +109,7 @@ struct head_columns {
 
   /// Stores two neighbours, from `column` of the head on, except values beyond the last
   /// column.
+  /// \pre `token` is a token of the sequence
   __device__ void store(int token, int column, const float (&pair)[2]) const {
     const auto offset = row(token) * from.storage.stride + first_column + column;
     if (!from.is_wide) {

@@ -18,7 +18,7 @@ inline constexpr int rows_under_way = 4; // loaded by a thread before the first 
 /// to[s][c] = beta to[s][c] + the sum over rows of terms for sums[s].
 ///
 /// The function terms.load(row, c) loads the bits of a row, and terms.add(bits, sums)
-/// adds terms to sums. A thread sums N columns of one in `rows_at_once` rows. A warp
+/// adds terms to sums. A thread sums N columns of every `rows_at_once`-th row. A warp
 /// then adds the sums of threads, and the block adds the sums of warps in order.
 template <int Sums, int N, class Terms>
 __global__ void __launch_bounds__(column_sum_warps* warp_size)

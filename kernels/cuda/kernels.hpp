@@ -28,11 +28,13 @@ struct gate_table;
 /// operation's header in kernels/ defines the operation; x.cpp is the specification,
 /// and x.cu implements x here.
 ///
-/// All functions launch work and do not wait. Arrays are in GPU memory, and must not be
-/// changed or freed until the stream has run the work. Arguments that are not arrays
-/// belong to the caller, and are read during the call. Bits depend on inputs and sizes,
-/// and on whether rows begin at multiples of 16 bytes. Sums are fp32, in an order that
-/// only the GPU version has. All functions throw std::runtime_error if a launch fails.
+/// Functions with a stream launch work and do not wait; a thread that defers launches
+/// only lists the work (launch_list.hpp). Arrays are in memory that the GPU accesses,
+/// and must not be changed or freed until the stream has run the work. Arguments that
+/// are not arrays belong to the caller, and are read during the call. Bits depend on
+/// inputs and sizes, and on whether rows begin at multiples of 16 bytes. Sums are fp32
+/// unless a comment says double, in an order that may differ from the CPU's. Functions
+/// throw std::runtime_error if a launch that is not deferred fails.
 namespace troupe::cuda {
 
 /// A CUDA stream.
@@ -84,6 +86,7 @@ struct embedding {
   static void take(const std::int32_t* tokens, std::int64_t n, std::int32_t* to,
                    stream_handle stream);
 
+  /// \param dplaces the gradient of positions; left out if null
   static void gradient(const shape& dims, const std::int32_t* tokens, input dy,
                        float beta, float* dwords, float* dplaces, stream_handle stream);
 };
@@ -119,15 +122,18 @@ struct optimizers {
   /// \param sum one value, filled
   static void sum_of_squares(const float* x, std::int64_t n, double* partial,
                              double* sum, stream_handle stream);
+  /// Number of parts of n values, each with a sum in `partial`. Launches nothing.
   static std::int64_t sum_parts(std::int64_t n);
 };
 
 struct attention {
   /// Needs no scratch memory: scores stay in registers and shared memory.
+  /// \throws std::runtime_error for the sizes that by_tile() refuses
   static void forward(const attention_shape& dims, input qkv, output y, float* log_sum,
                       stream_handle stream);
 
   /// \param space scratch memory (B, H, T)
+  /// \throws std::runtime_error for the sizes that by_tile() refuses
   static void backward(const attention_shape& dims, input qkv, input y,
                        const float* log_sum, input dy, output dqkv, float* space,
                        stream_handle stream);

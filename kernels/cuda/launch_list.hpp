@@ -28,6 +28,8 @@ public:
     launches_.push_back(std::move(launch));
   }
 
+  /// Calls all launches in order; the list stays as it is.
+  /// \throws the exceptions of the launches
   void launch() const {
     for (const auto& deferred : launches_)
       deferred();
@@ -58,10 +60,10 @@ private:
   std::string key_;
 };
 
-/// Launches lists, and keeps graphs of repeated lists. A list that comes a second time
-/// becomes a graph, which is launched as a whole, then and at every repetition. A
-/// repeated action with unchanged buffers then launches hundreds of kernels in the time
-/// of a few. For one thread at a time.
+/// Launches lists, and keeps graphs of repeated lists. A list of two or more launches
+/// that comes a second time becomes a graph. The graph is launched as a whole, then and
+/// at every repetition. A repeated action with unchanged buffers then launches hundreds
+/// of kernels in the time of a few. For one thread at a time.
 class launch_graphs {
 public:
   class graph {
@@ -79,6 +81,8 @@ public:
   /// \throws the exceptions of the launches
   void launch(launch_list& list);
 
+  /// Number of lists that are remembered. At this number, lists without a graph are
+  /// forgotten; or all lists, if each has a graph.
   static constexpr std::size_t most_known = 256;
 
 private:
@@ -96,6 +100,7 @@ launch_list* deferred_on(const CUstream_st* stream);
 class deferral {
 public:
   /// \pre no other deferral lives on this thread
+  /// \pre the destructor runs on this thread
   /// \param to receives the launches; must outlive this object
   deferral(const CUstream_st* stream, launch_list& to);
   ~deferral();

@@ -10,6 +10,8 @@ namespace troupe::cuda {
 /// The product of kernels/matmul.hpp on a GPU: cuBLASLt's product, then the epilogue.
 /// \param operand_precision type to which float operands are rounded
 /// \param exact true if operands must not be rounded to TF32 either
+/// \throws std::bad_alloc
+/// \throws std::runtime_error if a launch fails
 void matmul(precision operand_precision, stored_matrix<const float> a,
             const kept_right_side<float>& b, float beta, stored_matrix<float> c,
             stream& gpu_stream, const epilogue<float>& end, bool exact = false);

@@ -91,11 +91,15 @@ struct stored {
     }
   }
 
+  /// Loads N neighbouring values of a row as fp32.
+  /// \pre as for load_bits()
   template <int N>
   __device__ void load(std::int64_t row, std::int64_t column, float (&to)[N]) const {
     numbers(load_bits<N>(row, column), to);
   }
 
+  /// Stores N neighbouring values of a row, rounded if the matrix is bf16.
+  /// \pre as for load_bits()
   template <int N>
   __device__ void store(std::int64_t row, std::int64_t column,
                         const float (&from)[N]) const {
@@ -132,7 +136,8 @@ __host__ __device__ inline stored stored_of(const float* row) {
   return {const_cast<float*>(row), 0, false};
 }
 
-/// True if rows of the matrix divide into packs.
+/// True if rows of the matrix divide into packs that begin at multiples of 16 bytes, or
+/// if the matrix has no data.
 template <class Scalar>
 bool is_wide(const stored_matrix<Scalar>& m) {
   return m.data == nullptr

@@ -50,11 +50,12 @@ public:
 
   /// Defers the launches of this thread until stop_capture(). Deferred launches run
   /// together by launch_captured(), which wait(), wait_for(), on_complete() and the
-  /// functions that return an event call first. A list that equals an earlier list runs
-  /// as one graph.
+  /// functions that return an event call first. A call of space() that allocates calls
+  /// launch_captured() too. A list that equals an earlier list runs as one graph
+  /// (launch_list.hpp).
   void capture_launches();
 
-  /// Launches the deferred list.
+  /// Launches the deferred list. No effect unless this thread defers launches.
   /// \throws std::runtime_error if a launch fails
   void launch_captured();
 
@@ -66,7 +67,7 @@ public:
 
   /// Calls `callback` when all work launched so far has ended, on a thread of the
   /// stream, one call after another.
-  /// \param callback must not wait for the stream
+  /// \param callback must not wait for the stream, nor throw
   void on_complete(completion_callback callback);
 
   /// Waits until all launched work has ended, and all completion callbacks have
@@ -96,8 +97,10 @@ public:
                matrix<float> c, bool rounds);
 
   /// A work space of at least `bytes` bytes in the GPU's memory; this machine neither
-  /// reads nor writes there. Contents are lost after wait(), and when the space grows.
+  /// reads nor writes there. Contents may be lost after wait(), and when the space
+  /// grows. The pointer is valid until a call asks for more bytes of `which`.
   /// \throws std::bad_alloc
+  /// \throws std::runtime_error if the GPU fails for another reason
   void* space(workspace which, std::int64_t bytes);
 
   /// A pinned buffer of `result_bytes` bytes for the result of a kernel, which this
@@ -121,10 +124,11 @@ private:
 double seconds_between(const std::shared_ptr<void>& earlier,
                        const std::shared_ptr<void>& later);
 
-/// Returns one sentence that says why no GPU can be used; empty if a GPU can be used.
+/// Returns one sentence that says why no GPU can be used; empty if CUDA finds a GPU.
 std::string unavailable_reason();
 
-/// Number of GPUs of this machine.
+/// Number of GPUs that CUDA finds; 0 without a driver. The constructor of a stream may
+/// refuse a GPU that is counted.
 int count();
 
 /// Kind and name of a GPU.
@@ -137,9 +141,11 @@ std::int64_t free_memory(int gpu);
 
 /// Managed memory, allocated by one GPU, which all GPUs and this machine can access. A
 /// thread of this machine must wait for the work that writes there before any access.
+/// The space exists until the program ends.
 memory_space& unified_memory(int gpu);
 
-/// Pinned memory of this machine, which all GPUs access over the bus.
+/// Pinned memory of this machine, which all GPUs access over the bus. The space exists
+/// until the program ends.
 memory_space& pinned_memory(int gpu);
 
 } // namespace troupe::cuda

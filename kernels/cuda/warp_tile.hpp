@@ -93,7 +93,7 @@ __device__ inline void read_pair(const bf16_bits* row, float (&to)[2]) {
   to[1] = fp32_of_bits(unsigned{row[1]} << 16);
 }
 
-/// sums += a b^T for 16 rows of a.
+/// sums += a b^T for 16 rows of a, and for the chunks of rows of b that `in` has.
 template <int Columns, int Width, class Seen>
 __device__ void multiply_by_rows(strip<Columns>& sums, const tile<float, Width>& a,
                                  const tile<float, Width>& b, const Seen& in) {
@@ -171,7 +171,9 @@ __device__ void add_plainly(strip<Columns>& sums, const strip<Depth>& weights,
   }
 }
 
-/// sums += weights b, for the first `Columns` columns of b.
+/// sums += weights b, for the first `Columns` columns of b, and for the chunks of the
+/// weights' columns that `in` has.
+/// \pre weights that `in` does not have are 0
 template <int Columns, int Depth, int Width, class Seen>
 __device__ void multiply(strip<Columns>& sums, const strip<Depth>& weights,
                          const tile<float, Width>& b, const Seen& in) {

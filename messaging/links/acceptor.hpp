@@ -22,10 +22,12 @@ namespace troupe {
 /// holds a few KiB, for `limits::timeout` at most. Owns one thread.
 class acceptor {
 public:
-  /// Makes a stream of a connected, non-blocking socket; null closes the connection.
-  /// Called on the acceptor's thread.
+  /// Makes a stream of a connected, non-blocking socket. An acceptor calls the maker on
+  /// the acceptor's thread, where null closes the connection. connect_and_greet() calls
+  /// the maker on the caller's thread, and needs a stream.
   using stream_maker = std::function<std::unique_ptr<byte_stream>(socket_descriptor)>;
-  /// Receives a connection with a valid greeting, on the acceptor's thread.
+  /// Receives a connection with a valid greeting, on the acceptor's thread. An
+  /// exception closes the connection.
   using connection_handler =
     std::function<void(const greeting&, std::unique_ptr<byte_stream>)>;
 
@@ -40,6 +42,8 @@ public:
     std::size_t most_handshakes = 64;
   };
 
+  /// Starts the thread.
+  /// \throws no_thread if the system cannot start a thread
   acceptor(listening_sockets sockets, stream_maker make,
            connection_handler on_connection, limits most);
   acceptor(listening_sockets sockets, stream_maker make,
@@ -62,7 +66,7 @@ public:
   void expect(std::size_t guests) { expected_ = guests; }
 
   /// The number of connections that were closed without a valid greeting, or because
-  /// memory or threads were missing.
+  /// memory or threads were missing. Thread: any.
   std::int64_t rejected() const { return rejected_; }
 
 private:

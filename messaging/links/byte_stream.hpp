@@ -71,8 +71,8 @@ public:
   /// \pre shake_hands() has returned `moved`
   virtual stream_progress read(std::span<std::byte> to) = 0;
 
-  /// Writes bytes in order, and returns the number of bytes written, which may be
-  /// smaller than all bytes.
+  /// Writes bytes in order. `bytes` of the result is the number of bytes written, which
+  /// may be smaller than all bytes.
   /// \pre shake_hands() has returned `moved`
   /// \pre `parts` begins with all bytes that the last call did not write, cut into
   /// parts in any way; more bytes may follow
@@ -87,7 +87,7 @@ public:
 
   /// After `failed`: the reason, as a sentence about the other side or the system's
   /// text for the error. After `closed`: a sentence if TLS has detected that the
-  /// connection was cut off. Otherwise empty.
+  /// connection was cut off. Otherwise empty. The text is valid until the next call.
   virtual const std::string& failure() const = 0;
 
   /// The non-blocking socket, for poll(). The stream keeps ownership.

@@ -93,7 +93,7 @@ struct greeting {
 static_assert(sizeof(greeting) == 64 && std::is_trivially_copyable_v<greeting>);
 
 /// The reason to reject a header; empty if the header is valid. A frame of an older
-/// generation is valid: the receiver reads and drops the frame.
+/// generation of the session is valid: the receiver reads and drops the frame.
 /// \param sequence the number that the frame must have
 std::string header_error(const frame_header& header, const session_id& expected,
                          std::uint64_t sequence, std::uint64_t most_payload_bytes);
@@ -118,7 +118,7 @@ std::string text_error(const control_header& header,
 std::string magic_error(std::uint32_t first);
 
 /// The reason to reject a greeting; empty if the greeting is valid. The sender may be
-/// any process.
+/// any process. The session, the generation and the sender's number are not checked.
 std::string greeting_error(const greeting& first);
 
 /// The checksum of a header's bytes, which `header_checksum` must equal.

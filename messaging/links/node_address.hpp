@@ -28,8 +28,9 @@ tl::expected<node_address, std::string> parse_address(const std::string& text);
 /// Returns the address in the form that parse_address() reads.
 std::string to_string(const node_address& a);
 
-/// True if all addresses of the host are loopback addresses, which only this machine
-/// can reach. The error says that no machine has the host's name.
+/// True if all addresses of the host are loopback addresses (is_loopback of
+/// socket_address.hpp), which only this machine can reach. The error says why the
+/// host's name has no address.
 tl::expected<bool, std::string> is_loopback(const node_address& a);
 
 /// Returns a connected, non-blocking socket that sends small messages without delay.

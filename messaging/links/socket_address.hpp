@@ -36,7 +36,7 @@ std::uint16_t port_of(const socket_address& a);
 /// Returns address `a` with port `port`.
 socket_address with_port(socket_address a, std::uint16_t port);
 
-/// True if only this machine can reach the address.
+/// True for 127.0.0.0/8 and ::1, which only this machine can reach.
 bool is_loopback(const socket_address& a);
 
 /// A non-blocking TCP socket of the address' family. Returns no socket on failure;

@@ -48,7 +48,8 @@ public:
   /// error, with which the link ends; empty if there is none.
   virtual std::string deliver(int peer) = 0;
 
-  /// The link has ended: no more frames arrive, and none can be sent.
+  /// The link has ended: no more frames arrive, and none can be sent. Not called for
+  /// links that tensor_links::close() ends.
   virtual void lost(int peer, const std::string& why) = 0;
 };
 
@@ -67,7 +68,8 @@ public:
   void add(outgoing_frame frame) { queue_.push_back(std::move(frame)); }
 
   /// Reads bytes that have arrived, about 8 MiB at most, so that other links get a
-  /// turn. Returns the reason why the link has ended; empty if the link has not ended.
+  /// turn. Bytes that the stream has already taken from the socket are read, too.
+  /// Returns the reason why the link has ended; empty if the link has not ended.
   std::string read();
   /// Writes waiting bytes until the socket takes no more. Returns the reason why the
   /// link has ended; empty if the link has not ended.

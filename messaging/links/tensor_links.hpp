@@ -17,12 +17,13 @@ namespace troupe {
 
 /// The tensor links of a process to the other processes of a run, and the one thread
 /// that reads and writes all links. Because one thread reads and writes, a written
-/// buffer is free again before any answer to the buffer's message is delivered. Pools
-/// therefore need no more buffers than within one process.
+/// buffer is free again before a link delivers an answer to the buffer's message. A
+/// caller that receives answers by another way calls settle() first. Pools therefore
+/// need no more buffers than within one process.
 class tensor_links {
 public:
-  /// \param receiver outlives this object
-  /// \throws std::system_error if no thread can be started
+  /// \param receiver outlives this object; is called on the links' thread
+  /// \throws no_thread if no thread can be started
   tensor_links(session_id session, std::uint64_t most_payload_bytes,
                frame_receiver& receiver);
 
@@ -31,7 +32,8 @@ public:
   tensor_links(const tensor_links&) = delete;
   tensor_links& operator=(const tensor_links&) = delete;
 
-  /// Adds a link to another process; a second link of a peer is closed. Thread: any.
+  /// Adds a link to another process. While a peer has a link, a second link of that
+  /// peer is closed. Thread: any.
   /// \param stream with a complete handshake
   void add(int peer, std::unique_ptr<byte_stream> stream);
 
@@ -41,11 +43,12 @@ public:
 
   /// Waits until this process has released the buffers of every frame that a peer has
   /// already received completely. For a caller that learns of the receipt by another
-  /// way than a link.
+  /// way than a link. Thread: any except the links' thread, so not the receiver.
   void settle() { const std::lock_guard guard{at_work_}; }
 
   /// Ends all links and the thread. Unsent frames are dropped. The receiver gets no
-  /// calls after close() has returned.
+  /// calls after close() has returned, and no call of lost() for the ended links.
+  /// \pre the receiver does not call close()
   void close();
 
   /// Number of bytes that all links have read and written so far.

@@ -23,14 +23,16 @@ struct tls_files {
 /// authority. Thread-safe.
 class tls_identity {
 public:
-  /// Reads the files. The error says which file is missing, unreadable, or invalid.
+  /// Reads the files. The error says which file is missing, unreadable, or invalid, or
+  /// that others may read the key.
   static tl::expected<std::shared_ptr<tls_identity>, std::string>
   from(const tls_files& files);
 
   virtual ~tls_identity() = default;
 
   /// Makes the stream of the side that connected. The other side's certificate must be
-  /// for `host`, a name or an IP address.
+  /// for `host`, a name or an IP address. If `host` is empty or OpenSSL rejects the
+  /// text, the stream's handshake fails.
   /// \param socket non-blocking
   virtual std::unique_ptr<byte_stream> to_server(socket_descriptor socket,
                                                  const std::string& host) = 0;

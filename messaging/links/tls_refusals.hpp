@@ -10,13 +10,15 @@ namespace troupe {
 // The cause of a failed TLS handshake, as a sentence about the other side: "its
 // certificate expired on 2026-01-31 12:00 UTC".
 
-/// Returns the cause, if this side has refused the other side's certificate.
+/// Returns the cause why this side has refused the other side's certificate.
+/// \pre is_about_certificate() is true for the error of the handshake
 /// \param tls whose verification failed
 /// \param host that the certificate had to name
 std::string certificate_refusal(const SSL* tls, const std::string& host);
 
-/// Returns the cause of any other failed handshake. If the other side has refused our
-/// certificate by an alert, the sentence names the certificate's likely fault.
+/// Returns the cause of a handshake that failed in another way. If the other side has
+/// refused our certificate by an alert, the sentence names the certificate's likely
+/// fault, if one is known.
 /// \param error of OpenSSL's queue
 std::string handshake_refusal(const SSL* tls, unsigned long error);
 

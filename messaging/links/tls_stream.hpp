@@ -17,6 +17,7 @@ namespace troupe {
 /// \param tls configured for one side, with the rules for the other side's certificate
 /// \param host for error messages: the required name in the other side's certificate
 /// \param received bytes that were already read from the socket
+/// \throws std::runtime_error if OpenSSL cannot use the socket
 std::unique_ptr<byte_stream> tls_stream(ssl_pointer tls, socket_descriptor socket,
                                         const std::string& host,
                                         std::vector<char> received = {});
@@ -27,7 +28,7 @@ using tls_maker = std::function<ssl_pointer()>;
 
 /// Returns a stream of TLS for the side that waits for a client. The stream makes the
 /// TLS state when the client's first record is complete. Before that, the stream holds
-/// only the received bytes.
+/// only the received bytes. shake_hands() throws the exceptions of `make`.
 std::unique_ptr<byte_stream> tls_server_stream(tls_maker make,
                                                socket_descriptor socket);
 

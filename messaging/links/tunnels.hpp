@@ -22,12 +22,13 @@ public:
   /// Starts the thread.
   /// \throws no_thread if the system cannot start a thread
   tunnels();
+  /// Ends all tunnels and the thread.
   ~tunnels();
   tunnels(const tunnels&) = delete;
   tunnels& operator=(const tunnels&) = delete;
 
-  /// Returns a socket whose other end is the stream. When the socket or the stream
-  /// ends, the tunnel ends the other of the two.
+  /// Returns a non-blocking socket whose other end is the stream. When the socket or
+  /// the stream ends, the tunnel ends the other of the two. Thread: any.
   /// \throws std::runtime_error if no socket can be opened
   /// \pre the stream's handshake is complete
   socket_descriptor open(std::unique_ptr<byte_stream> stream);

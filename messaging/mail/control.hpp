@@ -13,13 +13,13 @@ namespace troupe::mail {
 // Messages between the coordinator and all other actors: holding and stopping a run,
 // snapshots, checkpoints, and reports about stalls.
 
-/// Scheduler to coordinator: the rank has run all of its actions.
+/// Scheduler to coordinator: the rank has no more work in the run (order::finished).
 struct finished {
   int rank;
 };
 
-/// Coordinator to schedulers: grant no more actions, and answer `held` when no action
-/// runs.
+/// Coordinator to schedulers: grant no more actions until `resume`, and answer `held`
+/// when no action runs.
 struct hold {
   int round = 0; ///< Counts the holds of a run, from 1.
 };
@@ -40,7 +40,8 @@ struct resume {
 /// `resume_from_checkpoint`.
 struct at_checkpoint {
   int rank;
-  int batches; ///< Batches of the run that the rank has finished.
+  /// Batches that the rank has finished, without the batches before a resumed run.
+  int batches;
 };
 
 /// Coordinator to schedulers: resume; all stages have copied their part of the
@@ -67,7 +68,7 @@ struct stop_after {
 
 /// Stage to coordinator: copies of the stage's parameters after `batches` batches.
 struct snapshot {
-  int batches;
+  int batches; ///< Includes the batches before a resumed run.
   position where;
   std::vector<buffer> parameters;
 };
@@ -80,8 +81,9 @@ struct collect {};
 /// last.
 struct collected {
   position where;
-  std::int64_t updates; ///< Updates that made the parameters.
-  std::int64_t samples; ///< Samples that the updates cover.
+  /// Updates of the stage, without the updates before a resumed run.
+  std::int64_t updates;
+  std::int64_t samples; ///< Samples that `updates` cover.
   std::vector<buffer> parameters;
   std::vector<buffer> gradients;
 };
@@ -89,7 +91,8 @@ struct collected {
 /// Coordinator to stages: copy the state that a resumed run needs. No rank runs an
 /// action meanwhile.
 struct save {
-  int batches;           ///< Batches of the run that are finished.
+  /// Batches that are finished, without the batches before a resumed run.
+  int batches;
   bool hand_over = true; ///< Send the stage's part of a checkpoint, as `saved`.
   /// Keep a copy of the stage's whole state until the second later request with `keep`.
   bool keep = false;
@@ -107,9 +110,10 @@ struct copied {
 /// holds all values that the stage saves, parameter after parameter (saved_piece.hpp).
 /// Values that another stage saves are left out.
 struct saved {
-  int batches = 0;
+  int batches = 0; ///< As save::batches.
   position where;
-  std::int64_t updates = 0; ///< Updates that the optimizer shard has made.
+  /// Updates that the optimizer shard has made, with the updates before a resumed run.
+  std::int64_t updates = 0;
   /// Age of each version: 0 for the newest version, 1 for the version before the
   /// newest.
   std::vector<int> ages;

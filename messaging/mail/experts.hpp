@@ -16,7 +16,7 @@ namespace troupe::mail {
 /// lends the arrays until the action ends.
 struct lent_arrays {
   weight_place<float> parameters;
-  buffer gradients; ///< Buffer for gradients, in backwards and weight gradients.
+  buffer gradients; ///< For the gradients of a B or W; empty in other actions.
   int version;
   /// True if the gradients are the first since the last update: the expert overwrites
   /// the buffer. False: the expert adds to the buffer.

@@ -24,8 +24,9 @@ namespace troupe::mail {
 //   start_run      beat, repeatedly
 //   end_run        node_report
 
-/// The results that a run keeps for the caller: the fields of run_plan with these names
-/// (actors/plan). The leader's command sets the fields.
+/// The results that a run keeps for the caller. Each field is the field of run_plan
+/// (actors/plan) with the same name, or with `keep_` before the name. The leader's
+/// command sets the fields.
 struct kept_results {
   bool record = false;
   std::int64_t first = 0;
@@ -50,7 +51,7 @@ struct identity {
 /// Leader: the run, and the part that the receiver runs.
 struct prepare {
   std::string version; ///< Version of troupe.
-  /// Secret of this run, known to no other process.
+  /// Secret of this run, which only the run's processes know.
   std::array<std::uint64_t, 2> session;
   std::uint32_t generation = 0;
   int node = 0;                   ///< The receiver's number.
@@ -58,8 +59,10 @@ struct prepare {
   std::vector<int> node_map;      ///< The node of each rank.
   std::string options;            ///< The run's options as text.
   kept_results keep;
-  // The point at which the run resumes: batches before that point, numbers of older
-  // versions and of the optimizer's moments. `updates` has the updates of each layer.
+  // The point at which the run resumes: the number of batches before that point, of
+  // versions older than the newest one, and of the optimizer's moments per parameter.
+  // `updates` has the number of updates of each layer. All are 0 or empty if
+  // batches_before is 0.
   int batches_before = 0;
   int older = 0;
   int moments = 0;
@@ -80,10 +83,12 @@ struct deciding_fact {
 struct prepared {
   /// Boot id of the machine: nodes with the same id share a clock.
   std::string machine;
-  // One entry per rank of the node, in order; empty if the rank is on the CPU.
+  // `gpus` and `kinds` have one entry per rank of the node, in order; an entry is empty
+  // if the rank is on the CPU.
   std::vector<std::string> gpus;  ///< Names that no other GPU has.
   std::vector<std::string> kinds; ///< The kind of GPU, which decides the bits.
-  /// The reason why the node's GPUs cannot be in groups; empty if the GPUs can.
+  /// The reason why the node's GPUs cannot exchange arrays in groups (`connect`); empty
+  /// if the GPUs can, or if the node has none.
   std::string ungrouped;
   std::vector<deciding_fact> facts; ///< Facts that must be equal on all nodes of a run.
 };

@@ -29,6 +29,7 @@ struct sums {
 /// Last stage to recorder: a microbatch's loss. The stage sends the message at the
 /// update that covers the microbatch.
 struct microbatch_loss {
+  /// Index among the microbatches of all data replicas, counted over the run from 0.
   int microbatch;
   std::int64_t samples;
   loss_sum sum;
@@ -49,8 +50,9 @@ struct version_made {
 /// for each expert of a layer. The stage sends the message at the update that covers
 /// the microbatch.
 struct expert_load {
+  /// Index among the microbatches of all data replicas, counted over the run from 0.
   int microbatch;
-  std::size_t of_layer;
+  std::size_t of_layer;           ///< Index of the layer in the network.
   std::vector<std::int64_t> rows; ///< Rows for each expert.
   /// Number of choices that were dropped because the expert was full.
   std::int64_t dropped;

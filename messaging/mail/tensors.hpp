@@ -15,8 +15,9 @@ class gpu_completion;
 
 /// The header of every tensor message: identifies and describes the payload.
 struct tensor_header {
-  int step;       ///< Index of the batch that the microbatch belongs to.
-  int microbatch; ///< Index of the microbatch, counted over the run.
+  int step; ///< Index of the microbatch's batch, counted over the run from 0.
+  /// Index of the microbatch in the data replica, counted over the run from 0.
+  int microbatch;
   /// Index of the pipeline: data replica times number of directions, plus direction.
   int pipeline;
   int stage;            ///< The receiving stage.

@@ -25,8 +25,8 @@ struct arrived {
   performer sender;
 };
 
-/// Scheduler to performer: start or resume the action. Without `turn`, the device runs
-/// the action now.
+/// Scheduler to performer: start or resume the action. If `turn` is no_turn, the device
+/// runs the action's work in the order in which works are enqueued.
 struct run {
   troupe::action action;
   /// The place of a pass in the rank's order, for a pass that may be granted while

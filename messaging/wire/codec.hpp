@@ -66,11 +66,12 @@ struct addressed_message {
 
 /// Returns the buffers that follow a message, in order. A decoded message has the same
 /// number of buffers as the sent message; all are empty. Loans to experts never leave
-/// the process.
+/// the process. The pointers are valid as long as the message does not change.
 std::vector<buffer*> buffers_of(actor_message& message);
 
 /// Returns the arrays that follow a message. Only mail::version_made has arrays:
-/// parameters, then gradients.
+/// parameters, then gradients. The pointers are valid as long as the message does not
+/// change.
 std::vector<std::vector<float>*> arrays_of(actor_message& message);
 
 /// The number of buffers and arrays that follow a message.
@@ -85,14 +86,15 @@ using node_message =
                mail::node_status, mail::ask_identity, mail::identity>;
 
 /// Encodes a message, without the values of buffers and arrays.
-/// \throws std::logic_error for a message that never leaves a rank, and if `tensors`
-/// does not match the message's tensors
+/// \throws std::logic_error for a message that never leaves the process
+/// \throws std::logic_error for a tensor that GPU work may still write
+/// \throws std::logic_error if the number of `tensors` is not tensor_count()
 bytes encode(const addressed_message& addressed);
 /// Encodes a message between the leader and a node.
 bytes encode(const node_message& content);
 
-// Both functions decode bytes from any process. The error says which part of the bytes
-// is invalid.
+// Both functions decode bytes from any process, and accept any alignment. The error
+// says which part of the bytes is invalid.
 tl::expected<addressed_message, std::string>
 decode_actor_message(std::span<const unsigned char> from);
 tl::expected<node_message, std::string>

@@ -24,6 +24,7 @@ namespace troupe::wire {
 /// The largest number of bytes of a tensor in a message. Products of this number and
 /// the size of a value are far from overflow.
 inline constexpr std::int64_t most_bytes = std::int64_t{1} << 40;
+/// The largest number of 4-byte values of a tensor in a message.
 inline constexpr std::int64_t most_values = most_bytes / 4;
 
 /// Refuses a number.
@@ -128,6 +129,7 @@ std::vector<Empty> read_count(std::uint32_t count, read_budget& left) {
   return std::vector<Empty>(count);
 }
 
+/// Returns a view of `from`, which must outlive the view.
 capnp::Text::Reader as_text(const std::string& from);
 
 /// Reads a text of one line that may be printed: line breaks are escaped

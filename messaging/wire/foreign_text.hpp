@@ -10,15 +10,15 @@
 
 namespace troupe::wire {
 
-/// The treatment of line breaks in a text of another process.
+/// The treatment of line feeds in a text of another process.
 enum class line_breaks : std::uint8_t { escaped, kept };
 
-/// The largest number of bytes of another process's text that this process prints.
+/// The largest number of bytes in a result of foreign_text().
 inline constexpr std::size_t most_foreign_bytes = 4000;
 
 /// Returns a text of another process in a form that this process may print and store.
 /// The form is UTF-8 without characters that command a terminal or reorder a line. Each
-/// other byte is shown as a number, such as \x1b. A text above most_foreign_bytes is
+/// other byte is shown as a number, such as \x1b. A result above most_foreign_bytes is
 /// cut, and ends with the original text's number of bytes.
 std::string foreign_text(std::string_view text, line_breaks breaks);
 

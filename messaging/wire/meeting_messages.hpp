@@ -7,7 +7,7 @@
 namespace troupe::wire {
 
 /// Writes a meeting message, without buffers.
-/// \throws std::logic_error for a message that never leaves a rank
+/// \throws std::logic_error for a message that never leaves the process
 void write(schema::Letter::Builder to, const mail::meeting_message& from);
 
 /// Reads a meeting message, with empty buffers.

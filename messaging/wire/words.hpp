@@ -82,7 +82,8 @@ private:
 std::string sentence_of(const kj::Exception& e);
 
 /// Decodes a message: returns the result of `read`, which gets the message's root and a
-/// budget. `read` may throw bad_bytes; the error is the sentence of that exception.
+/// budget. `read` may throw bad_bytes; the error is the sentence of that exception, or
+/// of an error that Cap'n Proto reports.
 template <class Root, class Read>
 auto read_message(std::span<const unsigned char> from, Read read)
   -> tl::expected<std::invoke_result_t<Read, typename Root::Reader, read_budget&>,

@@ -66,11 +66,13 @@ public:
   /// such samples then predicts nothing about other samples.
   virtual bool evaluates_training_data() const { return false; }
 
-  /// Samples in one pass over the training data; absent if the data have no end.
+  /// Number of samples in one pass over the training data. For windows drawn at random,
+  /// the number of windows that together have as many tokens as the training data.
+  /// Absent if the data have no end.
   virtual std::optional<std::int64_t> epoch() const { return {}; }
 
-  /// The loss, in nats a prediction, that no model can beat on average; absent if
-  /// unknown.
+  /// The loss on held-out samples, in nats a prediction, that no model can beat on
+  /// average; absent if unknown.
   virtual std::optional<double> loss_floor() const { return {}; }
 
   /// The identity of the samples, by which a run refuses to resume with other data.

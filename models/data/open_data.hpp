@@ -33,7 +33,8 @@ open_data(const std::string& text, const model_options& model, std::uint64_t see
           const std::filesystem::path& within = {});
 
 /// The data that `text` names, to evaluate on and not to train on. Of text and tokens
-/// all samples are used, of other data the held-out samples. Everything else is as for
+/// all samples are used, of other data the held-out samples. The option `order` is an
+/// error, and so is data without a sample to evaluate on. Everything else is as for
 /// open_data().
 tl::expected<std::shared_ptr<const data_set>, std::string>
 open_evaluation_data(const std::string& text, const model_options& model,

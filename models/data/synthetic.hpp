@@ -5,9 +5,11 @@
 
 namespace troupe {
 
-/// Text from a Markov source. After each word one of four other words follows (fewer if
-/// there are fewer words), drawn by the seed, with probabilities 1/2, 1/4, 1/8, 1/8.
-/// The entropy rate, the loss of a perfect model, is therefore known: 7/4 bits.
+/// Text from a Markov source. After each word one of four words follows, with
+/// probabilities 1/2, 1/4, 1/8, 1/8. The seed draws the four words, and may draw the
+/// word itself. A vocabulary of fewer than four words has fewer followers. The entropy
+/// rate, the loss of a perfect model, is therefore known: 7/4 bits with four words or
+/// more.
 std::shared_ptr<const data_set> synthetic_text(std::int64_t length, std::int64_t words,
                                                std::uint64_t seed);
 

@@ -12,8 +12,12 @@ namespace troupe {
 /// packed files by name (`.gz`), and everything that is no file are left out. Of a
 /// folder, packed files by content and other tools' binary files are left out as well.
 /// The description gives the number of files read, and names some of the files left
-/// out. In all other cases a packed or binary file is an error. A pointer of Git LFS is
-/// always an error.
+/// out. In all other cases a packed or binary file is an error. A file of no known
+/// format (file_format.hpp) counts as text. A pointer of Git LFS that would be read is
+/// an error. Files to train on together with files to evaluate on, by name, are
+/// refused.
+/// \param length tokens of a sample
+/// \param words size of the vocabulary: bytes must be below
 /// \param within folder that must hold every file, as for open_data()
 tl::expected<std::shared_ptr<const data_set>, std::string>
 text_data(const std::filesystem::path& path, text_order order, std::int64_t length,

@@ -14,7 +14,7 @@ namespace troupe {
 struct token_layout {
   std::int64_t begin = 0; ///< Offset of the first token, in bytes.
   std::int64_t width = 2; ///< Bytes a token.
-  std::int64_t count = 0;
+  std::int64_t count = 0; ///< Number of tokens.
 };
 
 /// Returns the end of a sentence about a file that holds no tokens; empty if the file

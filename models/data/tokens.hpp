@@ -16,17 +16,20 @@ namespace troupe {
 ///           20240801     7           n                    0          32 bits a token
 ///
 /// A file without that header is refused if its numbers look wider than 2 bytes and
-/// `width` is 0. With a `width` of 4 a file is refused if its numbers look wider than 4
-/// bytes. A file of a known other format, as numpy's, is refused too.
+/// `width` is 0. With a `width` of 4 such a file is refused if its numbers look wider
+/// than 4 bytes. A `width` of 2 accepts such a file. A file of a known other format, as
+/// numpy's, is refused too.
 ///
-/// Files of a folder or pattern (data_files.hpp) are one text, in order of name; files
-/// of a folder without tokens are left out. Files to train on together with files to
-/// evaluate on, by name, are refused.
+/// Files of a folder or pattern (data_files.hpp) are one text, in order of name, and
+/// all files have tokens of one width. Files of a folder without tokens are left out.
+/// Files to train on together with files to evaluate on, by name, are refused.
 ///
-/// Each file is mapped into memory, never read whole. The check that each token is
-/// below `words` happens once, when the file is opened. No file may become shorter
-/// while the data set is in use.
-/// \param width bytes a token, 2 or 4; 0: as the header says, else 2
+/// Each file is mapped into memory, so only pages in use occupy memory. Opening a file
+/// reads all tokens once, and checks that each token is below `words`. Each read of a
+/// sample repeats the check, as another program may write to the file. No file may
+/// become shorter while the data set is in use.
+/// \param width bytes a token, 2 or 4; 0: as the header says, else 2. A header of
+/// another width is an error
 /// \param within folder that must hold every file, as for open_data()
 tl::expected<std::shared_ptr<const data_set>, std::string>
 token_data(const std::filesystem::path& path, text_order order, std::int64_t length,

@@ -27,10 +27,12 @@ struct token_file {
   std::shared_ptr<const void> owner; ///< Owner of the memory of tokens and header.
   std::string name;
   std::span<const std::byte> header = {}; ///< Bytes before the tokens.
-  /// Called before tokens are read, if the memory may be gone by then.
+  /// Called before tokens are read, if the memory may be gone by then; may be empty.
+  /// Several threads may call `check` and `release` at the same time.
   /// \throws an error that says why
   std::function<void()> check = {};
-  /// Called with tokens that have been read, if the tokens need not stay in memory.
+  /// Called with tokens that have been read, if the tokens need not stay in memory; may
+  /// be empty.
   std::function<void(std::span<const Token>)> release = {};
 };
 
@@ -44,8 +46,9 @@ struct token_text {
 
 /// Windows of T tokens of a text; the label of each token is the token that follows.
 /// The last 10% of the text (with text_order::whole, all of the text), cut into
-/// windows, is for evaluation. On error the end of a sentence: the text is too short,
-/// or a token is not one of `words`.
+/// windows, is for evaluation; tokens after the last whole window are left out. On
+/// error the end of a sentence: the text is too short, or a token is not one of
+/// `words`.
 template <class Token>
 tl::expected<std::shared_ptr<const data_set>, std::string>
 windows_of(token_text<Token> text, text_order order, std::int64_t length,

@@ -35,7 +35,7 @@ struct gpt_shape {
     return shard.by_sequence ? shard.part(length) : length;
   }
 
-  /// Standard deviation of the initial values of matrices.
+  /// Standard deviation of the initial values of matrices, except c_proj.
   static constexpr double deviation = 0.02;
 
   /// Standard deviation of the initial values of c_proj matrices. 2 L of these
@@ -44,11 +44,14 @@ struct gpt_shape {
     return deviation / std::sqrt(2 * static_cast<double>(blocks));
   }
 
-  // Rows of the products, and rows that a shard has between the halves of blocks.
+  // Rows of `samples` samples. rows(): in the products of a block, with all positions.
+  // local_rows(): between the attention half and the feed-forward half of a block, with
+  // the positions of this shard.
   std::int64_t rows(std::int64_t samples) const { return samples * length; }
   std::int64_t local_rows(std::int64_t samples) const { return samples * positions(); }
 
-  /// The shard's local rows of an array of all rows.
+  /// The rows of the shard's positions in an array of all rows; all rows unless shards
+  /// divide positions. The result refers to the memory of `whole`.
   template <class Matrix>
   Matrix local_part(const Matrix& whole) const {
     if (!shard.by_sequence)

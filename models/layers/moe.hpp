@@ -12,14 +12,16 @@ namespace troupe {
 // c_proj of `mlp.experts.E.` and of `mlp.shared.`. Each c_proj begins with the
 // deviation of the feed-forward network that the expert replaces.
 
-/// The location of a layer's experts: in the layer, or in actors of their own.
+/// The location of a layer's experts: in the layer, or in actors of their own. A shared
+/// expert is always in the layer.
 enum class expert_location : std::uint8_t { local, remote };
 
 /// The second half of block `number`: y = x + the weighted outputs of the chosen
-/// experts for ln_2(x). A token whose chosen experts are full gets x alone. With remote
-/// experts, the layer has none of the experts' parameters. The forward and the input
-/// gradient then have two pieces: between the pieces rows travel to the experts and
-/// back.
+/// experts for ln_2(x). A token whose chosen experts are all full gets x alone. A
+/// shared expert (`experts.shared`) belongs to the layer, and its output is added for
+/// every token. With remote experts, the layer has none of the other experts'
+/// parameters. The forward and the input gradient then have two pieces: between the
+/// pieces rows travel to the experts and back.
 /// \param where location of the experts
 template <class Scalar>
 std::shared_ptr<const layer<Scalar>> moe_layer(const gpt_shape& dims, int number,

@@ -23,7 +23,8 @@ schedule one_f_one_b();
 /// Interleaved 1F1B: a microbatch passes the ranks v times.
 /// \param v number of stages of a rank, at least 1
 schedule interleaved(int v = 2);
-/// Breadth-first: all microbatches pass one stage of a rank before its next stage.
+/// Breadth-first: all microbatches pass one stage of a rank before the rank's next
+/// stage.
 /// \param v number of stages of a rank, at least 1
 schedule looped_bfs(int v = 2);
 
@@ -38,8 +39,10 @@ struct split_costs {
 };
 
 /// The fastest program that a search finds, with split backwards and limited memory.
-/// \param costs one entry per stage, or one entry for all stages; times of F, I and W
-/// are at least 1
+/// The catalog's flush schedules with one stage per rank are candidates, too, unless a
+/// rank holds more.
+/// \param costs one entry per stage, or one entry for all stages; a time of F, I or W
+/// below 1 counts as 1
 /// \param most_held most microbatches that a rank holds; 0: the number of stages
 /// \param latency time of a message between ranks, in the unit of the costs
 schedule zb_auto(std::vector<split_costs> costs = {{}}, int most_held = 0,
@@ -80,7 +83,8 @@ schedule two_bw();
 /// \param min_update_frequency number of gradients that a stage sums before an update
 schedule ampnet(int max_active_keys = 4, int min_update_frequency = 8);
 
-/// A parameter that a user may set by name. `off` and `on` are the values 0 and 1.
+/// A parameter that a user may set by name. `off` and `false` are the value 0, `on` and
+/// `true` the value 1.
 struct schedule_parameter {
   std::string_view name;
   int initial; ///< The value if the user sets none; from `least` to `most`.
@@ -95,18 +99,19 @@ struct catalog_entry {
   std::string_view summary;
   std::vector<schedule_parameter> parameters;
   /// Makes the schedule from one value for each parameter, in order.
+  /// \pre each value is from `least` to `most` of the parameter
   schedule (*make)(std::span<const int> values);
 };
 
-/// All entries of the catalog.
+/// All entries of the catalog; valid until the end of the program.
 std::span<const catalog_entry> catalog();
 
 /// The names in the catalog: "naive, gpipe, ...".
 std::string catalog_names();
 
 /// Makes the schedule called `name`. Parameters that `values` leaves out have their
-/// initial values. On error, one sentence says that no schedule has this name, or which
-/// value is wrong, and which values are allowed.
+/// initial values. On error, one sentence names the unknown schedule, the unknown
+/// parameter or the wrong value, and says which names or values are allowed.
 tl::expected<schedule, std::string>
 find_schedule(std::string_view name,
               const std::map<std::string, std::string>& values = {});

@@ -10,8 +10,10 @@
 
 namespace troupe {
 
-/// The slot of an action under 1F1B, for Chimera, PipeDream and 2BW, too.
-/// \param k index of the microbatch, counted as in slot_formula
+/// The slot of an action under 1F1B, for Chimera, PipeDream and 2BW, too. Operations
+/// except F have the slot of B.
+/// \param k index of the microbatch, counted as in slot_formula; for Chimera, counted
+/// in a unit of the direction
 std::int64_t one_f_one_b_slot(op operation, int stage, int k, const shape& dims);
 
 /// The slot of an action under ZB-H1 or ZB-H2.
@@ -27,7 +29,8 @@ struct v_pattern {
   std::int64_t forward_there, forward_back, gradient_there, gradient_back;
 };
 
-/// The slot of an action in a pattern. Weight gradients take the free slots.
+/// The slot of an action in a pattern, for F, I and W. Weight gradients take the free
+/// slots.
 /// \param back whether the stage is on the way back
 std::int64_t v_slot(const v_pattern& pattern, op operation, bool back, int k);
 

@@ -41,6 +41,7 @@ public:
   /// \pre an input gradient has no weight gradient yet
   void weight_gradient();
   /// Like weight_gradient(), for input gradients of stage `which` only.
+  /// \pre an input gradient of stage `which` has no weight gradient yet
   void weight_gradient(int which);
 
   /// Adds a forward of stage `forwards` and a backward of stage `backwards` as one
@@ -52,7 +53,9 @@ public:
     actions_.back().pair = in_pair::second;
   }
 
+  /// Number of forwards of stage `which` so far.
   int forwarded(int which) const { return forwards_[index(which)]; }
+  /// True if an input gradient of stage `which` has no weight gradient yet.
   bool owes_weight_gradients(int which) const;
 
   /// Returns the program, with an update of each stage at the end. Microbatches beyond

@@ -29,8 +29,8 @@ enum class cell_transfer : std::uint8_t {
 /// A cell of a schedule file: one action, a pair of actions, or a transfer.
 struct file_cell {
   std::vector<action> actions; ///< Actions of direction 0; none for a transfer.
-  std::optional<cell_transfer> moves = {};
-  int stage = 0; ///< Stage of a transfer.
+  std::optional<cell_transfer> moves = {}; ///< Absent if the cell has actions.
+  int stage = 0; ///< Stage of a transfer; 0 if the cell has actions.
   /// Microbatch of a transfer; -1 if the transfer is of the whole stage.
   int microbatch = -1;
 };
@@ -45,7 +45,7 @@ enum class cell_notation : std::uint8_t { whole, halves };
 
 /// Returns the notation of a file's cells. The notation is `halves` if a cell is BW.
 /// Without I, B and W of one microbatch and stage also mean `halves`. On error, one
-/// sentence says that cells of both notations occur.
+/// sentence says that cells with BW and cells with I occur.
 tl::expected<cell_notation, std::string>
 notation_of(const std::vector<std::string>& cells);
 

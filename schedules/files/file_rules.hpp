@@ -19,12 +19,13 @@ struct file_rules {
   std::string weights = "flush";
   /// Microbatches that an update covers; 0: all microbatches of a batch.
   int update_every = 0;
+  /// Microbatches of a batch. Absent if the header has none: the file has one batch.
   std::optional<int> microbatches = {};
-  int most_held = 0;
+  int most_held = 0; ///< As schedule::most_held.
   int directions = 1;
 
-  /// Parses the keys and values of header lines. On error, one sentence says which
-  /// value is wrong.
+  /// Parses the keys and values of header lines. On error, one sentence says which key
+  /// or value is wrong, or which values contradict each other.
   static tl::expected<file_rules, std::string>
   parse(const std::map<std::string, std::string>& values);
 

@@ -44,8 +44,9 @@ struct filed_schedule {
 ///   directions    2 or more: the placement is bidirectional
 ///
 /// A file without U gets updates by these rules: at the end of each batch, or after
-/// every `update_every` microbatches. On error, one sentence says which row, line or
-/// key is wrong, and which text is allowed.
+/// every `update_every` microbatches. An update at the end of the run may cover fewer.
+/// On error, one sentence says which row, line or key is wrong, and which text is
+/// allowed. The order of actions is not checked: see check().
 /// \param name of the schedule, for messages
 /// \param text of the whole file
 /// \param values of header keys that the caller sets; a different value in the text is
@@ -61,13 +62,15 @@ read_schedule(const std::string& name, const std::string& text,
 bool is_pytorch_form(const schedule& sch);
 
 /// Writes a schedule in the form of read_schedule(): one batch if the schedule flushes,
-/// else the whole run. Recomputations are an option of runs, and are left out. A file
-/// that PyTorch can read also omits the limit of held microbatches.
+/// else the whole run. Recomputations are an option of runs, and are left out. Updates
+/// are left out if the schedule flushes. A file that PyTorch can read also omits the
+/// limit of held microbatches.
 /// \pre !sch.local_rule(), and the schedule allows `dims`
 std::string write_schedule(const schedule& sch, const shape& dims);
 
 /// Writes the actions `ran` of each rank in the form of read_schedule(): for example,
-/// the choices of a local rule.
+/// the choices of a local rule. Leaves out recomputations, and updates of a schedule
+/// that flushes.
 std::string write_schedule(const schedule& sch, const shape& dims,
                            const std::vector<std::vector<action>>& ran);
 

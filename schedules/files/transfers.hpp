@@ -11,10 +11,11 @@
 namespace troupe {
 
 /// One sentence about the first error in the transfers of a file; empty if the file has
-/// no error or no transfers. Activations and gradients between rows are received before
-/// the action that reads the values, and sent after the action that makes the values.
-/// No action of a stage runs while the parameters are sharded. Gradients are reduced
-/// after the last gradient of the stage.
+/// no error or no transfers. If any row sends or receives, all activations and
+/// gradients between rows must be received before the action that reads the values. The
+/// values must be sent after the action that makes the values. No action of a stage
+/// with UNSHARD runs while the parameters are sharded. Gradients are reduced after the
+/// last gradient of the stage.
 /// \param ranks the row of each stage
 std::string first_wrong_transfer(const std::vector<std::vector<file_cell>>& rows,
                                  const std::vector<int>& ranks);

@@ -12,9 +12,12 @@
 namespace troupe::cuda {
 
 /// A CUDA graph of launches that were captured on a stream. One call launches the whole
-/// graph.
+/// graph. The stream must outlive this object.
 class captured_graph : public launch_graphs::graph {
 public:
+  /// Captures the launches, and runs none.
+  /// \throws the exceptions of the launches
+  /// \throws as check() does
   captured_graph(const launch_list& launches, cudaStream_t stream) : stream_(stream) {
     check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capture");
     cudaGraph_t captured = nullptr;
@@ -44,7 +47,7 @@ private:
 };
 
 /// Returns a function that makes graphs on `stream`; empty if the environment says
-/// TROUPE_GRAPHS=off.
+/// TROUPE_GRAPHS=off. The stream must outlive the graphs.
 inline launch_graphs::graph_maker make_graph_maker(cudaStream_t stream) {
   if (switched_off("TROUPE_GRAPHS"))
     return {};

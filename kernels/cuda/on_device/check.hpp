@@ -24,6 +24,7 @@ inline void check(cudaError_t state, const char* request) {
 }
 
 /// Makes a GPU current for the CUDA calls of this thread.
+/// \pre other code on this thread makes no GPU current
 /// \throws as check() does
 inline void use(int gpu) {
   thread_local int used = -1; // a CUDA call before each launch would take too long

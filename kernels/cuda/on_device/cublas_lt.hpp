@@ -11,8 +11,9 @@ struct CUstream_st;
 namespace troupe::cuda {
 
 /// Products of one GPU by cuBLASLt, which is loaded when the first object is made. An
-/// algorithm is chosen once per shape. For one thread at a time, and for the GPU that
-/// is current in the constructor.
+/// algorithm is chosen once for each combination of sizes, strides, types and
+/// alignments. At 1,024 combinations all choices are dropped. For one thread at a time,
+/// and for the GPU that is current in the constructor.
 class cublas_lt_products {
 public:
   /// \throws std::runtime_error if cuBLASLt is not installed

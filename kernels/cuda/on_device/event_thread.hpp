@@ -24,6 +24,7 @@ public:
     // nop
   }
 
+  /// Waits until all callbacks have returned.
   ~event_thread() {
     {
       const std::lock_guard guard{lock_};
@@ -38,8 +39,10 @@ public:
   event_thread(const event_thread&) = delete;
   event_thread& operator=(const event_thread&) = delete;
 
-  /// Runs `callback`, with the failure or null, when all work that is on the stream now
-  /// has ended.
+  /// Runs `callback` on the thread, with the failure or null, when all work that is on
+  /// the stream now has ended.
+  /// \param callback must not throw, nor wait for this object
+  /// \throws as check() does
   void add(cudaStream_t cuda_stream, stream::completion_callback callback) {
     {
       const std::lock_guard guard{lock_};

@@ -54,7 +54,7 @@ void launch(cudaStream_t stream, dim3 grid, dim3 block, std::int64_t dynamic_sha
 /// \param grid number of blocks
 /// \param block number of threads of each block
 /// \param dynamic_shared bytes of dynamic shared memory of each block
-/// \throws std::runtime_error if the launch fails
+/// \throws std::runtime_error if the launch fails and is not deferred
 template <class... Parameters, class... Arguments>
 void launch(cudaStream_t stream, dim3 grid, dim3 block, std::int64_t dynamic_shared,
             void (*kernel)(Parameters...), Arguments... arguments) {

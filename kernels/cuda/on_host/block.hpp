@@ -28,11 +28,12 @@ struct launch_shape {
 enum class thread_order : std::uint8_t { forward, backward, odd_first };
 
 /// Sets the order of all later launches, on any thread.
+/// \pre no kernel runs
 void run_threads(thread_order order);
 
 /// Runs a kernel on the calling thread: blocks one after another, a block's threads as
 /// fibres.
-/// \throws kernel_error
+/// \throws kernel_error for an error of the kernel, or a shape that no GPU accepts
 void run_kernel(const launch_shape& shape, void (*kernel)(const void*),
                 const void* arguments);
 
@@ -65,8 +66,8 @@ unsigned lane();
 /// Adds to an int atomically. Returns the value before the addition.
 int add_atomically(int* to, int value);
 
-/// Returns an array in shared memory of the block. Contents are poisoned when a block
-/// begins.
+/// Returns an array in shared memory of the block. Contents are poisoned at the first
+/// call in a block. Ends the launch if shared memory is too small.
 /// \param where address that identifies the array
 /// \param value bytes of one element
 void* shared_array(const char* name, const void* where, std::int64_t bytes,
@@ -88,7 +89,8 @@ struct pending_copy {
 std::vector<pending_copy>& copies_of_thread();
 
 /// Reports an access before the access is made. Ends the launch if the access is an
-/// error.
+/// error. No effect outside of kernels, without a memory watch, or for the stack of a
+/// kernel's thread.
 /// \param from the address of the code that makes the access
 void watch_access(const void* address, std::int64_t bytes, access_kind kind,
                   const void* from);

@@ -14,10 +14,10 @@ namespace troupe::on_host {
 /// of other threads before a barrier that both have reached.
 struct launch_position {
   std::int64_t launch = 0; ///< Number of the launch, counted from 1.
-  std::int64_t block = 0;
-  int thread = 0;     ///< Index in the block.
-  int barriers = 0;   ///< Barriers of the whole block that the thread has passed.
-  int warp_syncs = 0; ///< Barriers of the warp that the thread has passed.
+  std::int64_t block = 0;  ///< Index in the grid.
+  int thread = 0;          ///< Index in the block.
+  int barriers = 0;        ///< Barriers of the whole block that the thread has passed.
+  int warp_syncs = 0;      ///< Barriers of the warp that the thread has passed.
   /// Number of the stream, whose launches are ordered; 0 if the launch is ordered with
   /// the launches of all streams.
   int stream = 0;
@@ -53,14 +53,18 @@ using progress = std::map<int, std::int64_t>;
 /// threads come to lies between.
 ///
 /// Two accesses of launches on two streams, one at least a write, are a race too. There
-/// is no race if this machine knew the end of the first launch at the second launch.
-/// Nor is there a race if the second stream had waited for an event after the first
-/// launch. Of reads after a write, the reads of the last two streams are kept. Safe to
-/// use from several threads.
+/// is no race if this machine knew the end of the first launch when the second launch
+/// was issued. Nor is there a race if the second stream had waited for an event after
+/// the first launch. Launches without a stream are ordered with all launches. Of reads
+/// after a write, the last reads of the last two streams are kept, so a race with
+/// earlier reads may stay unnoticed. Safe to use from several threads.
 class memory_watch {
 public:
+  /// Adds an array without accesses so far; replaces an array at the same address.
   void add(const void* array, watched_array description);
+  /// Changes the name of an array; no effect on an unknown address.
   void rename(const void* array, const std::string& to);
+  /// Forgets an array, whose accesses are errors from now on.
   void remove(const void* array);
 
   /// Sets the name of a launch in error messages.

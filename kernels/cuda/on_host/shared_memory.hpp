@@ -14,12 +14,13 @@ namespace troupe::on_host {
 class shared_memory {
 public:
   /// Starts a block, and forgets earlier arrays.
-  /// \param watch may be null
+  /// \param watch may be null; must outlive the next call of begin() or forget()
   void begin(memory_watch* watch);
+  /// Forgets all arrays, also in the watch.
   void forget();
 
   /// Returns an array, which is poisoned when the first thread of a block asks. Null if
-  /// shared memory is too small.
+  /// shared memory is too small. Valid until the next call of begin() or forget().
   /// \param where address that identifies the array
   /// \param value bytes of one element
   void* array(const char* name, const void* where, std::int64_t bytes,

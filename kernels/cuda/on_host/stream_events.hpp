@@ -72,6 +72,7 @@ public:
                                                     + std::to_string(until_->stream)};
   }
 
+  /// Number of completed waits of a stream for an event of another stream.
   static inline std::atomic<std::int64_t> passed = 0;
 
 private:

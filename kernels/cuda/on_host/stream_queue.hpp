@@ -17,7 +17,7 @@ class shared_launch {
 public:
   virtual ~shared_launch() = default;
 
-  /// Called when the stream comes to the launch.
+  /// Called when the stream comes to the launch, unless the stream has failed.
   /// \throws the error of the launch
   virtual void arrive() = 0;
 
@@ -67,7 +67,8 @@ struct CUstream_st {
   /// Number of the stream, from 1 on, as in the memory watch.
   int number() const { return number_; }
 
-  /// Calls `callback`, with the failure or null, when all enqueued launches have ended.
+  /// Calls `callback` on the thread of the GPU, with the failure or null, when all
+  /// launches enqueued so far have ended.
   void on_complete(completion_callback callback);
 
   /// Waits until all enqueued launches and callbacks have ended.

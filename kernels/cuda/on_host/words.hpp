@@ -96,6 +96,7 @@ using dim3 = on_host::index3;
 /// \param grid number of blocks
 /// \param block number of threads of each block
 /// \param dynamic_shared bytes of dynamic shared memory of each block
+/// \throws kernel_error if the stream is null, and the kernel has an error
 template <class... Parameters, class... Arguments>
 void launch(cudaStream_t stream, dim3 grid, dim3 block, std::int64_t dynamic_shared,
             void (*kernel)(Parameters...), Arguments... arguments) {
