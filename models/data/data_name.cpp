@@ -20,7 +20,7 @@ const std::vector<std::string>& data_kinds() {
 
 data_name parse_data_name(const std::string& text) {
   const auto colon = text.find(':');
-  data_name result{.kind = text.substr(0, colon), .path = {}, .values = {}};
+  data_name result{.kind = text.substr(0, colon)};
   if (colon == std::string::npos)
     return result;
   auto& path = result.path = text.substr(colon + 1);
@@ -31,7 +31,8 @@ data_name parse_data_name(const std::string& text) {
     const auto key = path.substr(comma + 1, equals - comma - 1);
     if (std::ranges::find(keys, key) == std::end(keys))
       return result;
-    result.values.emplace(key, path.substr(equals + 1)); // the last stays
+    if (!result.values.emplace(key, path.substr(equals + 1)).second)
+      result.repeated_key = key;
     path.resize(comma);
   }
 }

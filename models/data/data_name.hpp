@@ -20,9 +20,9 @@ inline constexpr const char* known_data =
 struct data_name {
   std::string kind; ///< "text", up to the first colon.
   std::string path; ///< Empty: the data need no file.
-  /// Known keys after the path: `order`, `width`, `split`. Of a key that comes twice
-  /// the last value counts.
+  /// Known keys after the path: `order`, `width`, `split`.
   std::map<std::string, std::string> values;
+  std::string repeated_key; ///< A key that the text has twice; empty: there is none.
 };
 
 /// Cuts the text into parts, and refuses nothing.

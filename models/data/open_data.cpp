@@ -43,7 +43,7 @@ tl::expected<std::shared_ptr<const data_set>, std::string>
 open_part(const std::string& text, const model_options& model, std::uint64_t seed,
           const std::filesystem::path& within, bool whole) {
   const bool wants_text = model.model == "gpt" || model.model == "moe";
-  auto [kind, path, values] = parse_data_name(text);
+  auto [kind, path, values, repeated_key] = parse_data_name(text);
   if (text == "synthetic" || text == "synthetic:")
     return wants_text ? synthetic_text(model.length, model.words, seed)
                       : synthetic_images(seed);
@@ -54,6 +54,9 @@ open_part(const std::string& text, const model_options& model, std::uint64_t see
     return tl::unexpected{"model " + model.model + " trains on "
                           + (wants_text ? "text or tokens" : "images") + ", not on "
                           + kind};
+  if (!repeated_key.empty())
+    return tl::unexpected{text + " has " + repeated_key
+                          + "= twice: give each key once behind the path"};
   for (const auto& [key, value] : values)
     if (auto error = value_error(kind, key, value); !error.empty())
       return tl::unexpected{std::move(error)};

@@ -533,6 +533,8 @@ TEST_CASE("data is named as users name it", "[data]") {
              ContainsSubstring("does not belong behind mnist"));
   CHECK_THAT(refusal("mnist:" + path + ",split=train", mlp),
              ContainsSubstring("split of t10k alone"));
+  CHECK_THAT(refusal("text:" + path + ",order=random,order=sequential", gpt),
+             ContainsSubstring("has order= twice: give each key once"));
 }
 
 TEST_CASE("data for evaluations is all evaluated, and no data is held out for it",
@@ -611,6 +613,8 @@ TEST_CASE("the text of data is cut into a kind, a path and values", "[data]") {
         {{"order", "random"}, {"width", "32"}});
   check("tokens:a,width=16,width=32", "tokens", "a", {{"width", "32"}});
   check("tokens:a,order=", "tokens", "a", {{"order", ""}});
+  CHECK(parse_data_name("tokens:a,width=16,width=32").repeated_key == "width");
+  CHECK(parse_data_name("tokens:a,width=16,order=random").repeated_key == "");
 }
 
 } // namespace troupe::data_test
