@@ -8,7 +8,7 @@ include(CMakePackageConfigHelpers)
 # installed; what stands here is meant to stay.
 set(public_headers
   actors/embedding/training.hpp actors/embedding/troupe.hpp
-  actors/mail/relay.hpp actors/plan/user_exchange.hpp actors/run/progress.hpp
+  actors/mail/relay.hpp plan/user_exchange.hpp actors/run/progress.hpp
   kernels/buffer.hpp kernels/checksum.hpp kernels/precision.hpp
   messaging/mail/tensors.hpp
   models/beginning.hpp models/data/data_set.hpp models/data/open_data.hpp
@@ -37,7 +37,7 @@ add_custom_target(troupe_headers ALL DEPENDS ${made_headers})
 
 # One library of the objects of all folders', static or shared as BUILD_SHARED_LIBS says.
 set(parts troupe_schedules troupe_kernels troupe_models troupe_mail_schema
-  troupe_messaging troupe_actors)
+  troupe_messaging troupe_plan troupe_actors)
 if(TROUPE_CUDA)
   list(APPEND parts troupe_cuda_kernels)
 endif()

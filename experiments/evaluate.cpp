@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
 #include "actors/inference/evaluation_run.hpp"
-#include "actors/run/memory_check.hpp"
 #include "experiments/options/opened_data.hpp"
 #include "experiments/options/saved_options.hpp"
 #include "experiments/report/files.hpp"
@@ -13,6 +12,7 @@
 #include "models/data/checked_data.hpp"
 #include "models/utf8.hpp"
 
+#include "plan/memory_check.hpp"
 #include <nlohmann/json.hpp>
 
 #include <algorithm>

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
 #include "actors/inference/generation_run.hpp"
-#include "actors/run/memory_check.hpp"
 #include "experiments/options/saved_options.hpp"
 #include "experiments/report/files.hpp"
 #include "experiments/report/terminal_text.hpp"
@@ -11,6 +10,7 @@
 #include "experiments/session/saved_network.hpp"
 #include "models/utf8.hpp"
 
+#include "plan/memory_check.hpp"
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 

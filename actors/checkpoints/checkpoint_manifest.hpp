@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "actors/plan/saved_piece.hpp"
 #include "models/data_identity.hpp"
+
+#include "plan/saved_piece.hpp"
 
 #include <cstdint>
 #include <filesystem>

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "actors/checkpoints/training_state.hpp"
-#include "actors/plan/saved_piece.hpp"
 #include "messaging/mail/control.hpp"
 
+#include "plan/saved_piece.hpp"
 #include <tl/expected.hpp>
 
 #include <map>

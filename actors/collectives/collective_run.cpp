@@ -3,9 +3,9 @@
 
 #include "actors/collectives/collective_member.hpp"
 #include "actors/mail/failure.hpp"
-#include "actors/plan/costs.hpp"
 #include "actors/run/stall.hpp"
 
+#include "plan/costs.hpp"
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
 #include <caf/exit_reason.hpp>

@@ -4,7 +4,6 @@
 #include "actors/mail/relay.hpp"
 #include "actors/mail/thrown.hpp"
 #include "actors/meetings/user_meeting.hpp"
-#include "actors/plan/costs.hpp"
 #include "actors/run/local_run.hpp"
 #include "actors/run/perform.hpp"
 #include "actors/run/timing.hpp"
@@ -12,6 +11,8 @@
 #include "models/data/checked_data.hpp"
 #include "models/evaluation.hpp"
 #include "models/user_network.hpp"
+
+#include "plan/costs.hpp"
 
 #include <algorithm>
 #include <mutex>

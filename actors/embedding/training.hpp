@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "actors/plan/user_exchange.hpp"
 #include "actors/run/progress.hpp"
 #include "models/data/data_set.hpp"
 #include "models/model_options.hpp"
@@ -10,6 +9,7 @@
 #include "models/user_layer.hpp"
 #include "schedules/schedule.hpp"
 
+#include "plan/user_exchange.hpp"
 #include <tl/expected.hpp>
 
 #include <atomic>

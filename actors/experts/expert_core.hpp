@@ -2,11 +2,12 @@
 #pragma once
 
 #include "actors/experts/expert_work.hpp"
-#include "actors/plan/run_plan.hpp"
 #include "actors/rank/performer_core.hpp"
 #include "actors/rank/performer_port.hpp"
 #include "messaging/mail/control.hpp"
 #include "messaging/mail/turns.hpp"
+
+#include "plan/run_plan.hpp"
 
 #include <memory>
 #include <optional>

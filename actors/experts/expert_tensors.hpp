@@ -2,9 +2,10 @@
 #pragma once
 
 #include "actors/experts/expert_work.hpp"
-#include "actors/plan/run_plan.hpp"
 #include "actors/rank/rank_memory.hpp"
 #include "kernels/pool.hpp"
+
+#include "plan/run_plan.hpp"
 
 #include <memory>
 #include <unordered_map>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "actors/meetings/expert_sizes.hpp"
 #include "messaging/mail/experts.hpp"
+
+#include "plan/expert_sizes.hpp"
 
 #include <functional>
 #include <numeric>

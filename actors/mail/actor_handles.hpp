@@ -3,7 +3,8 @@
 
 #include "actors/mail/handles.hpp"
 #include "actors/mail/relay_ledger.hpp"
-#include "actors/plan/stage_indexing.hpp"
+
+#include "plan/stage_indexing.hpp"
 
 #include <map>
 #include <memory>

@@ -2,10 +2,11 @@
 #pragma once
 
 #include "actors/mail/send.hpp"
-#include "actors/plan/run_plan.hpp"
 #include "kernels/device.hpp"
 #include "kernels/virtual_clock.hpp"
 #include "messaging/interconnect.hpp"
+
+#include "plan/run_plan.hpp"
 
 #include <memory>
 

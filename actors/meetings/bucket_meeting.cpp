@@ -1,44 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/meetings/bucket_meeting.hpp"
 
+#include "plan/exchange_sizes.hpp"
+
 #include <utility>
 
 namespace troupe {
-
-namespace {
-
-/// The buffers for the messages of a bucket. Messages of an update may still be under
-/// way in the next update, but no longer. The next update cannot end before all
-/// replicas have begun that update.
-payload_bound copies_of(const run_plan& plan, exchange_step step,
-                        const bucket_group& group, std::int64_t values) {
-  return troupe::copies_of(
-    even_part(plan.exchange->order_of(step), group.index, group.count, values), 2,
-    plan.has_gpus());
-}
-
-} // namespace
 
 exchange_pools::exchange_pools(const run_plan& plan, position where, exchange_step step,
                                memory_account& account) {
   const auto groups = plan.groups_of(where);
   for (const auto values : plan.buckets_of(where)) {
-    const auto copies = copies_of(plan, step, groups[pools_.size()], values);
+    const auto copies = copies_of_bucket(plan, step, groups[pools_.size()], values);
     pools_.push_back(std::make_unique<pool>("copies under way to data replicas",
                                             copies.buffers, copies.values, account));
   }
-}
-
-std::int64_t exchange_pools::values(const run_plan& plan, position where,
-                                    exchange_step step) {
-  std::int64_t result = 0;
-  const auto groups = plan.groups_of(where);
-  const auto buckets = plan.buckets_of(where);
-  for (std::size_t b = 0; b < buckets.size(); ++b) {
-    const auto copies = copies_of(plan, step, groups[b], buckets[b]);
-    result += copies.buffers * padded(copies.values);
-  }
-  return result;
 }
 
 bucket_meeting::bucket_meeting(const run_plan& plan, position where, exchange_step step,

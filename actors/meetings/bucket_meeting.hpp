@@ -2,9 +2,10 @@
 #pragma once
 
 #include "actors/meetings/meeting.hpp"
-#include "actors/plan/run_plan.hpp"
 #include "kernels/pool.hpp"
 #include "messaging/collectives_under_way.hpp"
+
+#include "plan/run_plan.hpp"
 
 #include <memory>
 #include <optional>
@@ -28,9 +29,6 @@ public:
   pool* pool_of(int bucket) const {
     return pools_[static_cast<std::size_t>(bucket)].get();
   }
-
-  /// The size of all pools together, with padding, as a number of 4-byte values.
-  static std::int64_t values(const run_plan& plan, position where, exchange_step step);
 
 private:
   std::vector<std::unique_ptr<pool>> pools_;

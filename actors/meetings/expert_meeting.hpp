@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "actors/meetings/expert_sizes.hpp"
 #include "actors/meetings/meeting.hpp"
 #include "kernels/pool.hpp"
 #include "messaging/mail/reports.hpp"
 #include "models/layer.hpp"
+
+#include "plan/expert_sizes.hpp"
 
 #include <cstdint>
 #include <functional>

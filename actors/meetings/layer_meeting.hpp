@@ -2,9 +2,10 @@
 #pragma once
 
 #include "actors/meetings/meeting.hpp"
-#include "actors/plan/run_plan.hpp"
 #include "kernels/pool.hpp"
 #include "messaging/collectives_under_way.hpp"
+
+#include "plan/run_plan.hpp"
 
 #include <array>
 #include <functional>

@@ -2,7 +2,8 @@
 #pragma once
 
 #include "actors/meetings/meeting.hpp"
-#include "actors/plan/run_plan.hpp"
+
+#include "plan/run_plan.hpp"
 
 #include <functional>
 #include <vector>

@@ -1,33 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/meetings/tensor_meeting.hpp"
 
-#include "messaging/collective_catalog.hpp"
-
-#include <bit>
+#include "plan/exchange_sizes.hpp"
 
 namespace troupe {
-
-namespace {
-
-/// Sends no more bytes than a ring, in the fewest rounds. Where the number of ranks is
-/// no power of two, halving would cost more bytes for a gather or a scatter.
-collective_order order_of(shard_collective<float>::kind operation, int ranks) {
-  using kind = shard_collective<float>::kind;
-  if (operation == kind::sum)
-    return ranks == 2 ? doubling_all_reduce() : halving_all_reduce();
-  const bool in_pairs = std::has_single_bit(static_cast<unsigned>(ranks));
-  if (operation == kind::scatter)
-    return in_pairs ? halving_reduce_scatter() : ring_reduce_scatter();
-  return in_pairs ? halving_all_gather() : ring_all_gather();
-}
-
-collective_part part_of(int rank, int ranks, const shard_collective<float>& collective,
-                        int instance) {
-  return even_part(order_of(collective.operation, ranks), rank, ranks,
-                   collective.values, 0, instance);
-}
-
-} // namespace
 
 tensor_meeting::tensor_meeting(const run_plan& plan, position where, pool* payloads)
   : plan_(&plan), where_(where), payloads_(payloads) {
@@ -40,8 +16,8 @@ meeting_messages tensor_meeting::begin(int index) {
   collective_memory memory;
   if (payloads_ != nullptr)
     memory = {collective.array, collective.array, payloads_};
-  return sent(under_way_.begin(
-    part_of(where_.tensor, plan_->tensor, collective, instance), memory));
+  return sent(
+    under_way_.begin(shard_part(*plan_, where_, collective, instance), memory));
 }
 
 void tensor_meeting::yield_sums(const sum_requester& request) {
@@ -90,14 +66,6 @@ std::optional<missing_peer> tensor_meeting::waits_for() const {
   auto sender = where_;
   sender.tensor = missing->from;
   return missing_peer{"its part", plan_->name_of(sender)};
-}
-
-// A message may still be under way when the next collective begins, but no longer. The
-// next collective cannot end before all shards have begun that collective.
-payload_bound tensor_meeting::copies_of(const run_plan& plan, position where,
-                                        const shard_collective<float>& collective) {
-  return troupe::copies_of(part_of(where.tensor, plan.tensor, collective, 0), 2,
-                           plan.has_gpus());
 }
 
 } // namespace troupe

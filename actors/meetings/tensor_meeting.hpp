@@ -2,10 +2,11 @@
 #pragma once
 
 #include "actors/meetings/meeting.hpp"
-#include "actors/plan/run_plan.hpp"
 #include "kernels/pool.hpp"
 #include "messaging/collectives_under_way.hpp"
 #include "models/layer.hpp"
+
+#include "plan/run_plan.hpp"
 
 #include <vector>
 
@@ -33,12 +34,6 @@ public:
   std::optional<missing_peer> waits_for() const override;
   void yield_sums(const sum_requester& request) override;
   void exchange_by(const group_finder& groups, const sum_requester& request) override;
-
-  /// The number and size of the buffers that messages of `collective` need. The buffers
-  /// also suffice while messages of a previous collective of this size are still under
-  /// way.
-  static payload_bound copies_of(const run_plan& plan, position where,
-                                 const shard_collective<float>& collective);
 
 private:
   meeting_messages sent(std::vector<collective_message> messages) const;

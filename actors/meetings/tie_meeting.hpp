@@ -2,10 +2,10 @@
 #pragma once
 
 #include "actors/meetings/meeting.hpp"
-#include "actors/plan/run_plan.hpp"
 #include "kernels/pool.hpp"
-#include "messaging/collective.hpp"
-#include "models/network.hpp"
+
+#include "plan/run_plan.hpp"
+#include "plan/tied_ends.hpp"
 
 #include <cstdint>
 #include <map>
@@ -13,10 +13,6 @@
 #include <vector>
 
 namespace troupe {
-
-/// One end of a tied matrix: the embedding, or the head. Ranges [first, last) below are
-/// indexes of the matrix's values.
-enum class tied_end : std::uint8_t { embedding, head };
 
 /// The meeting of optimizer shards with the two copies of a tied matrix (Press and
 /// Wolf, "Using the Output Embedding to Improve Language Models", 2017). Each end sends
@@ -29,23 +25,10 @@ class tie_meeting : public meeting {
 public:
   static constexpr int gradients_added = 0;
 
-  /// True if a stage has an end of a tied matrix; false where nothing is computed.
-  static bool is_at(const run_plan& plan, position where);
-
-  /// The optimizer shards with which a shard exchanges gradients, each once. A shard
-  /// with both ends also exchanges with itself. With ZeRO only shards with common
-  /// values of the matrix exchange: the result may lack the shard itself, or be empty.
-  /// \pre is_at(plan, where)
-  static std::vector<position> others_of(const run_plan& plan, position where);
-
   /// \param plan outlives the meeting
-  /// \param copies pool of the number and size that copies_of() returns
-  /// \pre is_at(plan, where)
+  /// \param copies pool of the number and size that tied_copies() returns
+  /// \pre has_tied_end(plan, where)
   tie_meeting(const run_plan& plan, position where, std::shared_ptr<pool> copies);
-
-  /// The number and size of the buffers that the meeting's messages need.
-  /// \pre is_at(plan, where)
-  static payload_bound copies_of(const run_plan& plan, position where);
 
   /// Sets the summed gradients, one buffer for each of the stage's buckets. The buffers
   /// must outlive the update.
@@ -74,21 +57,6 @@ public:
   void next_update();
 
 private:
-  /// This shard's values of one end of the tied matrix, and the ranges to exchange with
-  /// each shard of the other end.
-  struct end_here {
-    tied_end which;
-    std::size_t bucket;
-    std::int64_t first;          // index of the shard's first value
-    std::int64_t last;           // one past the shard's last value
-    std::int64_t place_of_first; // offset in the bucket's gradients
-    struct exchange {
-      position peer; // the shard at the other end
-      std::int64_t first, last;
-    };
-    std::vector<exchange> exchanges;
-  };
-
   /// The values for another shard.
   struct outgoing_part {
     tied_end from;
@@ -97,14 +65,13 @@ private:
     buffer payload;
   };
 
-  static std::vector<end_here> ends_of(const run_plan& plan, position where);
   float* gradient_at(tied_end which, std::int64_t value);
   void keep(mail::tied_part part);
   void end_sum(int number);
 
   const run_plan* plan_;
   position where_;
-  std::vector<end_here> ends_;
+  std::vector<tied_values> ends_;
   std::shared_ptr<pool> copies_;
   std::vector<buffer> gradients_;
   std::vector<outgoing_part> outgoing_parts_; // not sent yet

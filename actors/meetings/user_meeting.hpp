@@ -2,8 +2,9 @@
 #pragma once
 
 #include "actors/meetings/meeting.hpp"
-#include "actors/plan/run_plan.hpp"
 #include "kernels/pool.hpp"
+
+#include "plan/run_plan.hpp"
 
 #include <deque>
 #include <memory>

@@ -38,7 +38,7 @@ public:
   /// \param on_loss objects to which the function refers outlive the calls of close()
   /// and handle()
   /// \pre plan->work
-  /// \throws std::system_error if no thread can be started
+  /// \throws no_thread if no thread can be started
   message_router(std::shared_ptr<const run_plan> plan, std::vector<int> nodes,
                  int local_node, session_id session, loss on_loss);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/nodes/message_sizes.hpp"
 
-#include "actors/pipeline/stage_pools.hpp"
+#include "plan/stage_pools.hpp"
 
 #include <algorithm>
 #include <type_traits>

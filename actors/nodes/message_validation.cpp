@@ -2,11 +2,12 @@
 #include "actors/nodes/message_validation.hpp"
 
 #include "actors/checkpoints/training_state.hpp"
-#include "actors/meetings/expert_sizes.hpp"
 #include "actors/meetings/tie_meeting.hpp"
 #include "actors/nodes/message_sizes.hpp"
-#include "actors/pipeline/stage_pools.hpp"
 #include "models/optimizer.hpp"
+
+#include "plan/expert_sizes.hpp"
+#include "plan/stage_pools.hpp"
 
 #include <algorithm>
 
@@ -56,7 +57,7 @@ bool meets(const run_plan& plan, const wire::address& to,
     return shard && part && plan.gathers_at_update();
   case meeting_kind::tie:
     return shard && std::holds_alternative<mail::tied_part>(m.body)
-           && tie_meeting::is_at(plan, to.where);
+           && has_tied_end(plan, to.where);
   case meeting_kind::norm:
     return shard && plan.work->optimizer.clip > 0
            && (std::holds_alternative<mail::norm_part>(m.body)

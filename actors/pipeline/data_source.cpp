@@ -2,9 +2,10 @@
 #include "actors/pipeline/data_source.hpp"
 
 #include "actors/mail/failure.hpp"
-#include "actors/pipeline/stage_pools.hpp"
 #include "actors/pipeline/tensor_headers.hpp"
 #include "models/data/read_samples.hpp"
+
+#include "plan/stage_pools.hpp"
 
 #include <optional>
 #include <vector>

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "actors/plan/saved_piece.hpp"
 #include "messaging/collective.hpp"
 #include "messaging/mail/control.hpp"
 #include "models/optimizer.hpp"
+
+#include "plan/saved_piece.hpp"
 
 #include <deque>
 #include <memory>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/pipeline/stage_versions.hpp"
 
-#include "actors/plan/layer_reader.hpp"
 #include "kernels/arrays.hpp"
+
+#include "plan/layer_reader.hpp"
 
 #include <string>
 #include <utility>

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "actors/pipeline/stage_pools.hpp"
 #include "actors/pipeline/stage_work.hpp"
 #include "actors/rank/rank_memory.hpp"
 #include "kernels/pool.hpp"
+
+#include "plan/stage_pools.hpp"
 
 #include <map>
 #include <memory>

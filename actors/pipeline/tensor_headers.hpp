@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "actors/plan/run_plan.hpp"
 #include "messaging/mail/tensors.hpp"
+
+#include "plan/run_plan.hpp"
 
 namespace troupe {
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/proof/clock_validation.hpp"
 
-#include "actors/plan/costs.hpp"
 #include "actors/proof/published_order.hpp"
+
+#include "plan/costs.hpp"
 
 #include <cmath>
 #include <optional>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "actors/plan/run_plan.hpp"
 #include "actors/proof/published.hpp"
 #include "messaging/record.hpp"
+
+#include "plan/run_plan.hpp"
 
 #include <optional>
 #include <string>

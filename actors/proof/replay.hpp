@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "actors/plan/run_plan.hpp"
 #include "actors/updates/shared_parameters.hpp"
 #include "messaging/record.hpp"
 #include "models/plain_loop.hpp"
+
+#include "plan/run_plan.hpp"
 
 namespace troupe {
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "actors/plan/run_plan.hpp"
 #include "actors/updates/shared_parameters.hpp"
 #include "kernels/space_allocator.hpp"
+
+#include "plan/run_plan.hpp"
 
 #include <cstdint>
 #include <optional>

@@ -61,8 +61,8 @@ public:
   const action& current_action() const { return action_; }
 
   /// True if the next piece can start: all meeting steps that the piece needs are over,
-  /// and the piece need not yield to another action first. resumes() ends the need to
-  /// yield.
+  /// and the piece need not yield to another action first. A call of resumes()
+  /// ends the need to yield.
   /// \pre under_way(), and not at_work()
   bool can_resume() const;
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "actors/plan/run_plan.hpp"
 #include "messaging/mail/control.hpp"
 #include "messaging/mail/turns.hpp"
 #include "schedules/order.hpp"
 #include "schedules/waiting.hpp"
+
+#include "plan/run_plan.hpp"
 
 #include <memory>
 #include <optional>

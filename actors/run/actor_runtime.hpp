@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "actors/plan/run_plan.hpp"
 #include "kernels/cpu_device.hpp"
 
+#include "plan/run_plan.hpp"
 #include <caf/abstract_actor.hpp>
 #include <caf/actor_cast.hpp>
 #include <caf/actor_system.hpp>

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "actors/plan/gpu_groups.hpp"
 #include "actors/run/run_monitor.hpp"
 #include "kernels/cpu_device.hpp"
 #include "kernels/join_group.hpp"
 #include "messaging/group_calls.hpp"
+
+#include "plan/gpu_groups.hpp"
 
 #include <functional>
 #include <map>

@@ -88,7 +88,7 @@ modelled_times::stage_state& modelled_times::state_of(position where) {
   if (!is_new)
     return stage;
   stage.layers = static_cast<int>(plan_.buckets_of(where).size());
-  stage.is_tied = tie_meeting::is_at(plan_, where);
+  stage.is_tied = has_tied_end(plan_, where);
   if (plan_.work && plan_.work->optimizer.clip > 0) {
     const auto group = plan_.norm_group(where);
     stage.norm_of = stage_index(group.front());
@@ -220,7 +220,7 @@ dependency modelled_times::coming_of(position where, int update) const {
 
 /// A shard has given its gradients of a tied matrix to the other end.
 dependency modelled_times::given_by(position where, int update) const {
-  const auto takers = tie_meeting::others_of(plan_, where).size();
+  const auto takers = tied_peers_of(plan_, where).size();
   return {tied, stage_index(where), update, 1, static_cast<int>(takers)};
 }
 
@@ -234,7 +234,7 @@ std::vector<dependency> modelled_times::given_of(position where, int update) con
 /// The milestones that the other end of a tied matrix gives.
 std::vector<dependency> modelled_times::sent_to(position where, int update) const {
   std::vector<dependency> result;
-  for (const auto& peer : tie_meeting::others_of(plan_, where))
+  for (const auto& peer : tied_peers_of(plan_, where))
     result.push_back(given_by(peer, update));
   return result;
 }

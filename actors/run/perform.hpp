@@ -1,26 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "actors/plan/run_plan.hpp"
-#include "actors/run/memory_check.hpp"
 #include "actors/run/run_callbacks.hpp"
 #include "actors/run/run_result.hpp"
+
+#include "plan/memory_check.hpp"
+#include "plan/run_plan.hpp"
 
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace troupe {
-
-/// Returns one sentence if a plan cannot be run: the reason, and the values that are
-/// allowed or the memory that is free. Returns an empty text if the plan can be run.
-/// \param count_caller_bytes returns the bytes that the caller of a training allocates
-/// in addition during the run; may be empty. Called only if the plan has a training
-/// \param local_ranks the ranks that use the memory and the GPUs of this machine;
-/// absent if all ranks do
-std::string validation_error(const run_plan& plan,
-                             const caller_bytes_counter& count_caller_bytes = {},
-                             const std::optional<std::vector<int>>& local_ranks = {});
 
 class distant_run;
 

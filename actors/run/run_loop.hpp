@@ -3,13 +3,13 @@
 
 #include "actors/mail/handles.hpp"
 #include "actors/mail/send.hpp"
-#include "actors/plan/run_plan.hpp"
 #include "actors/run/actor_runtime.hpp"
 #include "actors/run/distant_run.hpp"
 #include "actors/run/run_callbacks.hpp"
 #include "actors/run/run_status.hpp"
 #include "kernels/occupation.hpp"
 
+#include "plan/run_plan.hpp"
 #include <tl/expected.hpp>
 
 #include <chrono>

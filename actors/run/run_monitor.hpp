@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "actors/plan/run_plan.hpp"
 #include "actors/run/awake_time.hpp"
 #include "actors/run/stall.hpp"
+
+#include "plan/run_plan.hpp"
 
 #include <atomic>
 #include <functional>
@@ -38,7 +39,7 @@ public:
 
   // Each function adds a device, reader or GPU group to watch. The returned object
   // receives the reports of tasks, and is owned by this object. A later begin() or
-  // watch_here() starts to watch the added objects.
+  // A call of watch_here() starts to watch the added objects.
   occupation& device_of(int rank);
   occupation& device_of_server(position where);
   occupation& reader_of(position first);
@@ -76,9 +77,10 @@ public:
     run_monitor& whose_;
   };
 
-  // watch_here() starts to watch the tasks in this process, for a watchdog here or in
-  // another process. look() and at_work() are those of stall_rule for these tasks, and
-  // need an earlier watch_here() or begin(). One thread at a time may call look().
+  // A call of watch_here() starts to watch the tasks in this process, for a watchdog
+  // here or in another process. The functions look() and at_work() are those of
+  // stall_rule for these tasks, and need an earlier watch_here() or begin(). One thread
+  // at a time may call look().
   void watch_here() { rule_.emplace(watched_tasks_, plan_.stall_timeout); }
   stall_rule::verdict look() { return rule_->look(clock_.now(), waited_awake()); }
   std::string at_work() const { return rule_->at_work(clock_.now()); }

@@ -4,10 +4,11 @@
 #include "actors/experts/expert_tensors.hpp"
 #include "actors/pipeline/simulated_stage.hpp"
 #include "actors/pipeline/stage_tensors.hpp"
-#include "actors/plan/costs.hpp"
-#include "actors/plan/layer_reader.hpp"
 #include "actors/run/actor_threads.hpp"
 #include "kernels/switched_off.hpp"
+
+#include "plan/costs.hpp"
+#include "plan/layer_reader.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -226,8 +227,8 @@ void run_resources::make_optimizer(position where) {
   auto& uses = rank_of_stage(where).memory;
   auto& passing = uses.account(memory_use::passing);
   auto& memory = optimizers_[shard_index(where)];
-  if (tie_meeting::is_at(plan_, where)) {
-    const auto copies = tie_meeting::copies_of(plan_, where);
+  if (has_tied_end(plan_, where)) {
+    const auto copies = tied_copies(plan_, where);
     memory.ties =
       std::make_shared<pool>("gradients of a tied matrix of " + plan_.name_of(where),
                              copies.buffers, copies.values, passing);
@@ -306,7 +307,7 @@ void run_resources::make_experts() {
 void run_resources::make_exchange(position where) {
   if (!is_here(where))
     return;
-  if (shared_parameters::are_at(plan_, where))
+  if (plan_.has_shared_parameters(where))
     shared_[shard_index(where)] = std::make_shared<shared_parameters>(
       plan_, where,
       plan_.work ? &rank_of_stage(where).memory.account(memory_use::parameters)

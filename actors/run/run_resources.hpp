@@ -5,10 +5,8 @@
 #include "actors/pipeline/data_source.hpp"
 #include "actors/pipeline/stage_channels.hpp"
 #include "actors/pipeline/stage_meetings.hpp"
-#include "actors/pipeline/stage_pools.hpp"
 #include "actors/pipeline/stage_saver.hpp"
 #include "actors/pipeline/stage_work.hpp"
-#include "actors/plan/stage_indexing.hpp"
 #include "actors/rank/performer_port.hpp"
 #include "actors/rank/rank_memory.hpp"
 #include "actors/run/gpu_groups.hpp"
@@ -16,6 +14,9 @@
 #include "actors/updates/optimizer_core.hpp"
 #include "kernels/cpu_device.hpp"
 #include "kernels/virtual_clock.hpp"
+
+#include "plan/stage_indexing.hpp"
+#include "plan/stage_pools.hpp"
 
 #include <cstdint>
 #include <memory>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "actors/plan/run_plan.hpp"
+#include "plan/run_plan.hpp"
 
 namespace troupe {
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/updates/optimizer_core.hpp"
 
-#include "actors/plan/costs.hpp"
 #include "kernels/arrays.hpp"
+
+#include "plan/costs.hpp"
 
 #include <cmath>
 #include <numeric>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/updates/server_core.hpp"
 
-#include "actors/plan/costs.hpp"
+#include "plan/costs.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -31,11 +31,6 @@ shared_parameters::shared_parameters(const run_plan& plan, position where,
   }
 }
 
-bool shared_parameters::are_at(const run_plan& plan, position where) {
-  return plan.updates_are_by(update_by::servers)
-         || (plan.updates_are_by(update_by::itself) && where.data == 0);
-}
-
 void shared_parameters::note(int data, bool update) {
   if (keeps_history_)
     history_.push_back({data, update});

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "actors/plan/run_plan.hpp"
 #include "kernels/pool.hpp"
+
+#include "plan/run_plan.hpp"
 
 #include <atomic>
 #include <cstdint>
@@ -45,10 +46,6 @@ public:
   /// \param account counts the memory, and is not kept; null in a simulation, which has
   /// no values
   shared_parameters(const run_plan& plan, position where, memory_account* account);
-
-  /// True if an object exists for position `where`: at every server, or with Hogwild at
-  /// the first data replica for all replicas.
-  static bool are_at(const run_plan& plan, position where);
 
   /// Applies the gradients that data replica `data` has summed over `samples` samples.
   /// `factor` comes from clipping.

@@ -31,7 +31,7 @@ piece wait_for(meeting_step step) {
 } // namespace
 
 update_steps steps_of(const run_plan& plan, position where) {
-  update_steps result{.tied = tie_meeting::is_at(plan, where),
+  update_steps result{.tied = has_tied_end(plan, where),
                       .servers = plan.updates_are_by(update_by::servers),
                       .sums = plan.sums_at_update(),
                       .has_user_exchange =

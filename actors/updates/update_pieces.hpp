@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "actors/plan/run_plan.hpp"
 #include "actors/rank/weave.hpp"
+
+#include "plan/run_plan.hpp"
 
 // The pieces of an update action, with the meetings between them, as a pure function of
 // the plan.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "actors/plan/costs.hpp"
-#include "actors/plan/run_plan.hpp"
 #include "experiments/options/mesh_options.hpp"
 
+#include "plan/costs.hpp"
+#include "plan/run_plan.hpp"
 #include <tl/expected.hpp>
 
 #include <string>

@@ -27,7 +27,7 @@ std::string set_options_from_init(const CLI::App& said, CLI::App& to,
 /// --weights. A folder of checkpoints, a model that is no gpt, and weights without a
 /// config set nothing. Returns one sentence if a file cannot be read, or if the
 /// metadata contradicts the config or a typed option; else an empty text.
-/// weights_from() reports a typed option that contradicts the config.
+/// The function weights_from() reports a typed option that contradicts the config.
 /// \param said as for set_options_from_init
 /// \param to as for set_options_from_init
 /// \pre set_saved_options has set the options of the metadata

@@ -2,7 +2,6 @@
 #include "experiments/options/setup.hpp"
 
 #include "actors/checkpoints/checkpoint_folder.hpp"
-#include "actors/plan/evaluated_parts.hpp"
 #include "experiments/options/clock_limit.hpp"
 #include "experiments/options/opened_data.hpp"
 #include "experiments/options/parsing.hpp"
@@ -11,6 +10,8 @@
 #include "experiments/options/training_options.hpp"
 #include "kernels/bf16_choice.hpp"
 #include "schedules/catalog/catalog.hpp"
+
+#include "plan/evaluated_parts.hpp"
 
 #include <cmath>
 #include <limits>

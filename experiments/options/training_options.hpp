@@ -5,9 +5,10 @@
 // a resumed run is compared with the record.
 
 #include "actors/checkpoints/checkpoint_manifest.hpp"
-#include "actors/plan/run_plan.hpp"
 #include "experiments/options/options.hpp"
 #include "kernels/bf16_block.hpp"
+
+#include "plan/run_plan.hpp"
 
 #include <map>
 #include <string>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "actors/plan/run_plan.hpp"
 #include "messaging/record.hpp"
 
+#include "plan/run_plan.hpp"
 #include <nlohmann/json_fwd.hpp>
 
 #include <string>

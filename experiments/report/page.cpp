@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/report/page.hpp"
 
-#include "actors/plan/stage_indexing.hpp"
 #include "experiments/report/page_orders.hpp"
 #include "models/utf8.hpp"
 #include "schedules/bounds.hpp"
 
+#include "plan/stage_indexing.hpp"
 #include <nlohmann/json.hpp>
 
 #include <algorithm>

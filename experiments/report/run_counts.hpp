@@ -4,7 +4,7 @@
 // Types for the counts of a run, which may resume where another run has ended. Counts
 // of this run and counts since the first start have different types and do not mix.
 
-#include "actors/plan/run_plan.hpp"
+#include "plan/run_plan.hpp"
 
 #include <compare>
 #include <cstdint>

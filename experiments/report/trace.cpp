@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/report/trace.hpp"
 
-#include "actors/plan/stage_indexing.hpp"
 #include "messaging/held_activations.hpp"
 #include "models/utf8.hpp"
 
+#include "plan/stage_indexing.hpp"
 #include <nlohmann/json.hpp>
 
 #include <map>

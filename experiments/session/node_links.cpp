@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/session/node_links.hpp"
 
-#include "actors/run/free_memory.hpp"
 #include "kernels/threads.hpp"
+
+#include "plan/free_memory.hpp"
 
 #include <utility>
 

@@ -3,13 +3,14 @@
 
 #include "actors/checkpoints/training_state.hpp"
 #include "actors/nodes/node_maps.hpp"
-#include "actors/pipeline/stage_pools.hpp"
-#include "actors/run/memory_check.hpp"
 #include "experiments/options/options_text.hpp"
 #include "experiments/options/setup.hpp"
 #include "kernels/bf16_choice.hpp"
 #include "models/data/data_name.hpp"
 #include "models/file_within.hpp"
+
+#include "plan/memory_check.hpp"
+#include "plan/stage_pools.hpp"
 
 #include <algorithm>
 #include <functional>

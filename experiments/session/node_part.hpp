@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "actors/plan/run_plan.hpp"
 #include "experiments/options/run_options.hpp"
 #include "messaging/mail/nodes.hpp"
 
+#include "plan/run_plan.hpp"
 #include <tl/expected.hpp>
 
 #include <cstdint>

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "actors/plan/run_plan.hpp"
 #include "actors/run/run_callbacks.hpp"
 #include "experiments/report/run_counts.hpp"
 #include "experiments/session/throughput.hpp"
 #include "models/evaluation.hpp"
+
+#include "plan/run_plan.hpp"
 
 #include <memory>
 #include <string>

@@ -2,7 +2,6 @@
 #include "experiments/session/session.hpp"
 
 #include "actors/checkpoints/checkpoint_folder.hpp"
-#include "actors/plan/evaluated_parts.hpp"
 #include "actors/run/timing.hpp"
 #include "experiments/options/saved_options.hpp"
 #include "experiments/options/training_options.hpp"
@@ -21,6 +20,8 @@
 #include "kernels/folder_lock.hpp"
 #include "messaging/bounded_list.hpp"
 #include "schedules/files/schedule_file.hpp"
+
+#include "plan/evaluated_parts.hpp"
 
 #include <algorithm>
 #include <filesystem>

@@ -25,7 +25,7 @@ namespace troupe::mail {
 //   end_run        node_report
 
 /// The results that a run keeps for the caller. Each field is the field of run_plan
-/// (actors/plan) with the same name, or with `keep_` before the name. The leader's
+/// (plan) with the same name, or with `keep_` before the name. The leader's
 /// command sets the fields.
 struct kept_results {
   bool record = false;

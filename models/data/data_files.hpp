@@ -38,8 +38,8 @@ struct data_files {
 tl::expected<data_files, std::string>
 data_files_at(const std::filesystem::path& path, const std::filesystem::path& within);
 
-/// The path's last part, and for a folder or pattern a summary with up to three names
-/// of files left out: "a.txt", or "corpus (2 files read, a.txt to b.txt, 1 left out:
+/// The path's last part: "a.txt". A folder or pattern adds a summary with up to three
+/// names of files left out: "corpus (2 files read, a.txt to b.txt, 1 left out:
 /// .DS_Store)".
 std::string name_of(const std::filesystem::path& path, const data_files& files);
 

@@ -44,9 +44,9 @@ struct gpt_shape {
     return deviation / std::sqrt(2 * static_cast<double>(blocks));
   }
 
-  // Rows of `samples` samples. rows(): in the products of a block, with all positions.
-  // local_rows(): between the attention half and the feed-forward half of a block, with
-  // the positions of this shard.
+  // Numbers of rows of `samples` samples. The products of a block have rows(), with all
+  // positions. The arrays between the attention half and the feed-forward half have
+  // local_rows(), with the positions of this shard.
   std::int64_t rows(std::int64_t samples) const { return samples * length; }
   std::int64_t local_rows(std::int64_t samples) const { return samples * positions(); }
 

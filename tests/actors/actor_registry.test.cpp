@@ -4,7 +4,7 @@
 #include "actors/run/actor_registry.hpp"
 
 #include "actors/run/actor_runtime.hpp"
-#include "tests/actors/meshes.hpp"
+#include "tests/actors/tiny.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Data replicas that update parameters one by one: parameter servers, and hogwild.
 
-#include "actors/pipeline/stage_pools.hpp"
 #include "actors/proof/proof.hpp"
 #include "actors/proof/replay.hpp"
 #include "tests/actors/brittle_data.hpp"
 #include "tests/actors/tiny.hpp"
 
+#include "plan/stage_pools.hpp"
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_range.hpp>

@@ -4,8 +4,9 @@
 #include "actors/meetings/bucket_meeting.hpp"
 
 #include "tests/actors/meeting_office.hpp"
-#include "tests/actors/meshes.hpp"
+#include "tests/actors/tiny.hpp"
 
+#include "plan/exchange_sizes.hpp"
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_range.hpp>
@@ -30,7 +31,7 @@ struct bucket_member {
       meets(plan, at, step, pools),
       where(at),
       one_by_one(step == exchange_step::sum) {
-    CHECK(memory.reserved() == 4 * exchange_pools::values(plan, where, step));
+    CHECK(memory.reserved() == 4 * exchanged_values(plan, where, step));
   }
 
   std::vector<meeting_office::step> steps() {

@@ -6,9 +6,9 @@
 
 #include "actors/checkpoints/gathered_state.hpp"
 #include "actors/nodes/receive_queue.hpp"
-#include "tests/actors/meshes.hpp"
 #include "tests/actors/nodes.hpp"
 #include "tests/actors/slow_relay.hpp"
+#include "tests/actors/tiny.hpp"
 #include "tests/dice.hpp"
 
 #include <catch2/catch_test_macros.hpp>

@@ -3,10 +3,10 @@
 // depend on such delays.
 
 #include "tests/actors/brittle_layer.hpp"
-#include "tests/actors/meshes.hpp"
 #include "tests/actors/proved_run.hpp"
 #include "tests/actors/seeded_devices.hpp"
 #include "tests/actors/split_schedules.hpp"
+#include "tests/actors/tiny.hpp"
 #include "tests/tries.hpp"
 
 #include <catch2/catch_test_macros.hpp>

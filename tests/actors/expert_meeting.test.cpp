@@ -5,7 +5,7 @@
 #include "actors/meetings/expert_meeting.hpp"
 
 #include "tests/actors/meeting_office.hpp"
-#include "tests/actors/meshes.hpp"
+#include "tests/actors/tiny.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

@@ -4,7 +4,7 @@
 
 #include "actors/experts/expert_tensors.hpp"
 
-#include "tests/actors/meshes.hpp"
+#include "tests/actors/tiny.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -2,10 +2,10 @@
 // The ranks that make groups whose GPUs exchange arrays, as pictures of small meshes
 // show.
 
-#include "actors/plan/gpu_groups.hpp"
+#include "plan/gpu_groups.hpp"
 
 #include "actors/nodes/gpus_of_nodes.hpp"
-#include "tests/actors/meshes.hpp"
+#include "tests/actors/tiny.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -3,8 +3,8 @@
 
 #include "actors/proof/replay.hpp"
 #include "tests/actors/brittle_data.hpp"
-#include "tests/actors/meshes.hpp"
 #include "tests/actors/seeded_devices.hpp"
+#include "tests/actors/tiny.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

@@ -3,7 +3,7 @@
 
 #include "actors/nodes/node_maps.hpp"
 
-#include "tests/actors/meshes.hpp"
+#include "tests/actors/tiny.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

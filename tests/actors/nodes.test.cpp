@@ -6,8 +6,8 @@
 #include "actors/checkpoints/gathered_state.hpp"
 #include "actors/proof/proof.hpp"
 #include "tests/actors/brittle_layer.hpp"
-#include "tests/actors/meshes.hpp"
 #include "tests/actors/slow_relay.hpp"
+#include "tests/actors/tiny.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

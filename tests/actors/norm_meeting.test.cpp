@@ -4,7 +4,7 @@
 #include "actors/meetings/norm_meeting.hpp"
 
 #include "tests/actors/meeting_office.hpp"
-#include "tests/actors/meshes.hpp"
+#include "tests/actors/tiny.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>

@@ -3,7 +3,7 @@
 
 #include "actors/updates/optimizer_core.hpp"
 
-#include "tests/actors/meshes.hpp"
+#include "tests/actors/tiny.hpp"
 #include "tests/actors/written_port.hpp"
 
 #include <catch2/catch_approx.hpp>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "actors/plan/run_plan.hpp"
 #include "models/slice.hpp"
 #include "tests/models/plain_optimizer.hpp"
+
+#include "plan/run_plan.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -2,13 +2,12 @@
 // Forwards that run again before their backwards: the same bits, in less memory, for
 // the time of one more forward.
 
-#include "actors/pipeline/stage_pools.hpp"
 #include "actors/proof/proof.hpp"
 #include "schedules/catalog/catalog.hpp"
 #include "schedules/program.hpp"
-#include "tests/actors/meshes.hpp"
 #include "tests/actors/tiny.hpp"
 
+#include "plan/stage_pools.hpp"
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_range.hpp>

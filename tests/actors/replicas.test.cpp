@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Data replicas: several pipelines that sum gradients.
 
-#include "actors/pipeline/stage_pools.hpp"
 #include "actors/proof/proof.hpp"
 #include "messaging/collective_catalog.hpp"
 #include "tests/actors/brittle_data.hpp"
 #include "tests/actors/tiny.hpp"
 #include "tests/tries.hpp"
 
+#include "plan/stage_pools.hpp"
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_range.hpp>

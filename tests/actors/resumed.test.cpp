@@ -2,8 +2,8 @@
 // Resumed runs combined with nodes, checkpoints, evaluations and kept steps.
 
 #include "actors/checkpoints/gathered_state.hpp"
-#include "tests/actors/meshes.hpp"
 #include "tests/actors/nodes.hpp"
+#include "tests/actors/tiny.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

@@ -3,7 +3,7 @@
 
 #include "actors/run/run_resources.hpp"
 
-#include "tests/actors/meshes.hpp"
+#include "tests/actors/tiny.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

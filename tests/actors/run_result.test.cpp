@@ -5,7 +5,7 @@
 
 #include "actors/run/recorder.hpp"
 #include "actors/run/run_resources.hpp"
-#include "tests/actors/meshes.hpp"
+#include "tests/actors/tiny.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -3,7 +3,7 @@
 
 #include "actors/meetings/server_meeting.hpp"
 
-#include "tests/actors/meshes.hpp"
+#include "tests/actors/tiny.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -2,8 +2,8 @@
 // The requests of a stage, in order: with sizes and costs alone, and with work that the
 // test defines.
 
-#include "tests/actors/meshes.hpp"
 #include "tests/actors/staged.hpp"
+#include "tests/actors/tiny.hpp"
 
 #include <catch2/catch_message.hpp>
 #include <catch2/catch_test_macros.hpp>

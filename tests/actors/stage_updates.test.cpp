@@ -4,7 +4,7 @@
 #include "actors/pipeline/stage_updates.hpp"
 
 #include "actors/pipeline/simulated_stage.hpp"
-#include "tests/actors/meshes.hpp"
+#include "tests/actors/tiny.hpp"
 #include "tests/actors/written_port.hpp"
 
 #include <catch2/catch_test_macros.hpp>

@@ -4,8 +4,8 @@
 
 #include "actors/pipeline/stage_versions.hpp"
 
-#include "tests/actors/meshes.hpp"
 #include "tests/actors/proved_run.hpp"
+#include "tests/actors/tiny.hpp"
 #include "tests/tries.hpp"
 
 #include <catch2/catch_test_macros.hpp>

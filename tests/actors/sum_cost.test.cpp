@@ -2,8 +2,8 @@
 // Sums that take time in virtual time: the duration of runs, computed by hand, and bits
 // that must not change.
 
-#include "tests/actors/meshes.hpp"
 #include "tests/actors/proved_run.hpp"
+#include "tests/actors/tiny.hpp"
 #include "tests/tries.hpp"
 
 #include <catch2/catch_test_macros.hpp>

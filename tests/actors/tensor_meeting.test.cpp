@@ -6,6 +6,7 @@
 #include "tests/actors/meeting_office.hpp"
 #include "tests/actors/tiny.hpp"
 
+#include "plan/exchange_sizes.hpp"
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_range.hpp>
@@ -29,7 +30,7 @@ struct shard {
     payload_bound most;
     for (auto& action : actions)
       for (auto& operation : action) {
-        const auto one = tensor_meeting::copies_of(plan, {0, 0, 1, t}, operation);
+        const auto one = copies_of_shards(plan, {0, 0, 1, t}, operation);
         most = {std::max(most.buffers, one.buffers), std::max(most.values, one.values)};
         arrays.emplace_back(static_cast<std::size_t>(operation.values));
       }

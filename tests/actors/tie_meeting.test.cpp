@@ -5,7 +5,7 @@
 #include "actors/meetings/tie_meeting.hpp"
 
 #include "tests/actors/meeting_office.hpp"
-#include "tests/actors/meshes.hpp"
+#include "tests/actors/tiny.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -78,7 +78,7 @@ public:
         std::make_unique<pool>("a test's gradients", 1, values, memory_));
       gradients_.push_back(pools_.back()->acquire());
     }
-    const auto copies = tie_meeting::copies_of(plan, where);
+    const auto copies = tied_copies(plan, where);
     meets = std::make_unique<tie_meeting>(
       plan, where,
       std::make_shared<pool>("a test's copies", copies.buffers, copies.values,
@@ -171,8 +171,8 @@ TEST_CASE("both ends of a tied matrix have the sum of both gradients, and nothin
     for (int d = 0; d < plan.data; ++d)
       for (int t = 0; t < plan.tensor; ++t) {
         const position where{d, 0, s, t};
-        CHECK(tie_meeting::is_at(plan, where) == (s == 0 || s == stages - 1));
-        if (!tie_meeting::is_at(plan, where))
+        CHECK(has_tied_end(plan, where) == (s == 0 || s == stages - 1));
+        if (!has_tied_end(plan, where))
           continue;
         auto* const m =
           members.emplace_back(std::make_unique<tied_member>(plan, where)).get();
@@ -198,8 +198,8 @@ TEST_CASE("both ends of a tied matrix have the sum of both gradients, and nothin
 TEST_CASE("a network that is not tied has no ends", "[meetings][tie]") {
   const auto plan =
     tiny::training_on({}, one_f_one_b(), {2, 4}, clock_kind::virtual_time);
-  CHECK_FALSE(tie_meeting::is_at(plan, {0, 0, 0}));
-  CHECK_FALSE(tie_meeting::is_at(tiny::simulation(one_f_one_b(), {2, 4}), {0, 0, 0}));
+  CHECK_FALSE(has_tied_end(plan, {0, 0, 0}));
+  CHECK_FALSE(has_tied_end(tiny::simulation(one_f_one_b(), {2, 4}), {0, 0, 0}));
 }
 
 TEST_CASE("an end waits for the other one", "[meetings][tie]") {

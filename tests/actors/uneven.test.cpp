@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Microbatches of several sizes, whose sequences have several lengths.
 
-#include "actors/pipeline/stage_pools.hpp"
 #include "actors/proof/proof.hpp"
 #include "schedules/catalog/catalog.hpp"
-#include "tests/actors/meshes.hpp"
 #include "tests/actors/tiny.hpp"
 
+#include "plan/stage_pools.hpp"
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_range.hpp>

@@ -4,7 +4,7 @@
 
 #include "actors/updates/update_pieces.hpp"
 
-#include "tests/actors/meshes.hpp"
+#include "tests/actors/tiny.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

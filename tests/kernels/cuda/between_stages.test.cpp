@@ -3,12 +3,12 @@
 // tensor is computed, and by channels between stages on GPUs of their own.
 
 #include "actors/pipeline/stage_tensors.hpp"
-#include "actors/plan/gpu_groups.hpp"
 #include "kernels/cuda/on_host/stream_queue.hpp"
-#include "tests/actors/meshes.hpp"
 #include "tests/actors/proved_run.hpp"
+#include "tests/actors/tiny.hpp"
 #include "tests/kernels/cuda/seeds.hpp"
 
+#include "plan/gpu_groups.hpp"
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 

@@ -3,18 +3,18 @@
 // programs. A value that the host reads or writes too early shows as another loss.
 
 #include "actors/inference/evaluation_run.hpp"
-#include "actors/plan/evaluated_parts.hpp"
 #include "experiments/session/saved_network.hpp"
 #include "experiments/session/session.hpp"
 #include "kernels/cuda/on_host/stream_queue.hpp"
 #include "tests/actors/brittle_layer.hpp"
 #include "tests/actors/inferred.hpp"
-#include "tests/actors/meshes.hpp"
+#include "tests/actors/tiny.hpp"
 #include "tests/experiments/tiny_options.hpp"
 #include "tests/kernels/cuda/seeds.hpp"
 #include "tests/temporary_folder.hpp"
 #include "tests/tries.hpp"
 
+#include "plan/evaluated_parts.hpp"
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <nlohmann/json.hpp>

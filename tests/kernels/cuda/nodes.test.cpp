@@ -4,7 +4,6 @@
 
 #include "tests/actors/nodes.hpp"
 
-#include "actors/plan/gpu_groups.hpp"
 #include "actors/proof/proof.hpp"
 #include "experiments/options/options_text.hpp"
 #include "experiments/session/node_part.hpp"
@@ -12,6 +11,7 @@
 #include "tests/experiments/tiny_options.hpp"
 #include "tests/kernels/cuda/seeds.hpp"
 
+#include "plan/gpu_groups.hpp"
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_range.hpp>

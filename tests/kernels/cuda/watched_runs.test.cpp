@@ -5,14 +5,14 @@
 #ifndef TROUPE_SANITIZED // where kernels report accesses
 
 #include "actors/inference/evaluation_run.hpp"
-#include "actors/plan/evaluated_parts.hpp"
 #include "actors/proof/proof.hpp"
 #include "kernels/cuda/on_host/launch_registry.hpp"
 #include "kernels/cuda/on_host/stream_queue.hpp"
 #include "tests/actors/inferred.hpp"
-#include "tests/actors/meshes.hpp"
+#include "tests/actors/tiny.hpp"
 #include "tests/kernels/cuda/seeds.hpp"
 
+#include "plan/evaluated_parts.hpp"
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_range.hpp>

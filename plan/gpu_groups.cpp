@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "actors/plan/gpu_groups.hpp"
+#include "plan/gpu_groups.hpp"
 
 #include "kernels/join_group.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "actors/plan/layer_reader.hpp"
+#include "plan/layer_reader.hpp"
 
 namespace troupe {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "actors/meetings/expert_sizes.hpp"
+#include "plan/expert_sizes.hpp"
 
 #include <algorithm>
 

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "actors/plan/layout.hpp"
-#include "actors/plan/user_exchange.hpp"
-#include "actors/plan/workload.hpp"
 #include "kernels/launch_times.hpp"
 #include "kernels/processor.hpp"
 #include "kernels/virtual_clock.hpp"
@@ -16,6 +13,10 @@
 #include "models/slices_by_length.hpp"
 #include "schedules/bounds.hpp"
 #include "schedules/schedule.hpp"
+
+#include "plan/layout.hpp"
+#include "plan/user_exchange.hpp"
+#include "plan/workload.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -200,6 +201,13 @@ struct run_plan {
 
   bool updates_are_by(update_by updater) const {
     return updater == (data > 1 ? exchange->updates : update_by::all_replicas);
+  }
+
+  /// True if parameters that data replicas update singly are at `p`: at every server,
+  /// or with Hogwild at the first data replica for all replicas.
+  bool has_shared_parameters(position p) const {
+    return updates_are_by(update_by::servers)
+           || (updates_are_by(update_by::itself) && p.data == 0);
   }
 
   /// True if all data replicas end with equal versions. Servers with a staleness of 0

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "actors/pipeline/stage_pools.hpp"
+#include "plan/stage_pools.hpp"
 
-#include "actors/meetings/bucket_meeting.hpp"
-#include "actors/meetings/expert_sizes.hpp"
-#include "actors/meetings/tensor_meeting.hpp"
-#include "actors/meetings/tie_meeting.hpp"
-#include "actors/plan/gpu_groups.hpp"
-#include "actors/plan/saved_piece.hpp"
-#include "actors/updates/shared_parameters.hpp"
+#include "messaging/gpu_script.hpp"
+
+#include "plan/exchange_sizes.hpp"
+#include "plan/expert_sizes.hpp"
+#include "plan/gpu_groups.hpp"
+#include "plan/saved_piece.hpp"
+#include "plan/tied_ends.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -113,15 +113,15 @@ stage_pools pools_of(const run_plan& plan, position where) {
   if (where.direction == 0)
     result.optimizer = optimizer::state_values(work.optimizer, plan.layers_of(where),
                                                plan.state_shares_of(where));
-  if (where.direction == 0 && shared_parameters::are_at(plan, where))
+  if (where.direction == 0 && plan.has_shared_parameters(where))
     result.shared = plan.state_values_of(where);
   add_sharing(plan, where, result);
   if (plan.sums_at_update() && where.direction == 0)
-    result.exchanged = exchange_pools::values(plan, where, exchange_step::sum);
+    result.exchanged = exchanged_values(plan, where, exchange_step::sum);
   if (plan.gathers_at_update() && where.direction == 0)
-    result.exchanged += exchange_pools::values(plan, where, exchange_step::gather);
-  if (where.direction == 0 && tie_meeting::is_at(plan, where))
-    result.ties = tie_meeting::copies_of(plan, where);
+    result.exchanged += exchanged_values(plan, where, exchange_step::gather);
+  if (where.direction == 0 && has_tied_end(plan, where))
+    result.ties = tied_copies(plan, where);
   result.saved = saved_copies(plan, where);
   result.kept_steps = kept_copies(plan, where).times(2);
   // With recomputation a stash is held for one pass, or from I to W.
@@ -145,7 +145,7 @@ stage_pools pools_of(const run_plan& plan, position where) {
   for (const auto& [samples, length] : plan.batches().shapes())
     for (const auto& collective :
          by_length.at_length(length).largest_collectives(samples)) {
-      const auto copies = tensor_meeting::copies_of(plan, where, collective);
+      const auto copies = copies_of_shards(plan, where, collective);
       result.to_shards.buffers = std::max(result.to_shards.buffers, copies.buffers);
       result.to_shards.values = std::max(result.to_shards.values, copies.values);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "actors/plan/run_plan.hpp"
+#include "plan/run_plan.hpp"
 
 #include <algorithm>
 #include <cmath>

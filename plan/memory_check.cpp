@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "actors/run/memory_check.hpp"
+#include "plan/memory_check.hpp"
 
-#include "actors/pipeline/stage_pools.hpp"
-#include "actors/run/free_memory.hpp"
 #include "schedules/bounds.hpp"
+
+#include "plan/free_memory.hpp"
+#include "plan/stage_pools.hpp"
 
 #include <algorithm>
 #include <map>

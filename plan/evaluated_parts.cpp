@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "actors/plan/evaluated_parts.hpp"
+#include "plan/evaluated_parts.hpp"
 
 namespace troupe {
 

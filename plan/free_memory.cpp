@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "actors/run/free_memory.hpp"
+#include "plan/free_memory.hpp"
 
 #include <sys/resource.h>
 #include <unistd.h>

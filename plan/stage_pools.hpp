@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "actors/plan/run_plan.hpp"
 #include "messaging/collective.hpp"
 #include "schedules/bounds.hpp"
+
+#include "plan/run_plan.hpp"
 
 #include <cstdint>
 #include <vector>

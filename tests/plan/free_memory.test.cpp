@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The free memory of a machine, by files as the kernel writes.
 
-#include "actors/run/free_memory.hpp"
+#include "plan/free_memory.hpp"
 
 #include "tests/temporary_folder.hpp"
 

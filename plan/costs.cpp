@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "actors/plan/costs.hpp"
+#include "plan/costs.hpp"
 
 #include "messaging/interconnect.hpp"
 

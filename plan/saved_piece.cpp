@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "actors/plan/saved_piece.hpp"
+#include "plan/saved_piece.hpp"
 
 #include <algorithm>
 #include <numeric>

@@ -1,0 +1,666 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "plan/validity.hpp"
+
+#include "schedules/bounds.hpp"
+#include "schedules/check.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <numeric>
+#include <string_view>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+/// The facts that must hold before a rule can be evaluated.
+enum class premise : std::uint8_t {
+  none,    ///< The rule reads fields alone.
+  sizes,   ///< The rules whose name begins with `sizes` hold.
+  earlier, ///< All earlier rules hold.
+};
+
+/// Returns a sentence if a plan breaks a rule; empty if the rule holds.
+using plan_check =
+  std::function<std::string(const run_plan& plan, const checked_machine& machine)>;
+
+/// A row of the table of rules.
+struct rule {
+  const char* name;
+  std::vector<std::string> options; ///< The options that can mend the plan.
+  premise needs;
+  plan_check error;
+};
+
+/// The check of a rule that a plan breaks if `is_broken(plan)`.
+template <class Condition, class Sentence>
+plan_check when(Condition is_broken, Sentence sentence) {
+  return [=](const run_plan& plan, const checked_machine&) -> std::string {
+    return is_broken(plan) ? sentence(plan) : "";
+  };
+}
+
+std::string number(std::int64_t value) {
+  return std::to_string(value);
+}
+
+bool updates_singly(const run_plan& plan) {
+  return plan.data > 1 && plan.exchange->updates != update_by::all_replicas;
+}
+
+bool has_experts(const run_plan& plan) {
+  return plan.work ? !plan.work->whole.experts.empty() : plan.expert > 1;
+}
+
+bool has_user_exchange(const run_plan& plan) {
+  return plan.data > 1 && plan.user_exchange;
+}
+
+bool is_tied(const run_plan& plan) {
+  return plan.work && plan.work->whole.tied();
+}
+
+/// True if the plan keeps state between batches, or continues from such state.
+bool keeps_state(const run_plan& plan) {
+  return plan.work && (plan.pause_every() != 0 || plan.dims.batches_before != 0);
+}
+
+bool updates_once_a_batch(const run_plan& plan) {
+  return !plan.sch.local_rule()
+         && update_size(plan.sch, plan.dims) == plan.dims.microbatches;
+}
+
+bool recomputes_blocks(const run_plan& plan) {
+  return plan.recomputes() && plan.recomputed_units > 0;
+}
+
+std::vector<std::int64_t> samples_of(const run_plan& plan) {
+  return plan.uneven ? plan.uneven->samples : std::vector<std::int64_t>{};
+}
+
+std::vector<std::int64_t> lengths_of(const run_plan& plan) {
+  return plan.uneven ? plan.uneven->lengths : std::vector<std::int64_t>{};
+}
+
+bool has_sequences(const run_plan& plan) {
+  return plan.work
+         && (plan.work->whole.options.model == "gpt"
+             || plan.work->whole.options.model == "moe");
+}
+
+std::int64_t sum_of(const std::vector<std::int64_t>& numbers) {
+  return std::accumulate(numbers.begin(), numbers.end(), std::int64_t{0});
+}
+
+/// Returns an error if ranks cannot use the planned GPUs; empty if ranks can.
+std::string error_of_gpus(const run_plan& plan, const checked_machine& machine) {
+  processor first;
+  for (const int rank : machine.local_ranks.value_or(all_ranks(plan))) {
+    const auto where = plan.processor_of(rank);
+    if (!where.is_gpu())
+      continue;
+    if (first.is_gpu() && facts_of(where).kind != facts_of(first).kind)
+      return "--device: the GPUs of a run must be of one kind, as kinds differ in "
+             "their bits, and "
+             + to_string(first) + " is " + facts_of(first).kind + ", "
+             + to_string(where) + " " + facts_of(where).kind;
+    first = where;
+  }
+  return {};
+}
+
+std::string error_of_schedule(const run_plan& plan, const checked_machine&) {
+  auto error = validation_error(plan.sch, plan.dims);
+  if (!error.empty() && plan.data > 1)
+    error += " (each of " + number(plan.data) + " data replicas has "
+             + number(plan.dims.microbatches) + " microbatches of a batch)";
+  return error;
+}
+
+std::string error_of_program(const run_plan& plan, const checked_machine&) {
+  const auto fault = check(plan.sch, settled(plan.sch, plan.dims));
+  return fault ? plan.sch.name + ": " + to_string(*fault) : "";
+}
+
+constexpr std::int64_t most_microbatches = (1 << 30) - 1;
+
+/// All rules, in the order in which a user should mend what is broken.
+const std::vector<rule>& all_rules() {
+  using enum premise;
+  using plan_ref = const run_plan&;
+  static const std::vector<rule> rules{
+    {"sizes_of_schedule",
+     {"--stages", "--microbatches", "--schedules"},
+     none,
+     error_of_schedule},
+    {"sizes_of_run",
+     {"--steps", "--microbatches"},
+     sizes,
+     when(
+       [](plan_ref plan) {
+         return std::int64_t{plan.data} * plan.dims.total() > most_microbatches;
+       },
+       [](plan_ref) {
+         return "--steps and --microbatches: a run has at most 1,073,741,823 "
+                "microbatches, over all data replicas";
+       })},
+
+    // Exchanges between data replicas.
+    {"user_exchange_sums",
+     {"--mesh", "--exchange"},
+     none,
+     when(
+       [](plan_ref plan) {
+         return has_user_exchange(plan)
+                && (!plan.work || plan.tensor > 1 || !plan.exchanges_at_update()
+                    || plan.exchange->shares != shared_out::nothing);
+       },
+       [](plan_ref) {
+         return "an exchange of your own sums gradients of data replicas that each "
+                "update all parameters: give tensor=1, and no other exchange";
+       })},
+    {"user_exchange_without_experts",
+     {"--model", "--exchange"},
+     none,
+     when([](plan_ref plan) { return has_user_exchange(plan) && has_experts(plan); },
+          [](plan_ref) {
+            return "an exchange of your own is between all data replicas, and an "
+                   "expert of moe may serve some of them: train another model, as "
+                   "gpt, or give an exchange that sums, as ring";
+          })},
+    {"user_exchange_untied",
+     {"--tied", "--exchange"},
+     none,
+     when([](plan_ref plan) { return has_user_exchange(plan) && is_tied(plan); },
+          [](plan_ref) {
+            return "an exchange of your own is one of a stage, and a tied matrix has "
+                   "gradients in two: train untied, or give an exchange that sums, as "
+                   "ring";
+          })},
+    {"local_rule_updates_singly",
+     {"--mesh", "--exchange", "--schedules"},
+     none,
+     when(
+       [](plan_ref plan) {
+         return plan.data > 1 && plan.sch.local_rule()
+                && plan.exchange->updates == update_by::all_replicas;
+       },
+       [](plan_ref plan) {
+         return plan.sch.name
+                + "'s stages update as soon as they have enough gradients, so that "
+                  "data replicas have no common updates: give --mesh data=1, or "
+                  "--exchange server:async or hogwild, or name other schedules";
+       })},
+    {"local_rule_without_staleness",
+     {"--exchange", "--schedules"},
+     none,
+     when(
+       [](plan_ref plan) {
+         return plan.data > 1 && plan.sch.local_rule()
+                && plan.exchange->staleness.has_value();
+       },
+       [](plan_ref plan) {
+         return plan.sch.name
+                + "'s ranks are idle while a stage updates, so that they cannot wait "
+                  "there for slower replicas: give --exchange server:async or "
+                  "hogwild, or name other schedules";
+       })},
+    {"single_updates_without_shards",
+     {"--mesh", "--exchange"},
+     none,
+     when([](plan_ref plan) { return plan.tensor > 1 && updates_singly(plan); },
+          [](plan_ref plan) {
+            return plan.exchange->name
+                   + " may update tensor shards of a stage in different orders, so "
+                     "that their common parameters would differ: give --mesh "
+                     "tensor=1, or another --exchange";
+          })},
+    {"local_rule_without_shards",
+     {"--mesh", "--schedules"},
+     none,
+     when([](plan_ref plan) { return plan.tensor > 1 && plan.sch.local_rule(); },
+          [](plan_ref plan) {
+            return plan.sch.name
+                   + "'s ranks choose among inputs that have arrived, so that tensor "
+                     "shards could choose differently: give --mesh tensor=1, or name "
+                     "other schedules";
+          })},
+
+    // Experts.
+    {"sizes_of_expert_groups",
+     {"--mesh"},
+     none,
+     when([](plan_ref plan) { return plan.data % plan.expert != 0; },
+          [](plan_ref plan) {
+            return "expert=" + number(plan.expert)
+                   + " does not divide data=" + number(plan.data)
+                   + ": experts are spread over groups of equal size. Change one of "
+                     "them in --mesh";
+          })},
+    {"experts_exist",
+     {"--model", "--mesh"},
+     none,
+     when(
+       [](plan_ref plan) {
+         return plan.work && plan.expert > 1 && plan.work->whole.experts.empty();
+       },
+       [](plan_ref plan) {
+         return "expert=" + number(plan.expert)
+                + " in --mesh spreads experts, which only moe has: say --model moe, or "
+                  "leave it out";
+       })},
+    {"experts_divide",
+     {"--experts", "--mesh"},
+     none,
+     when(
+       [](plan_ref plan) {
+         return plan.work && has_experts(plan)
+                && plan.work->experts.count % plan.expert != 0;
+       },
+       [](plan_ref plan) {
+         return number(plan.work->experts.count) + " experts cannot be spread over "
+                + number(plan.expert)
+                + " data replicas, each with equally many: change --experts, or "
+                  "expert= in --mesh";
+       })},
+    {"experts_without_shards",
+     {"--mesh"},
+     none,
+     when([](plan_ref plan) { return has_experts(plan) && plan.tensor > 1; },
+          [](plan_ref) {
+            return "a network with experts cannot be cut into tensor shards: give "
+                   "--mesh tensor=1";
+          })},
+    {"experts_have_whole_gradients",
+     {"--exchange"},
+     none,
+     when(
+       [](plan_ref plan) {
+         return has_experts(plan) && plan.shares_out(shared_out::gradients);
+       },
+       [](plan_ref plan) {
+         return plan.exchange->name + " leaves a stage a share of its gradients"
+                + (plan.shares_out(shared_out::parameters) ? " and parameters" : "")
+                + ", but an expert needs all of its own: give another --exchange, as "
+                  "ring, zero1 or server";
+       })},
+    {"experts_update_together",
+     {"--exchange"},
+     none,
+     when([](plan_ref plan) { return has_experts(plan) && updates_singly(plan); },
+          [](plan_ref plan) {
+            return plan.exchange->name
+                   + " updates data replicas one by one, but experts serve several of "
+                     "them: give an --exchange that sums, as ring";
+          })},
+
+    // Recomputation.
+    {"blocks_of_recomputation",
+     {"--recompute"},
+     none,
+     when([](plan_ref plan) { return plan.recomputed_units < 0; },
+          [](plan_ref) {
+            return "--recompute blocks=: a stage recomputes at least 1 block or layer "
+                   "at once";
+          })},
+    {"blocks_with_whole_gradients",
+     {"--recompute", "--exchange"},
+     none,
+     when(
+       [](plan_ref plan) {
+         return recomputes_blocks(plan) && plan.shares_out(shared_out::gradients);
+       },
+       [](plan_ref plan) {
+         return plan.exchange->name
+                + " gathers and sums the layers of a stage one after another, which "
+                  "blocks of --recompute do not allow: say --recompute stage, or give "
+                  "another --exchange";
+       })},
+    {"blocks_of_known_layers",
+     {"--cost", "--recompute"},
+     none,
+     when(
+       [](plan_ref plan) {
+         return recomputes_blocks(plan) && !plan.work && plan.sizes.buckets == 1;
+       },
+       [](plan_ref) {
+         return "--recompute blocks= needs the number of a stage's layers: give it by "
+                "--cost buckets=8, or say --recompute stage";
+       })},
+
+    // Uneven microbatches.
+    {"a_size_for_each_microbatch",
+     {"--microbatch-sizes", "--microbatches"},
+     sizes,
+     when(
+       [](plan_ref plan) {
+         const auto samples = samples_of(plan);
+         return !samples.empty() && std::ssize(samples) != plan.batches().microbatches;
+       },
+       [](plan_ref plan) {
+         return "a batch has " + number(plan.batches().microbatches)
+                + " microbatches, but " + number(std::ssize(samples_of(plan)))
+                + " sizes: give --microbatch-sizes one for each";
+       })},
+    {"a_sample_in_each_microbatch",
+     {"--microbatch-sizes"},
+     none,
+     when(
+       [](plan_ref plan) {
+         const auto samples = samples_of(plan);
+         return !samples.empty() && std::ranges::min(samples) < 1;
+       },
+       [](plan_ref) {
+         return "--microbatch-sizes: each microbatch has at least 1 sample";
+       })},
+    {"at_most_a_length_for_each_microbatch",
+     {"--sequence-lengths", "--microbatches"},
+     sizes,
+     when(
+       [](plan_ref plan) {
+         return std::ssize(lengths_of(plan)) > plan.batches().microbatches;
+       },
+       [](plan_ref plan) {
+         return "a batch has " + number(plan.batches().microbatches)
+                + " microbatches, but " + number(std::ssize(lengths_of(plan)))
+                + " lengths: give --sequence-lengths at most one for each; they are "
+                  "taken in rotation";
+       })},
+    {"a_token_in_each_sequence",
+     {"--sequence-lengths"},
+     none,
+     when(
+       [](plan_ref plan) {
+         const auto lengths = lengths_of(plan);
+         return !lengths.empty() && std::ranges::min(lengths) < 1;
+       },
+       [](plan_ref) { return "--sequence-lengths: a sequence has at least 1 token"; })},
+    {"sizes_add_up_to_the_batch",
+     {"--microbatch-sizes", "--batch"},
+     none,
+     when(
+       [](plan_ref plan) {
+         const auto samples = samples_of(plan);
+         return plan.work && !samples.empty() && sum_of(samples) != plan.work->batch;
+       },
+       [](plan_ref plan) {
+         return "--microbatch-sizes: the microbatches have "
+                + number(sum_of(samples_of(plan)))
+                + " samples together, but the batch has " + number(plan.work->batch);
+       })},
+    {"lengths_of_sequences",
+     {"--model", "--sequence-lengths"},
+     none,
+     when(
+       [](plan_ref plan) {
+         return plan.work && !lengths_of(plan).empty() && !has_sequences(plan);
+       },
+       [](plan_ref) {
+         return "--sequence-lengths is of gpt and moe: say --model gpt or moe, or "
+                "leave it out";
+       })},
+    {"lengths_within_the_model",
+     {"--seq", "--sequence-lengths"},
+     none,
+     when(
+       [](plan_ref plan) {
+         const auto lengths = lengths_of(plan);
+         return has_sequences(plan) && !lengths.empty()
+                && std::ranges::max(lengths) > plan.work->whole.rows;
+       },
+       [](plan_ref plan) {
+         const auto longest = number(std::ranges::max(lengths_of(plan)));
+         return "a sequence of " + longest
+                + " tokens is longer than the model's: say --seq " + longest;
+       })},
+    {"lengths_of_whole_shards",
+     {"--sequence-lengths", "--mesh", "--sequence-parallel"},
+     none,
+     when(
+       [](plan_ref plan) {
+         return plan.work && plan.sequence_parallel
+                && std::ranges::any_of(lengths_of(plan), [&](std::int64_t length) {
+                     return length % plan.tensor != 0;
+                   });
+       },
+       [](plan_ref plan) {
+         return "--sequence-parallel divides positions between tensor shards: each of "
+                "--sequence-lengths must be a multiple of tensor="
+                + number(plan.tensor);
+       })},
+
+    // Tied matrices.
+    {"tied_ends_update_together",
+     {"--schedules", "--tied"},
+     sizes,
+     when(
+       [](plan_ref plan) {
+         // The update t of all stages is of batch t, and makes version t of all.
+         return is_tied(plan)
+                && (!updates_once_a_batch(plan)
+                    || version_read(plan.sch, plan.dims, 0, plan.dims.total() - 1)
+                         != version_read(plan.sch, plan.dims, plan.dims.stages - 1,
+                                         plan.dims.total() - 1));
+       },
+       [](plan_ref plan) {
+         return plan.sch.name
+                + "'s first and last stage update at different times, so that a tied "
+                  "matrix would differ between them: give a flush schedule or 2bw, or "
+                  "leave --tied out";
+       })},
+    {"tied_ends_of_all_replicas",
+     {"--exchange", "--tied"},
+     none,
+     when([](plan_ref plan) { return is_tied(plan) && updates_singly(plan); },
+          [](plan_ref plan) {
+            return plan.exchange->name
+                   + " updates data replicas one by one, so that the two copies of a "
+                     "tied matrix would differ: give an --exchange that sums, as ring, "
+                     "or leave --tied out";
+          })},
+    {"tied_ends_of_one_norm",
+     {"--clip", "--schedules", "--tied"},
+     none,
+     when(
+       [](plan_ref plan) {
+         return is_tied(plan) && plan.work->optimizer.clip > 0
+                && plan.work->optimizer.scope == clip_scope::stage;
+       },
+       [](plan_ref) {
+         return "clip=stage would clip the two copies of a tied matrix differently: "
+                "clip by the network's norm (--clip alone), or leave --tied out";
+       })},
+
+    // Checkpoints and kept steps.
+    {"kept_steps_have_replicas",
+     {"--mesh", "--keep-steps"},
+     none,
+     when(
+       [](plan_ref plan) {
+         return plan.work && plan.keep_steps && plan.data / plan.expert < 2;
+       },
+       [](plan_ref plan) {
+         return "--keep-steps continues from the copies of other data replicas: say "
+                "--mesh data="
+                + number(2 * plan.expert) + " or more too, or leave it out";
+       })},
+    {"kept_steps_of_whole_state",
+     {"--exchange", "--keep-steps"},
+     none,
+     when(
+       [](plan_ref plan) {
+         return plan.work && plan.keep_steps && plan.data / plan.expert >= 2
+                && plan.state_shares() > 1;
+       },
+       [](plan_ref plan) {
+         return "--keep-steps continues from the copies of other data replicas, but "
+                "under "
+                + plan.exchange->name
+                + " no other replica has the same share of the optimizer: give an "
+                  "--exchange that only sums, as ring, or leave it out";
+       })},
+    {"checkpoints_of_one_network",
+     {"--checkpoint", "--exchange"},
+     none,
+     when(
+       [](plan_ref plan) {
+         return keeps_state(plan) && plan.data > 1 && !plan.replicas_agree();
+       },
+       [](plan_ref plan) {
+         return plan.exchange->name
+                + " updates data replicas one by one, so that they have no common "
+                  "network to save: leave --checkpoint out, or give an --exchange "
+                  "that sums, as ring or server";
+       })},
+    {"checkpoints_of_tied_versions",
+     {"--schedules", "--tied"},
+     none,
+     when(
+       [](plan_ref plan) {
+         return keeps_state(plan) && is_tied(plan) && plan.sch.asynchronous()
+                && plan.sch.update_every > 0;
+       },
+       [](plan_ref plan) {
+         return plan.sch.name
+                + " reads versions of a tied matrix at different times at its two "
+                  "ends, and a checkpoint has one of each version: give a flush "
+                  "schedule or 2bw, or leave --tied out";
+       })},
+    {"checkpoints_after_updates",
+     {"--checkpoint-every", "--keep-steps"},
+     sizes,
+     when(
+       [](plan_ref plan) {
+         return keeps_state(plan) && !plan.sch.local_rule()
+                && std::int64_t{plan.pause_every()} * plan.dims.microbatches
+                       % update_size(plan.sch, plan.dims)
+                     != 0;
+       },
+       [](plan_ref plan) {
+         const int size = update_size(plan.sch, plan.dims);
+         return plan.sch.name + " updates every " + number(size)
+                + " microbatches, and a batch has " + number(plan.dims.microbatches)
+                + (plan.keep_steps ? ": not every step can be kept: leave --keep-steps "
+                                     "out, and take checkpoints"
+                                   : ": take checkpoints")
+                + " after batches that end with an update, as every "
+                + number(std::lcm(size, plan.dims.microbatches)
+                         / plan.dims.microbatches);
+       })},
+
+    // The batch.
+    {"samples_for_all_microbatches",
+     {"--batch", "--microbatches"},
+     sizes,
+     when(
+       [](plan_ref plan) {
+         return plan.work && plan.work->batch < plan.batches().microbatches;
+       },
+       [](plan_ref plan) {
+         return "a batch of " + number(plan.work->batch)
+                + " samples cannot be cut into " + number(plan.batches().microbatches)
+                + " microbatches: there must be at least one sample in each. Give a "
+                  "larger --batch or fewer --microbatches";
+       })},
+    {"samples_of_a_batch",
+     {"--batch"},
+     none,
+     when(
+       [](plan_ref plan) {
+         return plan.work
+                && plan.work->batch > std::numeric_limits<std::int32_t>::max();
+       },
+       [](plan_ref) { return "--batch: a batch has at most 2,147,483,647 samples"; })},
+    {"bytes_that_can_be_counted",
+     {"--batch", "--layers", "--d-model"},
+     earlier,
+     [](const run_plan& plan, const checked_machine&) {
+       return plan.work ? check_size(plan) : "";
+     }},
+    {"clipping_of_whole_updates",
+     {"--schedules", "--clip"},
+     sizes,
+     when(
+       [](plan_ref plan) {
+         return plan.work && plan.work->optimizer.clip > 0
+                && plan.work->optimizer.scope == clip_scope::network
+                && !updates_once_a_batch(plan);
+       },
+       [](plan_ref plan) {
+         const bool has_parameters = plan.sch.name.find(':') != std::string::npos;
+         return plan.sch.name
+                + " never has all gradients of an update at once, so that it cannot "
+                  "clip by their global norm: say "
+                + plan.sch.name + (has_parameters ? "," : ":")
+                + "clip=stage, which clips each stage by a norm of its own";
+       })},
+
+    // Programs, GPUs and memory.
+    {"memory_of_actors",
+     {"--stages", "--mesh", "--microbatches"},
+     earlier,
+     [](const run_plan& plan, const checked_machine&) {
+       return check_memory_of_actors(plan);
+     }},
+    // Stashes can be counted only of programs that are right.
+    {"program", {"--schedules"}, earlier, error_of_program},
+    {"gpus_of_one_kind", {"--device"}, earlier, error_of_gpus},
+    {"memory_of_training",
+     {"--batch", "--microbatches", "--stages", "--mesh", "--recompute"},
+     earlier,
+     [](const run_plan& plan, const checked_machine& machine) {
+       return plan.work ? check_memory_of_training(plan, machine.count_caller_bytes,
+                                                   machine.local_ranks)
+                        : "";
+     }},
+  };
+  return rules;
+}
+
+/// Calls `on_broken(rule, sentence)` for each broken rule, until the result is false.
+template <class Callback>
+void for_each_broken(const run_plan& plan, const checked_machine& machine,
+                     const Callback& on_broken) {
+  bool has_sizes = true, has_all = true;
+  for (const auto& row : all_rules()) {
+    if ((row.needs == premise::sizes && !has_sizes)
+        || (row.needs == premise::earlier && !has_all))
+      continue;
+    auto sentence = row.error(plan, machine);
+    if (sentence.empty())
+      continue;
+    has_all = false;
+    has_sizes = has_sizes && !std::string_view{row.name}.starts_with("sizes");
+    if (!on_broken(row, std::move(sentence)))
+      return;
+  }
+}
+
+} // namespace
+
+std::vector<broken_rule> broken_rules(const run_plan& plan,
+                                      const checked_machine& machine) {
+  std::vector<broken_rule> result;
+  for_each_broken(plan, machine, [&](const rule& row, std::string sentence) {
+    result.push_back({row.name, std::move(sentence), row.options});
+    return true;
+  });
+  return result;
+}
+
+std::string validation_error(const run_plan& plan,
+                             const caller_bytes_counter& count_caller_bytes,
+                             const std::optional<std::vector<int>>& local_ranks) {
+  std::string result;
+  for_each_broken(plan, {count_caller_bytes, local_ranks},
+                  [&](const rule&, std::string sentence) {
+                    result = std::move(sentence);
+                    return false;
+                  });
+  return result;
+}
+
+} // namespace troupe
