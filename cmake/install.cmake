@@ -8,12 +8,13 @@ include(CMakePackageConfigHelpers)
 # installed; what stands here is meant to stay.
 set(public_headers
   actors/embedding/training.hpp actors/embedding/troupe.hpp
-  actors/mail/relay.hpp plan/user_exchange.hpp actors/run/progress.hpp
+  actors/mail/relay.hpp actors/run/progress.hpp
   kernels/buffer.hpp kernels/checksum.hpp kernels/precision.hpp
   messaging/mail/tensors.hpp
   models/beginning.hpp models/data/data_set.hpp models/data/open_data.hpp
   models/data_identity.hpp models/model_options.hpp models/optimizer_options.hpp models/user_layer.hpp
   models/uneven_microbatches.hpp
+  plan/user_exchange.hpp
   schedules/action.hpp schedules/catalog/catalog.hpp schedules/check.hpp
   schedules/files/schedule_file.hpp schedules/placement.hpp schedules/program.hpp schedules/schedule.hpp
   schedules/shape.hpp schedules/weights.hpp)
@@ -92,9 +93,9 @@ install(PROGRAMS "${PROJECT_BINARY_DIR}/troupe.launcher" DESTINATION "${CMAKE_IN
 if(BUILD_SHARED_LIBS) # what the programs link to, beside them
   set_target_properties(${programs} PROPERTIES INSTALL_RPATH "$ORIGIN")
   install(TARGETS troupe_schedules troupe_kernels troupe_models troupe_messaging
-    troupe_actors troupe_support DESTINATION "${program_dir}")
+    troupe_plan troupe_actors troupe_support DESTINATION "${program_dir}")
   set_target_properties(troupe_schedules troupe_kernels troupe_models troupe_messaging
-    troupe_actors troupe_support PROPERTIES INSTALL_RPATH "$ORIGIN")
+    troupe_plan troupe_actors troupe_support PROPERTIES INSTALL_RPATH "$ORIGIN")
 endif()
 
 # As in the source, so that pages find one another.
