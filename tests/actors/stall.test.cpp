@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Runs that have stalled: the report, and the end of the run.
+// Runs that have stalled: the report, and the end of the run. A watchdog whose process
+// was stopped between two looks.
 
 #include "actors/run/stall.hpp"
 
 #include "actors/pipeline/data_source.hpp"
+#include "actors/run/awake_time.hpp"
 #include "actors/run/local_run.hpp"
 #include "schedules/check.hpp"
 #include "schedules/program.hpp"
@@ -241,6 +243,23 @@ TEST_CASE("slow data are no stall, and what is waited for is told", "[stall]") {
   const auto result = perform(plan, {.report = open_then});
   CHECK(result.outcome == ending::finished);
   CHECK_THAT(told, ContainsSubstring("data_source has been reading microbatch 2 for "));
+}
+
+TEST_CASE("a watch that was stopped counts little of that time as silence", "[nodes]") {
+  awake_time watch{20};
+  silence other;
+  const auto look = [&](nanoseconds now, nanoseconds heard) {
+    return other.look(now, heard, watch.look(now));
+  };
+  CHECK(look(100, 100) == 0);
+  CHECK(look(110, 100) == 10);
+  CHECK(look(120, 118) == 2);
+  CHECK(look(130, 118) == 12);
+  CHECK(look(1130, 118) == 32); // stopped: arrived messages are not read yet
+  CHECK(look(1140, 1139) == 1); // now read
+  CHECK(look(1150, 1139) == 11);
+  for (nanoseconds now = 1160; now <= 1260; now += 10)
+    CHECK(look(now, 1139) == now - 1139); // no message has come
 }
 
 } // namespace troupe::stall_test

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Files of the version before names were changed
-// (tests/golden/files/before_names.tar.gz): a checkpoint, weights and results. The
+// (tests/golden/older_files.tar.gz): a checkpoint, weights and results. The
 // training of these files is repeated and resumed.
 
 #include "tests/experiments/run_program.hpp"

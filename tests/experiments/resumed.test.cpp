@@ -367,7 +367,7 @@ TEST_CASE("a preset of the gate that is given counts", "[programs][resumed]") {
 TEST_CASE("a checkpoint from before options were kept loads, with a sentence",
           "[programs][resumed]") {
   temporary_folder folder;
-  fs::copy(fs::path{TROUPE_GOLDEN} / "files/checkpoint_without_options",
+  fs::copy(fs::path{TROUPE_OLDER_FILES} / "checkpoint_without_options",
            folder.path() / "c", fs::copy_options::recursive);
   const std::string model =
     " --layers 1 --d-model 4 --heads 2 --seq 4 --vocab 7 --quiet ";
