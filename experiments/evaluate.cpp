@@ -11,8 +11,8 @@
 #include "kernels/bf16_choice.hpp"
 #include "models/data/checked_data.hpp"
 #include "models/utf8.hpp"
-
 #include "plan/memory_check.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>

@@ -9,8 +9,8 @@
 #include "experiments/session/program.hpp"
 #include "experiments/session/saved_network.hpp"
 #include "models/utf8.hpp"
-
 #include "plan/memory_check.hpp"
+
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 

@@ -14,8 +14,9 @@ namespace troupe {
 
 /// c = the epilogue of alpha a b + beta c, on this thread. Packing rounds fp32 values
 /// of a and b to bf16. Sums are fp32, rounded once at the end if c is bf16. A sum runs
-/// along the depth. The bits of a sum depend only on the path, the factors, the row of
-/// a, the column of b and c. The number of calls that compute c changes no bit.
+/// along the depth. A sum's bits depend only on the path, alpha, beta, the row of a,
+/// the column of b and the old value of c. A split of c into several calls changes no
+/// bit.
 /// \pre the sizes fit, c is not transposed, alpha is 1 or beta 0, and beta is 0 if c is
 /// bf16
 void bf16_gemm(bf16_path path, stored_matrix<const float> a,

@@ -39,9 +39,12 @@ public:
   std::vector<collective_message> begin(const collective_part& part,
                                         const collective_memory& memory);
 
-  /// Handles the call of another member, before or after this member's begin().
-  /// \throws std::logic_error if the message is no call or a repeated call, or if the
-  /// sender has begun collectives in another order
+  /// Handles the call of another member, before or after this member's begin(). A call
+  /// that comes before begin() is stored, and begin() throws if that call is repeated
+  /// or of another order. A call that is repeated after end() is not detected.
+  /// \throws std::logic_error if the message is no call, or repeats a call of a
+  /// collective under way here
+  /// \throws std::logic_error if the call has another collective's number
   void receive(const collective_message& call);
 
   /// A collective to launch, and the GPU work for the group's device.

@@ -125,7 +125,8 @@ struct rank_sums {
   nanoseconds first_start = -1; ///< -1: nothing has run.
   nanoseconds last_end = 0;
   int held = 0; ///< Stage-microbatches held now; set by held_activations, not by add().
-  /// Largest value of `held` so far; set by held_activations, not by add().
+  /// Largest value of `held` so far. The rank's scheduler copies the value from
+  /// held_activations; add() does not change the value.
   int peak_held = 0;
   std::vector<stage_sums> stages;
 };

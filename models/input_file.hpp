@@ -31,7 +31,8 @@ public:
   /// Number of the descriptor, which this object owns.
   int number() const { return file_.number(); }
 
-  /// Reads `bytes` bytes from offset `begin` on.
+  /// Reads `bytes` bytes from offset `begin` on. Several threads may read at the same
+  /// time.
   /// \throws std::runtime_error if the file ends before `begin` + `bytes`, or reading
   /// fails
   void read(std::int64_t begin, void* to, std::int64_t bytes) const;

@@ -77,7 +77,7 @@ struct shard_collective {
   /// Values of the array; with experts the largest possible number. Two values of bf16
   /// count as one: such values are only copied, and sums are always of Scalar.
   std::int64_t values = 0;
-  // Only with experts, and known once the rows are ready to be sent:
+  // Only with experts. The array `counts` is filled when the rows are ready to be sent:
   const std::int32_t* counts = nullptr; ///< Rows for each expert.
   std::int64_t choices = 0; ///< Rows that the gate chose, dropped rows included.
 };
@@ -90,9 +90,9 @@ enum class layer_pass : std::uint8_t { forward, input_gradient, weight_gradient 
 ///
 /// A tensor shard of a layer is a layer too. The forward and the input gradient of a
 /// shard have pieces(). After each piece all shards may have a collective; a layer that
-/// is whole, with its experts inside, has one piece. After the weight gradient that
-/// completes an update's gradients, shards may have to sum gradients of each shard's
-/// own rows.
+/// is whole, with its experts inside, has one piece. With sequence parallelism, each
+/// shard has the gradients of a norm from the shard's own rows alone. The shards sum
+/// these gradients once per update, after the last weight gradient.
 template <class Scalar>
 class layer {
 public:

@@ -13,9 +13,10 @@
 
 namespace troupe {
 
-/// Observes the updates of a plain loop. A witness may overwrite the arrays that the
-/// loop passes; the loop then continues with the new values. Each call gets one bucket
-/// for each layer of the stage.
+/// Observes the updates of a plain loop, on the thread of the loop. A witness may
+/// overwrite the arrays that the loop passes, until the call returns; the loop then
+/// continues with the new values. Each call gets one bucket for each layer of the
+/// stage.
 class update_witness {
 public:
   virtual ~update_witness() = default;

@@ -28,8 +28,9 @@ public:
   as_layer(const std::shared_ptr<const network_layer>& self) const = 0;
 };
 
-/// A tensor of parameters. The initial values depend on the run's seed, the name and
-/// the dims alone.
+/// A tensor of parameters. The members `begins` and `scale` give the distribution of
+/// the initial values. The random numbers depend only on the run's seed, the name and
+/// the dims.
 struct layer_tensor {
   std::string name; ///< Unique in the network; also the name in weight files.
   std::vector<std::int64_t> dims;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "models/evaluation.hpp"
-
 #include "plan/run_plan.hpp"
 
 #include <vector>

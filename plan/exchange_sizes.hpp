@@ -3,7 +3,6 @@
 
 #include "messaging/collective.hpp"
 #include "messaging/collective_part.hpp"
-
 #include "plan/run_plan.hpp"
 
 #include <cstdint>

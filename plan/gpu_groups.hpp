@@ -2,7 +2,6 @@
 #pragma once
 
 #include "messaging/mail/meeting_messages.hpp"
-
 #include "plan/run_plan.hpp"
 
 #include <optional>

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "plan/memory_check.hpp"
 
-#include "schedules/bounds.hpp"
-
 #include "plan/free_memory.hpp"
 #include "plan/stage_pools.hpp"
+#include "schedules/bounds.hpp"
 
 #include <algorithm>
 #include <map>

@@ -11,12 +11,11 @@
 #include "models/batching.hpp"
 #include "models/bucket_share.hpp"
 #include "models/slices_by_length.hpp"
-#include "schedules/bounds.hpp"
-#include "schedules/schedule.hpp"
-
 #include "plan/layout.hpp"
 #include "plan/user_exchange.hpp"
 #include "plan/workload.hpp"
+#include "schedules/bounds.hpp"
+#include "schedules/schedule.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -2,7 +2,6 @@
 #include "plan/stage_pools.hpp"
 
 #include "messaging/gpu_script.hpp"
-
 #include "plan/exchange_sizes.hpp"
 #include "plan/expert_sizes.hpp"
 #include "plan/gpu_groups.hpp"

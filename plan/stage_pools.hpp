@@ -2,9 +2,8 @@
 #pragma once
 
 #include "messaging/collective.hpp"
-#include "schedules/bounds.hpp"
-
 #include "plan/run_plan.hpp"
+#include "schedules/bounds.hpp"
 
 #include <cstdint>
 #include <vector>

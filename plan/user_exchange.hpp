@@ -52,7 +52,8 @@ public:
   virtual std::vector<exchange_message>
   begin(std::span<const std::span<float>> gradients) = 0;
 
-  /// Handles a message of data replica `from`. Returns messages to other replicas.
+  /// Handles a message. Returns messages to other replicas.
+  /// \param from index of the sending data replica
   /// \param payload valid until the call returns
   virtual std::vector<exchange_message> receive(int from,
                                                 std::span<const std::byte> payload) = 0;

@@ -9,7 +9,6 @@
 #include <functional>
 #include <limits>
 #include <numeric>
-#include <string_view>
 #include <utility>
 
 namespace troupe {
@@ -18,8 +17,8 @@ namespace {
 
 /// The facts that must hold before a rule can be evaluated.
 enum class premise : std::uint8_t {
-  none,    ///< The rule reads fields alone.
-  sizes,   ///< The rules whose name begins with `sizes` hold.
+  none,    ///< The rule needs a valid mesh.
+  sizes,   ///< The rule needs a valid mesh, and valid sizes of the schedule.
   earlier, ///< All earlier rules hold.
 };
 
@@ -33,14 +32,18 @@ struct rule {
   std::vector<std::string> options; ///< The options that can mend the plan.
   premise needs;
   plan_check error;
+  /// True if rules with the premise `sizes` cannot be evaluated where this rule is
+  /// broken.
+  bool is_of_sizes = false;
 };
 
 /// The check of a rule that a plan breaks if `is_broken(plan)`.
 template <class Condition, class Sentence>
 plan_check when(Condition is_broken, Sentence sentence) {
-  return [=](const run_plan& plan, const checked_machine&) -> std::string {
-    return is_broken(plan) ? sentence(plan) : "";
-  };
+  return
+    [is_broken, sentence](const run_plan& plan, const checked_machine&) -> std::string {
+      return is_broken(plan) ? sentence(plan) : "";
+    };
 }
 
 std::string number(std::int64_t value) {
@@ -125,6 +128,21 @@ std::string error_of_program(const run_plan& plan, const checked_machine&) {
   return fault ? plan.sch.name + ": " + to_string(*fault) : "";
 }
 
+/// The error of a mesh with which no other rule can be evaluated.
+std::string error_of_mesh(const run_plan& plan) {
+  if (plan.data < 1 || plan.tensor < 1 || plan.expert < 1)
+    return "--mesh: each axis has at least 1 rank";
+  if (plan.data > 1 && !plan.exchange)
+    return "data replicas need an exchange: give --exchange, as ring";
+  return {};
+}
+
+const rule& mesh_rule() {
+  static const rule result{
+    "mesh", {"--mesh", "--exchange"}, premise::none, nullptr, true};
+  return result;
+}
+
 constexpr std::int64_t most_microbatches = (1 << 30) - 1;
 
 /// All rules, in the order in which a user should mend what is broken.
@@ -135,7 +153,8 @@ const std::vector<rule>& all_rules() {
     {"sizes_of_schedule",
      {"--stages", "--microbatches", "--schedules"},
      none,
-     error_of_schedule},
+     error_of_schedule,
+     true},
     {"sizes_of_run",
      {"--steps", "--microbatches"},
      sizes,
@@ -146,7 +165,8 @@ const std::vector<rule>& all_rules() {
        [](plan_ref) {
          return "--steps and --microbatches: a run has at most 1,073,741,823 "
                 "microbatches, over all data replicas";
-       })},
+       }),
+     true},
 
     // Exchanges between data replicas.
     {"user_exchange_sums",
@@ -230,7 +250,7 @@ const std::vector<rule>& all_rules() {
           })},
 
     // Experts.
-    {"sizes_of_expert_groups",
+    {"expert_groups_of_equal_size",
      {"--mesh"},
      none,
      when([](plan_ref plan) { return plan.data % plan.expert != 0; },
@@ -378,7 +398,7 @@ const std::vector<rule>& all_rules() {
          return !lengths.empty() && std::ranges::min(lengths) < 1;
        },
        [](plan_ref) { return "--sequence-lengths: a sequence has at least 1 token"; })},
-    {"sizes_add_up_to_the_batch",
+    {"samples_add_up_to_the_batch",
      {"--microbatch-sizes", "--batch"},
      none,
      when(
@@ -492,8 +512,7 @@ const std::vector<rule>& all_rules() {
      none,
      when(
        [](plan_ref plan) {
-         return plan.work && plan.keep_steps && plan.data / plan.expert >= 2
-                && plan.state_shares() > 1;
+         return plan.work && plan.keep_steps && plan.state_shares() > 1;
        },
        [](plan_ref plan) {
          return "--keep-steps continues from the copies of other data replicas, but "
@@ -625,6 +644,10 @@ template <class Callback>
 void for_each_broken(const run_plan& plan, const checked_machine& machine,
                      const Callback& on_broken) {
   bool has_sizes = true, has_all = true;
+  if (auto sentence = error_of_mesh(plan); !sentence.empty()) {
+    on_broken(mesh_rule(), std::move(sentence));
+    return; // no other rule can be evaluated
+  }
   for (const auto& row : all_rules()) {
     if ((row.needs == premise::sizes && !has_sizes)
         || (row.needs == premise::earlier && !has_all))
@@ -633,7 +656,7 @@ void for_each_broken(const run_plan& plan, const checked_machine& machine,
     if (sentence.empty())
       continue;
     has_all = false;
-    has_sizes = has_sizes && !std::string_view{row.name}.starts_with("sizes");
+    has_sizes = has_sizes && !row.is_of_sizes;
     if (!on_broken(row, std::move(sentence)))
       return;
   }

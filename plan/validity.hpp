@@ -19,7 +19,7 @@ struct broken_rule {
   /// One sentence for the user: the reason, the values that are allowed, and the option
   /// to change.
   std::string sentence;
-  /// The options that can mend the plan, as `--mesh`; empty if memory has to be freed.
+  /// The options that can mend the plan, as `--mesh`.
   std::vector<std::string> options;
 };
 
@@ -33,7 +33,8 @@ struct checked_machine {
 };
 
 /// Returns all rules that a plan breaks, in the order of the table; empty if the plan
-/// can be run. A rule that needs valid sizes is left out if the sizes are not valid.
+/// can be run. If the mesh or the schedule's sizes are not valid, rules that need valid
+/// sizes are left out.
 /// Programs and memory are checked only if the plan breaks no other rule.
 std::vector<broken_rule> broken_rules(const run_plan& plan,
                                       const checked_machine& machine = {});

@@ -16,6 +16,8 @@ namespace troupe {
 class program {
 public:
   /// \param sch need not outlive this object
+  /// \param dims sizes of the run
+  /// \param rank the rank whose actions the program has, from 0
   /// \pre !sch.local_rule(), and the schedule allows `dims`.
   program(const schedule& sch, const shape& dims, int rank);
 

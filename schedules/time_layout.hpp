@@ -31,7 +31,8 @@ struct dependency {
 /// Moves parts of actions to the times at which each rank would have run the parts on a
 /// separate device. The order of a rank and the lengths of parts stay. A part starts as
 /// soon as the rank is free and all awaited events have occurred. A caller may add a
-/// part as soon as the part is known; parts that have been laid out are forgotten.
+/// part as soon as the part is known; parts that have been laid out are forgotten. For
+/// one thread at a time.
 class time_layout {
 public:
   /// Called by add() for each part that is laid out, in order for each rank; times are

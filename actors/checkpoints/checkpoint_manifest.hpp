@@ -2,7 +2,6 @@
 #pragma once
 
 #include "models/data_identity.hpp"
-
 #include "plan/saved_piece.hpp"
 
 #include <cstdint>

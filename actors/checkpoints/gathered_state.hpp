@@ -3,8 +3,8 @@
 
 #include "actors/checkpoints/training_state.hpp"
 #include "messaging/mail/control.hpp"
-
 #include "plan/saved_piece.hpp"
+
 #include <tl/expected.hpp>
 
 #include <map>

@@ -4,8 +4,8 @@
 #include "actors/collectives/collective_member.hpp"
 #include "actors/mail/failure.hpp"
 #include "actors/run/stall.hpp"
-
 #include "plan/costs.hpp"
+
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
 #include <caf/exit_reason.hpp>

@@ -11,7 +11,6 @@
 #include "models/data/checked_data.hpp"
 #include "models/evaluation.hpp"
 #include "models/user_network.hpp"
-
 #include "plan/costs.hpp"
 
 #include <algorithm>

@@ -7,9 +7,9 @@
 #include "models/optimizer_options.hpp"
 #include "models/uneven_microbatches.hpp"
 #include "models/user_layer.hpp"
+#include "plan/user_exchange.hpp"
 #include "schedules/schedule.hpp"
 
-#include "plan/user_exchange.hpp"
 #include <tl/expected.hpp>
 
 #include <atomic>

@@ -6,7 +6,6 @@
 #include "actors/rank/performer_port.hpp"
 #include "messaging/mail/control.hpp"
 #include "messaging/mail/turns.hpp"
-
 #include "plan/run_plan.hpp"
 
 #include <memory>

@@ -4,7 +4,6 @@
 #include "actors/experts/expert_work.hpp"
 #include "actors/rank/rank_memory.hpp"
 #include "kernels/pool.hpp"
-
 #include "plan/run_plan.hpp"
 
 #include <memory>

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "messaging/mail/experts.hpp"
-
 #include "plan/expert_sizes.hpp"
 
 #include <functional>

@@ -35,8 +35,8 @@ struct generation_job {
 /// are not checked.
 std::string validation_error(const generation_job& job);
 
-/// Bytes of tensor memory of each stage, with the tokens in flight, which count for
-/// stage 0.
+/// Bytes of tensor memory of each stage, parameters included. Stage 0 also counts the
+/// buffers for tokens in flight.
 /// \pre validation_error(job) is empty
 std::vector<std::int64_t> bytes_needed(const generation_job& job);
 

@@ -3,7 +3,6 @@
 
 #include "actors/mail/handles.hpp"
 #include "actors/mail/relay_ledger.hpp"
-
 #include "plan/stage_indexing.hpp"
 
 #include <map>

@@ -5,7 +5,6 @@
 #include "kernels/device.hpp"
 #include "kernels/virtual_clock.hpp"
 #include "messaging/interconnect.hpp"
-
 #include "plan/run_plan.hpp"
 
 #include <memory>

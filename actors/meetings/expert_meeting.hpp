@@ -5,7 +5,6 @@
 #include "kernels/pool.hpp"
 #include "messaging/mail/reports.hpp"
 #include "models/layer.hpp"
-
 #include "plan/expert_sizes.hpp"
 
 #include <cstdint>

@@ -4,7 +4,6 @@
 #include "actors/meetings/meeting.hpp"
 #include "kernels/pool.hpp"
 #include "messaging/collectives_under_way.hpp"
-
 #include "plan/run_plan.hpp"
 
 #include <array>
@@ -31,12 +30,12 @@ struct layer_memory {
 
 /// The meeting of data replicas that hold only a share of gradients (ZeRO 2), or of
 /// gradients and parameters (ZeRO 3; Rajbhandari et al., "ZeRO", 2020, sections 5.2,
-/// 5.3). With ZeRO 3 the replicas gather a layer's parameters while the pass computes
-/// the layer before. The replicas sum a layer's gradients as soon as the gradients
-/// exist. Layers of even and of odd index use two places of memory in turn. The steps
-/// between the pieces of an action (weave.hpp) wait until a collective has left the
-/// layer's place. Indices of steps: gather_of(layer), sum_of(layer), with the layer's
-/// index in the stage.
+/// 5.3). With ZeRO 3 the replicas gather the next layer's parameters while a pass
+/// computes the current layer. The replicas sum a layer's gradients as soon as the
+/// gradients exist. Memory holds two whole layers: one of even and one of odd index. A
+/// step is over when no collective of the step's kind uses the layer's memory. Pieces
+/// of an action wait for steps (weave.hpp). Indices of steps: gather_of(layer),
+/// sum_of(layer), with the layer's index in the stage.
 class layer_meeting : public meeting {
 public:
   static int gather_of(int layer) { return 2 * layer; }

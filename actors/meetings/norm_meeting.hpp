@@ -2,7 +2,6 @@
 #pragma once
 
 #include "actors/meetings/meeting.hpp"
-
 #include "plan/run_plan.hpp"
 
 #include <optional>

@@ -5,7 +5,6 @@
 #include "kernels/pool.hpp"
 #include "messaging/collectives_under_way.hpp"
 #include "models/layer.hpp"
-
 #include "plan/run_plan.hpp"
 
 #include <vector>

@@ -3,7 +3,6 @@
 
 #include "actors/meetings/meeting.hpp"
 #include "kernels/pool.hpp"
-
 #include "plan/run_plan.hpp"
 #include "plan/tied_ends.hpp"
 

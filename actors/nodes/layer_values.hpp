@@ -2,8 +2,8 @@
 #pragma once
 
 #include "messaging/mail/nodes.hpp"
-
 #include "plan/run_plan.hpp"
+
 #include <tl/expected.hpp>
 
 #include <chrono>

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "messaging/wire/codec.hpp"
-
 #include "plan/run_plan.hpp"
 
 #include <cstdint>

@@ -5,7 +5,6 @@
 #include "actors/meetings/tie_meeting.hpp"
 #include "actors/nodes/message_sizes.hpp"
 #include "models/optimizer.hpp"
-
 #include "plan/expert_sizes.hpp"
 #include "plan/stage_pools.hpp"
 

@@ -4,7 +4,6 @@
 #include "actors/mail/failure.hpp"
 #include "actors/pipeline/tensor_headers.hpp"
 #include "models/data/read_samples.hpp"
-
 #include "plan/stage_pools.hpp"
 
 #include <optional>

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "messaging/mail/reports.hpp"
-
 #include "plan/run_plan.hpp"
 
 namespace troupe {

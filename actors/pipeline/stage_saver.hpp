@@ -4,7 +4,6 @@
 #include "messaging/collective.hpp"
 #include "messaging/mail/control.hpp"
 #include "models/optimizer.hpp"
-
 #include "plan/saved_piece.hpp"
 
 #include <deque>

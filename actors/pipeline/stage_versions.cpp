@@ -2,7 +2,6 @@
 #include "actors/pipeline/stage_versions.hpp"
 
 #include "kernels/arrays.hpp"
-
 #include "plan/layer_reader.hpp"
 
 #include <string>

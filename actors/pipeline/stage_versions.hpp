@@ -4,7 +4,6 @@
 #include "actors/pipeline/stage_work.hpp"
 #include "actors/rank/rank_memory.hpp"
 #include "kernels/pool.hpp"
-
 #include "plan/stage_pools.hpp"
 
 #include <map>

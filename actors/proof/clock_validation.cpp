@@ -2,7 +2,6 @@
 #include "actors/proof/clock_validation.hpp"
 
 #include "actors/proof/published_order.hpp"
-
 #include "plan/costs.hpp"
 
 #include <cmath>

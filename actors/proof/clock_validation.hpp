@@ -3,7 +3,6 @@
 
 #include "actors/proof/published.hpp"
 #include "actors/run/perform.hpp"
-
 #include "plan/run_plan.hpp"
 
 #include <string>

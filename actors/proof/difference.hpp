@@ -2,7 +2,6 @@
 #pragma once
 
 #include "models/plain_loop.hpp"
-
 #include "plan/run_plan.hpp"
 
 #include <cstdint>

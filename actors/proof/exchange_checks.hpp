@@ -2,7 +2,6 @@
 #pragma once
 
 #include "actors/run/perform.hpp"
-
 #include "plan/run_plan.hpp"
 
 #include <string>

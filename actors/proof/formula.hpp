@@ -4,7 +4,6 @@
 #include "actors/proof/difference.hpp"
 #include "actors/proof/published.hpp"
 #include "actors/run/perform.hpp"
-
 #include "plan/run_plan.hpp"
 
 #include <optional>

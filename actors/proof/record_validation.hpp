@@ -3,7 +3,6 @@
 
 #include "actors/proof/published.hpp"
 #include "messaging/record.hpp"
-
 #include "plan/run_plan.hpp"
 
 #include <optional>

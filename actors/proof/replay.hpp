@@ -4,7 +4,6 @@
 #include "actors/updates/shared_parameters.hpp"
 #include "messaging/record.hpp"
 #include "models/plain_loop.hpp"
-
 #include "plan/run_plan.hpp"
 
 namespace troupe {

@@ -3,7 +3,6 @@
 
 #include "actors/updates/shared_parameters.hpp"
 #include "kernels/space_allocator.hpp"
-
 #include "plan/run_plan.hpp"
 
 #include <cstdint>
@@ -14,6 +13,7 @@ namespace troupe {
 
 /// The parameters of one stage that data replicas update one by one, for a replay. Each
 /// share of the parameters is updated and read in the order of the recorded history.
+/// The plan and the layers may end before this object.
 class replayed_exchange {
 public:
   using buckets = std::vector<vector_in<float>>;

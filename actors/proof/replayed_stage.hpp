@@ -3,7 +3,6 @@
 
 #include "kernels/space_allocator.hpp"
 #include "messaging/record.hpp"
-
 #include "plan/run_plan.hpp"
 
 #include <cstdint>

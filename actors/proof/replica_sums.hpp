@@ -2,7 +2,6 @@
 #pragma once
 
 #include "models/gradient_buckets.hpp"
-
 #include "plan/run_plan.hpp"
 
 #include <cstdint>

@@ -4,7 +4,6 @@
 #include "actors/proof/difference.hpp"
 #include "actors/run/perform.hpp"
 #include "models/plain_loop.hpp"
-
 #include "plan/run_plan.hpp"
 
 #include <string>

@@ -60,9 +60,9 @@ public:
   /// more. The performer calls poll() when a meeting may have ended.
   void poll();
 
-  /// Describes the work, the meeting or the new grant that the action waits for. Absent
-  /// if no action is under way, or the action has not begun any work and has not
-  /// paused.
+  /// Describes the device work or the meeting that the action waits for. Absent if no
+  /// action is under way, or if the scheduler has to grant the action. Between the end
+  /// of a meeting and poll(), the text names the missing grant.
   /// \param name the name of the performer in the answer
   std::optional<mail::waiting_for> explain(const std::string& name) const;
 

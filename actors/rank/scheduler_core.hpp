@@ -3,10 +3,9 @@
 
 #include "messaging/mail/control.hpp"
 #include "messaging/mail/turns.hpp"
+#include "plan/run_plan.hpp"
 #include "schedules/order.hpp"
 #include "schedules/waiting.hpp"
-
-#include "plan/run_plan.hpp"
 
 #include <memory>
 #include <optional>

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "kernels/cpu_device.hpp"
-
 #include "plan/run_plan.hpp"
+
 #include <caf/abstract_actor.hpp>
 #include <caf/actor_cast.hpp>
 #include <caf/actor_system.hpp>

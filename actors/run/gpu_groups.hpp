@@ -5,7 +5,6 @@
 #include "kernels/cpu_device.hpp"
 #include "kernels/join_group.hpp"
 #include "messaging/group_calls.hpp"
-
 #include "plan/gpu_groups.hpp"
 
 #include <functional>

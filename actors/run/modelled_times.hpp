@@ -2,9 +2,8 @@
 #pragma once
 
 #include "messaging/record.hpp"
-#include "schedules/time_layout.hpp"
-
 #include "plan/run_plan.hpp"
+#include "schedules/time_layout.hpp"
 
 #include <deque>
 #include <functional>

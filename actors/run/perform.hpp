@@ -3,13 +3,8 @@
 
 #include "actors/run/run_callbacks.hpp"
 #include "actors/run/run_result.hpp"
-
-#include "plan/memory_check.hpp"
 #include "plan/run_plan.hpp"
-
-#include <optional>
-#include <string>
-#include <vector>
+#include "plan/validity.hpp"
 
 namespace troupe {
 

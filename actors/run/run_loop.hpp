@@ -8,8 +8,8 @@
 #include "actors/run/run_callbacks.hpp"
 #include "actors/run/run_status.hpp"
 #include "kernels/occupation.hpp"
-
 #include "plan/run_plan.hpp"
+
 #include <tl/expected.hpp>
 
 #include <chrono>

@@ -3,7 +3,6 @@
 
 #include "actors/run/awake_time.hpp"
 #include "actors/run/stall.hpp"
-
 #include "plan/run_plan.hpp"
 
 #include <atomic>

@@ -6,7 +6,6 @@
 #include "actors/pipeline/stage_tensors.hpp"
 #include "actors/run/actor_threads.hpp"
 #include "kernels/switched_off.hpp"
-
 #include "plan/costs.hpp"
 #include "plan/layer_reader.hpp"
 

@@ -14,7 +14,6 @@
 #include "actors/updates/optimizer_core.hpp"
 #include "kernels/cpu_device.hpp"
 #include "kernels/virtual_clock.hpp"
-
 #include "plan/stage_indexing.hpp"
 #include "plan/stage_pools.hpp"
 

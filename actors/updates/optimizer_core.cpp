@@ -2,7 +2,6 @@
 #include "actors/updates/optimizer_core.hpp"
 
 #include "kernels/arrays.hpp"
-
 #include "plan/costs.hpp"
 
 #include <cmath>

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "kernels/pool.hpp"
-
 #include "plan/run_plan.hpp"
 
 #include <atomic>

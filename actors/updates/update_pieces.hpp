@@ -2,7 +2,6 @@
 #pragma once
 
 #include "actors/rank/weave.hpp"
-
 #include "plan/run_plan.hpp"
 
 // The pieces of an update action, with the meetings between them, as a pure function of

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "experiments/options/mesh_options.hpp"
-
 #include "plan/costs.hpp"
 #include "plan/run_plan.hpp"
+
 #include <tl/expected.hpp>
 
 #include <string>

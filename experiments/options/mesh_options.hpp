@@ -56,7 +56,8 @@ struct mesh_options {
 std::string read_axes(const std::string& text, mesh_options& to);
 
 /// Adds the options of the mesh and of recomputation.
-/// \param typed receives the values of the parsed command line; outlives `to`
+/// \param typed receives the values when the application of `to` parses, and outlives
+/// the parsing
 /// \param names_exchange true: adds --exchange too
 void add_mesh(option_list& to, typed_mesh& typed, bool names_exchange);
 /// Adds --split. Parsing writes to `typed`, which must outlive `to`.

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "kernels/bf16_block.hpp"
-
 #include "plan/run_plan.hpp"
+
 #include <tl/expected.hpp>
 
 #include <chrono>

@@ -9,9 +9,8 @@
 #include "experiments/options/stage_advice.hpp"
 #include "experiments/options/training_options.hpp"
 #include "kernels/bf16_choice.hpp"
-#include "schedules/catalog/catalog.hpp"
-
 #include "plan/evaluated_parts.hpp"
+#include "schedules/catalog/catalog.hpp"
 
 #include <cmath>
 #include <limits>

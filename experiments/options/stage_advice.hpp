@@ -2,7 +2,6 @@
 #pragma once
 
 #include "experiments/options/options.hpp"
-
 #include "plan/run_plan.hpp"
 
 #include <string>

@@ -7,7 +7,6 @@
 #include "actors/checkpoints/checkpoint_manifest.hpp"
 #include "experiments/options/options.hpp"
 #include "kernels/bf16_block.hpp"
-
 #include "plan/run_plan.hpp"
 
 #include <map>

@@ -12,8 +12,9 @@ namespace troupe {
 
 /// A file of events that TensorBoard reads, also while the file grows. The file is a
 /// row of records. A record is the length of the data (8 bytes), a checksum of the
-/// length (4), the data, and a checksum of the data (4), all little-endian. The data is
-/// an Event of TensorBoard's event.proto; the checksum is CRC-32C, masked.
+/// length (4), the data, and a checksum of the data (4). Numbers are little-endian. The
+/// data is an Event of TensorBoard's event.proto; the checksum is CRC-32C, masked. The
+/// destructor closes the file, and drops events that write() has not written.
 class event_file {
 public:
   /// Makes a new file in an existing folder that may hold others, with a name that

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "messaging/record.hpp"
-
 #include "plan/run_plan.hpp"
+
 #include <nlohmann/json_fwd.hpp>
 
 #include <string>

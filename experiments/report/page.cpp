@@ -3,9 +3,9 @@
 
 #include "experiments/report/page_orders.hpp"
 #include "models/utf8.hpp"
+#include "plan/stage_indexing.hpp"
 #include "schedules/bounds.hpp"
 
-#include "plan/stage_indexing.hpp"
 #include <nlohmann/json.hpp>
 
 #include <algorithm>

@@ -2,7 +2,6 @@
 #include "experiments/session/node_links.hpp"
 
 #include "kernels/threads.hpp"
-
 #include "plan/free_memory.hpp"
 
 #include <utility>

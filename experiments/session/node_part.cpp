@@ -8,7 +8,6 @@
 #include "kernels/bf16_choice.hpp"
 #include "models/data/data_name.hpp"
 #include "models/file_within.hpp"
-
 #include "plan/memory_check.hpp"
 #include "plan/stage_pools.hpp"
 

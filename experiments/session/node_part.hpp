@@ -3,8 +3,8 @@
 
 #include "experiments/options/run_options.hpp"
 #include "messaging/mail/nodes.hpp"
-
 #include "plan/run_plan.hpp"
+
 #include <tl/expected.hpp>
 
 #include <cstdint>

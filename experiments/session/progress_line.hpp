@@ -5,7 +5,6 @@
 #include "experiments/report/run_counts.hpp"
 #include "experiments/session/throughput.hpp"
 #include "models/evaluation.hpp"
-
 #include "plan/run_plan.hpp"
 
 #include <memory>

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "actors/run/run_result.hpp"
-
 #include "plan/run_plan.hpp"
 
 #include <algorithm>

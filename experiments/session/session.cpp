@@ -19,9 +19,8 @@
 #include "experiments/session/verified_catalog.hpp"
 #include "kernels/folder_lock.hpp"
 #include "messaging/bounded_list.hpp"
-#include "schedules/files/schedule_file.hpp"
-
 #include "plan/evaluated_parts.hpp"
+#include "schedules/files/schedule_file.hpp"
 
 #include <algorithm>
 #include <filesystem>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Launches of kernels whose values do not depend on each other, inside a .cu.
+// Launches of elementwise kernels, in which no output value depends on another one. For
+// .cu files only.
 #pragma once
 
 #include "kernels/cuda/stored.hpp"

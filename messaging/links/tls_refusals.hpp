@@ -16,10 +16,10 @@ namespace troupe {
 /// \param host that the certificate had to name
 std::string certificate_refusal(const SSL* tls, const std::string& host);
 
-/// Returns the cause of a handshake that failed in another way. If the other side has
-/// refused our certificate by an alert, the sentence names the certificate's likely
-/// fault, if one is known.
-/// \param error of OpenSSL's queue
+/// Returns the cause of a failed handshake in which this side has not refused the other
+/// side's certificate. If the other side has refused our certificate by an alert, the
+/// sentence names the certificate's likely fault, if one is known.
+/// \param error of OpenSSL's queue, for which is_about_certificate() is false
 std::string handshake_refusal(const SSL* tls, unsigned long error);
 
 /// True if the error is a refused certificate, whose cause certificate_refusal()

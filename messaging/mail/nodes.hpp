@@ -59,10 +59,10 @@ struct prepare {
   std::vector<int> node_map;      ///< The node of each rank.
   std::string options;            ///< The run's options as text.
   kept_results keep;
-  // The point at which the run resumes: the number of batches before that point, of
-  // versions older than the newest one, and of the optimizer's moments per parameter.
-  // `updates` has the number of updates of each layer. All are 0 or empty if
-  // batches_before is 0.
+  // The point at which the run resumes; all four fields are 0 or empty if no batch
+  // precedes the run. `batches_before` counts the batches before that point, and
+  // `older` the versions besides the newest one. `moments` counts the optimizer's
+  // moments per parameter. `updates` has the number of updates of each layer.
   int batches_before = 0;
   int older = 0;
   int moments = 0;

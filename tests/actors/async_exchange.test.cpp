@@ -3,10 +3,10 @@
 
 #include "actors/proof/proof.hpp"
 #include "actors/proof/replay.hpp"
+#include "plan/stage_pools.hpp"
 #include "tests/actors/brittle_data.hpp"
 #include "tests/actors/tiny.hpp"
 
-#include "plan/stage_pools.hpp"
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_range.hpp>

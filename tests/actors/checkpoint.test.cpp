@@ -3,10 +3,10 @@
 // bits are those of a run that never stopped.
 
 #include "actors/checkpoints/gathered_state.hpp"
+#include "plan/stage_pools.hpp"
 #include "tests/actors/tiny.hpp"
 #include "tests/tries.hpp"
 
-#include "plan/stage_pools.hpp"
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

@@ -19,7 +19,7 @@ namespace troupe::envelopes_test {
 
 namespace {
 
-constexpr const char* file = "envelopes.txt"; // in tests/golden
+constexpr const char* file = TROUPE_GOLDEN "/envelopes.txt";
 
 /// Two stages and two microbatches, where updates take a millisecond and messages a
 /// quarter of a millisecond; nothing is computed.
@@ -98,7 +98,7 @@ TEST_CASE("actors send the envelopes of their golden traces, and no others",
   if (std::getenv("TROUPE_WRITE_GOLDEN") != nullptr)
     write_golden_section(file, run.name, sent);
   INFO(run.name);
-  CHECK(sent == golden_sections(file).at(run.name));
+  CHECK(sent == golden_section(file, run.name));
 }
 
 namespace {
@@ -122,7 +122,7 @@ int count_of(const std::string& trace, const std::vector<std::string>& receivers
 // Messages of the sum and the gather do not count.
 TEST_CASE("an update by ZeRO 1 that waits twice takes at most twelve envelopes",
           "[envelopes]") {
-  const auto trace = golden_sections(file).at("1f1b-zero1");
+  const auto trace = golden_section(file, "1f1b-zero1");
   const std::vector<std::string> actors{"stage 1", "optimizer of stage 1",
                                         "scheduler of rank 1"};
   for (const auto* update : {"U1 of stage 1", "U3 of stage 1"}) {

@@ -5,11 +5,11 @@
 #include "actors/meetings/bucket_meeting.hpp"
 #include "actors/proof/proof.hpp"
 #include "actors/proof/replica_sums.hpp"
+#include "plan/stage_pools.hpp"
 #include "tests/actors/tiny.hpp"
 #include "tests/actors/written_port.hpp"
 #include "tests/dice.hpp"
 
-#include "plan/stage_pools.hpp"
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_range.hpp>

@@ -2,10 +2,10 @@
 // Runs in which an actor, a thread or an allocation fails, or which end early.
 
 #include "actors/checkpoints/gathered_state.hpp"
+#include "plan/stage_pools.hpp"
 #include "tests/actors/brittle_data.hpp"
 #include "tests/actors/tiny.hpp"
 
-#include "plan/stage_pools.hpp"
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_range.hpp>

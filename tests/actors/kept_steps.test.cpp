@@ -6,11 +6,11 @@
 #include "actors/nodes/node_maps.hpp"
 #include "actors/nodes/node_registry.hpp"
 #include "actors/pipeline/stage_saver.hpp"
+#include "plan/stage_pools.hpp"
 #include "tests/actors/nodes.hpp"
 #include "tests/actors/slow_relay.hpp"
 #include "tests/actors/tiny.hpp"
 
-#include "plan/stage_pools.hpp"
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers.hpp>

@@ -4,9 +4,9 @@
 #include "actors/nodes/message_validation.hpp"
 
 #include "actors/nodes/message_sizes.hpp"
+#include "plan/gpu_groups.hpp"
 #include "tests/actors/tiny.hpp"
 
-#include "plan/gpu_groups.hpp"
 #include <catch2/catch_test_macros.hpp>
 
 namespace troupe::mail_rules_test {

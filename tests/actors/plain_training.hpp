@@ -2,9 +2,8 @@
 #pragma once
 
 #include "models/slice.hpp"
-#include "tests/models/plain_optimizer.hpp"
-
 #include "plan/run_plan.hpp"
+#include "tests/models/plain_optimizer.hpp"
 
 #include <algorithm>
 #include <cmath>

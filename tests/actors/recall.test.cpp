@@ -3,9 +3,9 @@
 // counts answers, and stops waiting at some time.
 
 #include "actors/checkpoints/gathered_state.hpp"
+#include "plan/stage_pools.hpp"
 #include "tests/actors/lone_run.hpp"
 
-#include "plan/stage_pools.hpp"
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 

@@ -3,11 +3,11 @@
 // the time of one more forward.
 
 #include "actors/proof/proof.hpp"
+#include "plan/stage_pools.hpp"
 #include "schedules/catalog/catalog.hpp"
 #include "schedules/program.hpp"
 #include "tests/actors/tiny.hpp"
 
-#include "plan/stage_pools.hpp"
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_range.hpp>

@@ -3,10 +3,10 @@
 
 #include "actors/meetings/tensor_meeting.hpp"
 
+#include "plan/exchange_sizes.hpp"
 #include "tests/actors/meeting_office.hpp"
 #include "tests/actors/tiny.hpp"
 
-#include "plan/exchange_sizes.hpp"
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_range.hpp>

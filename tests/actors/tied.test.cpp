@@ -4,10 +4,10 @@
 
 #include "actors/meetings/tie_meeting.hpp"
 #include "actors/proof/proof.hpp"
+#include "plan/stage_pools.hpp"
 #include "tests/actors/tiny.hpp"
 #include "tests/tries.hpp"
 
-#include "plan/stage_pools.hpp"
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_range.hpp>

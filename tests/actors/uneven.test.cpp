@@ -2,10 +2,10 @@
 // Microbatches of several sizes, whose sequences have several lengths.
 
 #include "actors/proof/proof.hpp"
+#include "plan/stage_pools.hpp"
 #include "schedules/catalog/catalog.hpp"
 #include "tests/actors/tiny.hpp"
 
-#include "plan/stage_pools.hpp"
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_range.hpp>

@@ -149,7 +149,7 @@ TEST_CASE("results and weights are those of the version before names were change
   check_arrays(folder.path() / "weights.safetensors", older / "weights.safetensors");
   const auto got = json::parse(content_of(folder.path() / "results.json")),
              want = json::parse(content_of(older / "results.json"));
-  CHECK(missing(paths_of(want), paths_of(got)) == "");
+  REQUIRE(missing(paths_of(want), paths_of(got)) == "");
   const auto &now = got["runs"][0], &then = want["runs"][0];
   REQUIRE(now["loss"].size() == then["loss"].size());
   for (std::size_t i = 0; i < then["loss"].size(); ++i)

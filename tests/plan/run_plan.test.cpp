@@ -4,9 +4,9 @@
 
 #include "plan/run_plan.hpp"
 
+#include "plan/stage_indexing.hpp"
 #include "tests/plan/tiny_plans.hpp"
 
-#include "plan/stage_indexing.hpp"
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 

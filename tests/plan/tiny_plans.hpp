@@ -3,10 +3,9 @@
 
 #include "models/data/open_data.hpp"
 #include "models/network.hpp"
-#include "schedules/catalog/catalog.hpp"
-
 #include "plan/costs.hpp"
 #include "plan/run_plan.hpp"
+#include "schedules/catalog/catalog.hpp"
 
 #include <algorithm>
 #include <string>

@@ -28,7 +28,7 @@ std::string text(const schedule& sch, const shape& dims) {
 }
 
 std::string golden(const std::string& name) {
-  return golden_sections("schedules.txt").at(name);
+  return golden_section(TROUPE_GOLDEN "/schedules.txt", name);
 }
 
 } // namespace

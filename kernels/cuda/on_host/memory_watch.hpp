@@ -99,7 +99,7 @@ private:
   struct cell {
     access write, read, read_of_other_stream;
     bool has_value = false;
-    // Several warps of the block have read since the barrier of `read`.
+    // Several warps of the block have read since the last barrier before `read`.
     bool read_by_warps = false;
     // Several threads of the warp have read since the last barrier of the warp.
     bool read_by_threads = false;

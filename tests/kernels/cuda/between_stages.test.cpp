@@ -4,11 +4,11 @@
 
 #include "actors/pipeline/stage_tensors.hpp"
 #include "kernels/cuda/on_host/stream_queue.hpp"
+#include "plan/gpu_groups.hpp"
 #include "tests/actors/proved_run.hpp"
 #include "tests/actors/tiny.hpp"
 #include "tests/kernels/cuda/seeds.hpp"
 
-#include "plan/gpu_groups.hpp"
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 

@@ -6,6 +6,7 @@
 #include "experiments/session/saved_network.hpp"
 #include "experiments/session/session.hpp"
 #include "kernels/cuda/on_host/stream_queue.hpp"
+#include "plan/evaluated_parts.hpp"
 #include "tests/actors/brittle_layer.hpp"
 #include "tests/actors/inferred.hpp"
 #include "tests/actors/tiny.hpp"
@@ -14,7 +15,6 @@
 #include "tests/temporary_folder.hpp"
 #include "tests/tries.hpp"
 
-#include "plan/evaluated_parts.hpp"
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <nlohmann/json.hpp>

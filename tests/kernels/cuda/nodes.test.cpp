@@ -8,10 +8,10 @@
 #include "experiments/options/options_text.hpp"
 #include "experiments/session/node_part.hpp"
 #include "kernels/cuda/on_host/stream_queue.hpp"
+#include "plan/gpu_groups.hpp"
 #include "tests/experiments/tiny_options.hpp"
 #include "tests/kernels/cuda/seeds.hpp"
 
-#include "plan/gpu_groups.hpp"
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_range.hpp>

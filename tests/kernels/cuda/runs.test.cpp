@@ -4,13 +4,13 @@
 // wrong.
 
 #include "kernels/cuda/on_host/stream_queue.hpp"
+#include "plan/gpu_groups.hpp"
 #include "tests/actors/proved_run.hpp"
 #include "tests/actors/split_schedules.hpp"
 #include "tests/actors/tiny.hpp"
 #include "tests/kernels/cuda/seeds.hpp"
 #include "tests/tries.hpp"
 
-#include "plan/gpu_groups.hpp"
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_range.hpp>

@@ -8,11 +8,11 @@
 #include "actors/proof/proof.hpp"
 #include "kernels/cuda/on_host/launch_registry.hpp"
 #include "kernels/cuda/on_host/stream_queue.hpp"
+#include "plan/evaluated_parts.hpp"
 #include "tests/actors/inferred.hpp"
 #include "tests/actors/tiny.hpp"
 #include "tests/kernels/cuda/seeds.hpp"
 
-#include "plan/evaluated_parts.hpp"
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_range.hpp>
