@@ -369,6 +369,7 @@ TEST_CASE("experts that cannot be placed are refused with the reason", "[experts
   CHECK(refusal_of(4, 4, 4, "server").empty());
   auto plan = tiny::training_of(*find_schedule("gpipe"), {2, 4, 1}, clock_kind::real);
   plan.data = plan.expert = 2;
+  plan.exchange = find_exchange("ring");
   CHECK_THAT(validation_error(plan), ContainsSubstring("say --model moe"));
 }
 
