@@ -15,10 +15,11 @@ namespace troupe {
 
 namespace {
 
-/// The facts that must hold before a rule can be evaluated.
+/// The facts that must hold before a rule can be evaluated. Each includes those before.
 enum class premise : std::uint8_t {
-  none,    ///< The rule needs a valid mesh.
-  sizes,   ///< The rule needs a valid mesh, and valid sizes of the schedule.
+  nothing,
+  mesh,    ///< The mesh is valid.
+  sizes,   ///< The sizes of the schedule are valid.
   earlier, ///< All earlier rules hold.
 };
 
@@ -32,9 +33,8 @@ struct rule {
   std::vector<std::string> options; ///< The options that can mend the plan.
   premise needs;
   plan_check error;
-  /// True if rules with the premise `sizes` cannot be evaluated where this rule is
-  /// broken.
-  bool is_of_sizes = false;
+  /// The premise that does not hold where this rule is broken.
+  premise establishes = premise::earlier;
 };
 
 /// The check of a rule that a plan breaks if `is_broken(plan)`.
@@ -128,21 +128,6 @@ std::string error_of_program(const run_plan& plan, const checked_machine&) {
   return fault ? plan.sch.name + ": " + to_string(*fault) : "";
 }
 
-/// The error of a mesh with which no other rule can be evaluated.
-std::string error_of_mesh(const run_plan& plan) {
-  if (plan.data < 1 || plan.tensor < 1 || plan.expert < 1)
-    return "--mesh: each axis has at least 1 rank";
-  if (plan.data > 1 && !plan.exchange)
-    return "data replicas need an exchange: give --exchange, as ring";
-  return {};
-}
-
-const rule& mesh_rule() {
-  static const rule result{
-    "mesh", {"--mesh", "--exchange"}, premise::none, nullptr, true};
-  return result;
-}
-
 constexpr std::int64_t most_microbatches = (1 << 30) - 1;
 
 /// All rules, in the order in which a user should mend what is broken.
@@ -150,11 +135,28 @@ const std::vector<rule>& all_rules() {
   using enum premise;
   using plan_ref = const run_plan&;
   static const std::vector<rule> rules{
+    {"mesh_has_ranks",
+     {"--mesh"},
+     nothing,
+     when(
+       [](plan_ref plan) {
+         return plan.data < 1 || plan.tensor < 1 || plan.expert < 1;
+       },
+       [](plan_ref) { return "--mesh: each axis has at least 1 rank"; }),
+     mesh},
+    {"replicas_have_an_exchange",
+     {"--exchange"},
+     nothing,
+     when([](plan_ref plan) { return plan.data > 1 && !plan.exchange; },
+          [](plan_ref) {
+            return "data replicas need an exchange: give --exchange, as ring";
+          }),
+     mesh},
     {"sizes_of_schedule",
      {"--stages", "--microbatches", "--schedules"},
-     none,
+     mesh,
      error_of_schedule,
-     true},
+     sizes},
     {"sizes_of_run",
      {"--steps", "--microbatches"},
      sizes,
@@ -166,12 +168,12 @@ const std::vector<rule>& all_rules() {
          return "--steps and --microbatches: a run has at most 1,073,741,823 "
                 "microbatches, over all data replicas";
        }),
-     true},
+     sizes},
 
     // Exchanges between data replicas.
     {"user_exchange_sums",
      {"--mesh", "--exchange"},
-     none,
+     mesh,
      when(
        [](plan_ref plan) {
          return has_user_exchange(plan)
@@ -184,7 +186,7 @@ const std::vector<rule>& all_rules() {
        })},
     {"user_exchange_without_experts",
      {"--model", "--exchange"},
-     none,
+     mesh,
      when([](plan_ref plan) { return has_user_exchange(plan) && has_experts(plan); },
           [](plan_ref) {
             return "an exchange of your own is between all data replicas, and an "
@@ -193,7 +195,7 @@ const std::vector<rule>& all_rules() {
           })},
     {"user_exchange_untied",
      {"--tied", "--exchange"},
-     none,
+     mesh,
      when([](plan_ref plan) { return has_user_exchange(plan) && is_tied(plan); },
           [](plan_ref) {
             return "an exchange of your own is one of a stage, and a tied matrix has "
@@ -202,7 +204,7 @@ const std::vector<rule>& all_rules() {
           })},
     {"local_rule_updates_singly",
      {"--mesh", "--exchange", "--schedules"},
-     none,
+     mesh,
      when(
        [](plan_ref plan) {
          return plan.data > 1 && plan.sch.local_rule()
@@ -216,7 +218,7 @@ const std::vector<rule>& all_rules() {
        })},
     {"local_rule_without_staleness",
      {"--exchange", "--schedules"},
-     none,
+     mesh,
      when(
        [](plan_ref plan) {
          return plan.data > 1 && plan.sch.local_rule()
@@ -230,7 +232,7 @@ const std::vector<rule>& all_rules() {
        })},
     {"single_updates_without_shards",
      {"--mesh", "--exchange"},
-     none,
+     mesh,
      when([](plan_ref plan) { return plan.tensor > 1 && updates_singly(plan); },
           [](plan_ref plan) {
             return plan.exchange->name
@@ -240,7 +242,7 @@ const std::vector<rule>& all_rules() {
           })},
     {"local_rule_without_shards",
      {"--mesh", "--schedules"},
-     none,
+     mesh,
      when([](plan_ref plan) { return plan.tensor > 1 && plan.sch.local_rule(); },
           [](plan_ref plan) {
             return plan.sch.name
@@ -252,7 +254,7 @@ const std::vector<rule>& all_rules() {
     // Experts.
     {"expert_groups_of_equal_size",
      {"--mesh"},
-     none,
+     mesh,
      when([](plan_ref plan) { return plan.data % plan.expert != 0; },
           [](plan_ref plan) {
             return "expert=" + number(plan.expert)
@@ -262,7 +264,7 @@ const std::vector<rule>& all_rules() {
           })},
     {"experts_exist",
      {"--model", "--mesh"},
-     none,
+     mesh,
      when(
        [](plan_ref plan) {
          return plan.work && plan.expert > 1 && plan.work->whole.experts.empty();
@@ -274,7 +276,7 @@ const std::vector<rule>& all_rules() {
        })},
     {"experts_divide",
      {"--experts", "--mesh"},
-     none,
+     mesh,
      when(
        [](plan_ref plan) {
          return plan.work && has_experts(plan)
@@ -288,7 +290,7 @@ const std::vector<rule>& all_rules() {
        })},
     {"experts_without_shards",
      {"--mesh"},
-     none,
+     mesh,
      when([](plan_ref plan) { return has_experts(plan) && plan.tensor > 1; },
           [](plan_ref) {
             return "a network with experts cannot be cut into tensor shards: give "
@@ -296,7 +298,7 @@ const std::vector<rule>& all_rules() {
           })},
     {"experts_have_whole_gradients",
      {"--exchange"},
-     none,
+     mesh,
      when(
        [](plan_ref plan) {
          return has_experts(plan) && plan.shares_out(shared_out::gradients);
@@ -309,7 +311,7 @@ const std::vector<rule>& all_rules() {
        })},
     {"experts_update_together",
      {"--exchange"},
-     none,
+     mesh,
      when([](plan_ref plan) { return has_experts(plan) && updates_singly(plan); },
           [](plan_ref plan) {
             return plan.exchange->name
@@ -320,7 +322,7 @@ const std::vector<rule>& all_rules() {
     // Recomputation.
     {"blocks_of_recomputation",
      {"--recompute"},
-     none,
+     mesh,
      when([](plan_ref plan) { return plan.recomputed_units < 0; },
           [](plan_ref) {
             return "--recompute blocks=: a stage recomputes at least 1 block or layer "
@@ -328,7 +330,7 @@ const std::vector<rule>& all_rules() {
           })},
     {"blocks_with_whole_gradients",
      {"--recompute", "--exchange"},
-     none,
+     mesh,
      when(
        [](plan_ref plan) {
          return recomputes_blocks(plan) && plan.shares_out(shared_out::gradients);
@@ -341,7 +343,7 @@ const std::vector<rule>& all_rules() {
        })},
     {"blocks_of_known_layers",
      {"--cost", "--recompute"},
-     none,
+     mesh,
      when(
        [](plan_ref plan) {
          return recomputes_blocks(plan) && !plan.work && plan.sizes.buckets == 1;
@@ -367,7 +369,7 @@ const std::vector<rule>& all_rules() {
        })},
     {"a_sample_in_each_microbatch",
      {"--microbatch-sizes"},
-     none,
+     mesh,
      when(
        [](plan_ref plan) {
          const auto samples = samples_of(plan);
@@ -391,7 +393,7 @@ const std::vector<rule>& all_rules() {
        })},
     {"a_token_in_each_sequence",
      {"--sequence-lengths"},
-     none,
+     mesh,
      when(
        [](plan_ref plan) {
          const auto lengths = lengths_of(plan);
@@ -400,7 +402,7 @@ const std::vector<rule>& all_rules() {
        [](plan_ref) { return "--sequence-lengths: a sequence has at least 1 token"; })},
     {"samples_add_up_to_the_batch",
      {"--microbatch-sizes", "--batch"},
-     none,
+     mesh,
      when(
        [](plan_ref plan) {
          const auto samples = samples_of(plan);
@@ -413,7 +415,7 @@ const std::vector<rule>& all_rules() {
        })},
     {"lengths_of_sequences",
      {"--model", "--sequence-lengths"},
-     none,
+     mesh,
      when(
        [](plan_ref plan) {
          return plan.work && !lengths_of(plan).empty() && !has_sequences(plan);
@@ -424,7 +426,7 @@ const std::vector<rule>& all_rules() {
        })},
     {"lengths_within_the_model",
      {"--seq", "--sequence-lengths"},
-     none,
+     mesh,
      when(
        [](plan_ref plan) {
          const auto lengths = lengths_of(plan);
@@ -438,7 +440,7 @@ const std::vector<rule>& all_rules() {
        })},
     {"lengths_of_whole_shards",
      {"--sequence-lengths", "--mesh", "--sequence-parallel"},
-     none,
+     mesh,
      when(
        [](plan_ref plan) {
          return plan.work && plan.sequence_parallel
@@ -473,7 +475,7 @@ const std::vector<rule>& all_rules() {
        })},
     {"tied_ends_of_all_replicas",
      {"--exchange", "--tied"},
-     none,
+     mesh,
      when([](plan_ref plan) { return is_tied(plan) && updates_singly(plan); },
           [](plan_ref plan) {
             return plan.exchange->name
@@ -483,7 +485,7 @@ const std::vector<rule>& all_rules() {
           })},
     {"tied_ends_of_one_norm",
      {"--clip", "--schedules", "--tied"},
-     none,
+     mesh,
      when(
        [](plan_ref plan) {
          return is_tied(plan) && plan.work->optimizer.clip > 0
@@ -497,7 +499,7 @@ const std::vector<rule>& all_rules() {
     // Checkpoints and kept steps.
     {"kept_steps_have_replicas",
      {"--mesh", "--keep-steps"},
-     none,
+     mesh,
      when(
        [](plan_ref plan) {
          return plan.work && plan.keep_steps && plan.data / plan.expert < 2;
@@ -509,7 +511,7 @@ const std::vector<rule>& all_rules() {
        })},
     {"kept_steps_of_whole_state",
      {"--exchange", "--keep-steps"},
-     none,
+     mesh,
      when(
        [](plan_ref plan) {
          return plan.work && plan.keep_steps && plan.state_shares() > 1;
@@ -523,7 +525,7 @@ const std::vector<rule>& all_rules() {
        })},
     {"checkpoints_of_one_network",
      {"--checkpoint", "--exchange"},
-     none,
+     mesh,
      when(
        [](plan_ref plan) {
          return keeps_state(plan) && plan.data > 1 && !plan.replicas_agree();
@@ -536,7 +538,7 @@ const std::vector<rule>& all_rules() {
        })},
     {"checkpoints_of_tied_versions",
      {"--schedules", "--tied"},
-     none,
+     mesh,
      when(
        [](plan_ref plan) {
          return keeps_state(plan) && is_tied(plan) && plan.sch.asynchronous()
@@ -586,7 +588,7 @@ const std::vector<rule>& all_rules() {
        })},
     {"samples_of_a_batch",
      {"--batch"},
-     none,
+     mesh,
      when(
        [](plan_ref plan) {
          return plan.work
@@ -643,20 +645,14 @@ const std::vector<rule>& all_rules() {
 template <class Callback>
 void for_each_broken(const run_plan& plan, const checked_machine& machine,
                      const Callback& on_broken) {
-  bool has_sizes = true, has_all = true;
-  if (auto sentence = error_of_mesh(plan); !sentence.empty()) {
-    on_broken(mesh_rule(), std::move(sentence));
-    return; // no other rule can be evaluated
-  }
+  std::optional<premise> lost;
   for (const auto& row : all_rules()) {
-    if ((row.needs == premise::sizes && !has_sizes)
-        || (row.needs == premise::earlier && !has_all))
+    if (lost && row.needs >= *lost)
       continue;
     auto sentence = row.error(plan, machine);
     if (sentence.empty())
       continue;
-    has_all = false;
-    has_sizes = has_sizes && !row.is_of_sizes;
+    lost = std::min(lost.value_or(premise::earlier), row.establishes);
     if (!on_broken(row, std::move(sentence)))
       return;
   }
