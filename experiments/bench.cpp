@@ -118,7 +118,7 @@ int bench(options o) {
       measure_links(b);
     }
   } catch (const interrupted&) {
-    std::cerr << "bench: interrupted: what is told was measured before\n";
+    std::cerr << "bench: interrupted: the results have the earlier measurements\n";
     exit_code = ended_by_user;
   }
   nlohmann::ordered_json results{{"command", o.output.command},
@@ -139,10 +139,10 @@ int main(int argc, char** argv) {
   const program_info program{
     .name = "bench",
     .description =
-      "Measurements of this machine: its ceilings, kernels at a model's shapes, the "
-      "bare loop, actors and pipelines, an action and a message. Medians of calls that "
-      "take turns. On a GPU: its ceilings, what lies between actions, checks, "
-      "training.",
+      "Measurements of this machine: its peak rates, kernels at a model's shapes, the "
+      "bare loop, actors and pipelines, an action and a message. Medians of "
+      "alternating calls. On a GPU: its peak rates, the gaps between actions, "
+      "checks, training.",
     .keeps = false,
     .measures = true,
     .defaults = {.model = {.width = 256, .length = 128},

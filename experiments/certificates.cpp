@@ -82,7 +82,7 @@ void check(const certificate_request& request) {
         + "' cannot have a certificate: NAME is an IP address, or a host's "
           "name of letters, digits, dots and hyphens, and not 'authority'");
     if (std::ranges::count(request.names, name) > 1)
-      throw usage_error("'" + name + "' is there twice");
+      throw usage_error("'" + name + "' is given twice");
     const pair_files files{request.folder, name};
     if (files.is_one_there() && !request.replace)
       throw usage_error("there is a certificate of " + name + " in "

@@ -31,7 +31,7 @@ void print_heading(std::FILE* out, const collective_options& asked, int ranks) {
     ranks, ranks == 1 ? "rank" : "ranks", static_cast<long long>(4 * asked.values),
     static_cast<double>(asked.machines.model.inside.latency) / 1e6,
     asked.machines.model.inside.bytes_per_second, sums, "operation", "by", "rounds",
-    "messages", "bytes in all", "peak", "time ms", "by the book", "result", "grows as");
+    "messages", "bytes in all", "peak", "time ms", "by formula", "result", "grows as");
 }
 
 std::string milliseconds(std::optional<double> seconds) {
@@ -56,7 +56,7 @@ void print(std::FILE* out, int ranks, const std::optional<crossover>& c) {
   if (c)
     std::fprintf(out,
                  "\nall_reduce over %d ranks: tree is faster below %.0f bytes, ring "
-                 "above; by the book, %.0f\n",
+                 "above; by formula below %.0f\n",
                  ranks, c->measured, c->formula_bytes);
 }
 
@@ -65,13 +65,15 @@ void print_legend(std::FILE* out, const collective_options& asked,
   const bool adds = asked.sum_rate > 0;
   std::fprintf(
     out,
-    "\npeak: the most bytes that a rank sends in a round; by the book: rounds * "
+    "\npeak: the most bytes that a rank sends in a round; by formula: rounds * "
     "latency "
-    "+ the bytes sent one after\nanother / bandwidth%s ranks that are no power of "
-    "two may %s; result: equal to a plain loop's to the bit,\nfor arrays of %lld "
-    "values; grows as: with K ranks, in rounds of a whole array (n) or a chunk (n/K)\n",
-    adds ? " + those that a rank adds / the rate of sums,\nwhich" : ", which",
-    adds ? "beat or miss" : "beat", static_cast<long long>(checked));
+    "+ the bytes sent one after\nanother / bandwidth%s; if the number of ranks is no "
+    "power of two, the time may be %s;\nresult: equal to a plain loop's to the bit, "
+    "for arrays of %lld values;\ngrows as: with K ranks, in rounds of a whole array "
+    "(n) "
+    "or a chunk (n/K)\n",
+    adds ? " + the bytes that a rank adds / the rate of sums" : "",
+    adds ? "shorter or longer" : "shorter", static_cast<long long>(checked));
 }
 
 json to_json(const collective_measurement& m, std::int64_t values) {
@@ -136,7 +138,8 @@ int collectives(const options& o) {
       checked = m.checked_values;
       if (!m.is_right) {
         std::cerr << "collectives: " << name_of(order.operation) << " by " << order.name
-                  << " over " << ranks << " ranks is not what a plain loop gives\n";
+                  << " over " << ranks
+                  << " ranks differs from the result of a plain loop\n";
         exit_code = 1;
       }
     }
@@ -168,7 +171,7 @@ int collectives(const options& o) {
   }
   if (!interruption())
     return exit_code;
-  std::cerr << "collectives: interrupted: what is told was measured before\n";
+  std::cerr << "collectives: interrupted: the results have the earlier measurements\n";
   return ended_by_user;
 }
 

@@ -75,9 +75,9 @@ std::string table(const evaluation_job& job, const evaluation_result& result) {
   std::string result_text = text;
   if (const auto floor = job.data->loss_floor())
     result_text +=
-      "no model of this data can stay below " + text_of(*floor) + " nats\n";
+      "no model of this data can reach a loss below " + text_of(*floor) + " nats\n";
   if (job.data->evaluates_training_data())
-    result_text += "training in this order has seen these samples too\n";
+    result_text += "training with order=sequential has read these samples too\n";
   return result_text;
 }
 
@@ -139,7 +139,7 @@ int evaluate_saved(const options& o) {
     return complain(failed, 1);
   return std::isfinite(result.final_score.loss)
            ? 0
-           : complain("the loss is not finite: these weights say nothing", 1);
+           : complain("the loss is not finite: these weights are unusable", 1);
 }
 
 } // namespace

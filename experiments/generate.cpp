@@ -73,10 +73,10 @@ tl::expected<generation_job, std::string> job_of(const options& o,
   constexpr std::int64_t bytes = 256;
   if (asked.prompt_tokens.empty() && plan.whole.reads_tokens
       && plan.whole.options.words > bytes)
-    return tl::unexpected{"this model's words are 0 to "
+    return tl::unexpected{"this model's vocabulary is 0 to "
                           + std::to_string(plan.whole.options.words - 1)
-                          + ", more than there are bytes of a text: say what it begins "
-                            "with as --prompt-tokens"};
+                          + ", and not the 256 bytes of a text: give the beginning of "
+                            "the text by --prompt-tokens"};
   generation_job job{.plan = std::move(plan),
                      .prompt = asked.prompt_tokens,
                      .tokens = asked.tokens,
@@ -182,8 +182,8 @@ int main(int argc, char** argv) {
   const program_info program{
     .name = "generate",
     .description =
-      "Text by saved weights of a GPT, token by token, through stages that "
-      "keep keys and values of what they have read.",
+      "Text by saved weights of a GPT, token by token, by stages with a cache of "
+      "keys and values.",
     .keeps = false,
     .tells = true,
     .writes = true,

@@ -142,7 +142,7 @@ int run(int nodes, std::vector<std::string> words) {
       continue;
     exit_code = exit_code_of(status);
   } else {
-    std::cerr << "local: a node did not come up\n";
+    std::cerr << "local: a node did not start\n";
   }
   for (const auto& node : started_nodes)
     if (node.process > 0)
@@ -189,7 +189,7 @@ int main(int argc, char** argv) {
   words.erase(words.begin());
   const std::vector<std::string> known{"train", "compare", "verify"};
   if (words.empty() || std::ranges::find(known, words.front()) == known.end())
-    return complain("it runs train, compare or verify"
+    return complain("PROGRAM is train, compare or verify"
                     + (words.empty() ? "" : ", not '" + words.front() + "'"));
   try {
     return run(nodes, std::move(words));

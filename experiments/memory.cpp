@@ -92,16 +92,16 @@ void print_legend(std::FILE* out, const run_plan& plan) {
   const auto parameters = static_cast<double>(plan.work->whole.values());
   std::fprintf(
     out,
-    "\nby the book, in fp32 with %d values of optimizer state a parameter, "
+    "\nby formula, in fp32 with %d values of optimizer state a parameter, "
     "P parameters a rank, N = %d:\n"
     "  parameters 4P (zero3: /N), gradients 4P (zero2, zero3: /N), optimizer "
     "%dP (zero1 to zero3: /N; none in a second direction); no formula where a stage "
     "keeps several weight versions\n"
-    "activations: of microbatches in flight, at most; passing: on its way or "
-    "while an action runs, at most, and of bf16 weights packed for products\n"
+    "activations: of microbatches in flight, at most; passing: in messages and "
+    "running actions, at most, and bf16 weights packed for products\n"
     "checkpoint: copies of parameters and moments that a rank writes; without "
     "checkpoints nothing\n"
-    "in mixed precision with Adam the whole model would take a rank, without "
+    "bytes of each rank for the whole model in mixed precision with Adam, without "
     "pipeline and tensor shards:\n",
     state_of(plan), plan.data, 4 * state_of(plan));
   const struct {
@@ -168,7 +168,7 @@ tl::expected<account_of_run, int> measure(const options& o,
                                   .interrupted = &interruption()});
   if (run.result.outcome == ending::interrupted)
     return tl::unexpected{
-      complain("interrupted: what is told was measured before", ended_by_user)};
+      complain("interrupted: the results have the earlier runs", ended_by_user)};
   if (run.result.outcome == ending::failed)
     return tl::unexpected{complain(run.result.failure, 1)};
   return run;
@@ -179,11 +179,12 @@ int memory(const options& o) {
   if (const auto error = files.prepare(); !error.empty())
     return complain(error, 2);
   if (o.model.model == "moe")
-    return complain("ZeRO's formulas know no experts: name another model than moe", 2);
+    return complain(
+      "ZeRO's formulas have no experts: --model must be another model than moe", 2);
   if (o.mesh.data > 1 && o.mesh.recomputed_units > 0)
     return complain(
-      "zero2 and zero3, which are told too, go with --recompute stage and "
-      "not with blocks",
+      "zero2 and zero3, which memory runs too, do not allow --recompute blocks=: say "
+      "--recompute stage",
       2);
   std::vector<account_of_run> runs;
   int exit_code = 0;
@@ -205,7 +206,7 @@ int memory(const options& o) {
     std::fprintf(out,
                  "%s of %lld parameters, %d data replicas, %d stages, tensor=%d%s, "
                  "under %s; megabytes (10^6)\n\n"
-                 "exchange rank  parameters gradients optimizer       sum   by the book"
+                 "exchange rank  parameters gradients optimizer       sum    by formula"
                  "    activations passing  checkpoint\n",
                  o.model.model.c_str(),
                  static_cast<long long>(plan.work->whole.values()), plan.data,
@@ -214,7 +215,7 @@ int memory(const options& o) {
     for (const auto& run : runs)
       print(out, run);
     std::fprintf(out, "\nsent in a step, by all data replicas to each other\n"
-                      "exchange    gradients  the book    parameters  the book\n");
+                      "exchange    gradients   formula    parameters   formula\n");
     for (const auto& run : runs)
       print_traffic(out, run);
     print_legend(out, plan);

@@ -10,7 +10,7 @@ int main(int argc, char** argv) {
     .name = "simulate",
     .description =
       "Simulation of schedules in virtual time, without arithmetic. Asynchronous "
-      "schedules stream steps times microbatches with no flush.",
+      "schedules run the microbatches of all steps without a flush between steps.",
     .trains = false,
     .draws = true,
     .defaults = {.schedules = {.steps = 1}, .cost = "F=1,B=2"},

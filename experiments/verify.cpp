@@ -31,10 +31,11 @@ int run(const options& o) {
   if (!o.output.quiet)
     std::cout << total.runs << " runs, " << total.failures << " that fail\n";
   if (left_out > 0)
-    std::cerr << "verify: " << left_out
-              << " runs of tensor shards left out: they sum in another order, and in "
-                 "bf16 every layer behind rounds that apart, now and then further than "
-                 "a proof may allow\n";
+    std::cerr
+      << "verify: " << left_out
+      << " runs of tensor shards left out: tensor shards sum in another order, and "
+         "in bf16 each later layer's rounding enlarges the difference, "
+         "sometimes beyond the bound of a proof\n";
   return total.failures == 0 ? 0 : 1;
 }
 

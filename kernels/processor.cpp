@@ -15,8 +15,9 @@ std::string to_string(const processor& target) {
 std::string absence_of_gpus() {
   if constexpr (cuda::is_built)
     return cuda::unavailable_reason();
-  return "this build is without CUDA: cmake found no toolkit of NVIDIA's, or was told "
-         "to leave it out";
+  return "this build is without CUDA: cmake found no CUDA toolkit, or CUDA was "
+         "switched "
+         "off";
 }
 
 int count_of_gpus() {

@@ -57,7 +57,7 @@ std::vector<collective_message> collective::receive(collective_message message) 
   if (message.instance != part_.instance)
     complain(part_, "got a message of collective " + std::to_string(message.instance));
   if (message.is_call())
-    complain(part_, "got a call of a group of GPUs, and is in none");
+    complain(part_, "got a call of a group of GPUs, but belongs to no group");
   if (message.to != part_.rank)
     complain(part_, "got a message to rank " + std::to_string(message.to));
   if (done())
@@ -71,7 +71,7 @@ std::vector<collective_message> collective::receive(collective_message message) 
 
 std::vector<collective_message> collective::end_sum() {
   if (!std::exchange(sums_, false))
-    complain(part_, "is told of the end of a sum that it does not wait for");
+    complain(part_, "got the end of a sum that it does not wait for");
   const auto step = step_of(part_, next_++);
   received_.erase(key_of(step.round, step.from));
   sent_ = false;

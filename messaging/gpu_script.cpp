@@ -94,7 +94,7 @@ struct gpu_script::writer {
 
 gpu_script::gpu_script(const collective_part& part) : part_(part) {
   if (!part_.order.in_place)
-    throw std::logic_error{"GPUs exchange arrays in place alone"};
+    throw std::logic_error{"GPUs exchange arrays only in place"};
   writer output{*this};
   for (int i = 0; i < part_.order.steps(part_.ranks); ++i) {
     const auto step = step_of(part_, i);

@@ -13,8 +13,8 @@ namespace {
 [[noreturn]] void complain(const collective_message& call,
                            const std::string& local_state) {
   throw std::logic_error{
-    "member " + std::to_string(call.from) + " of a group of GPUs makes collective "
-    + std::to_string(call.instance) + " its number " + std::to_string(call.call)
+    "member " + std::to_string(call.from) + " of a group of GPUs calls collective "
+    + std::to_string(call.instance) + " as number " + std::to_string(call.call)
     + ", and member " + std::to_string(call.to) + ' ' + local_state};
 }
 
@@ -51,8 +51,9 @@ std::vector<collective_message> group_calls::begin(const collective_part& part,
 
 void group_calls::receive(const collective_message& call) {
   if (!call.is_call())
-    throw std::logic_error{"values of collective " + std::to_string(call.instance)
-                           + " came as a message, and GPUs exchange them"};
+    throw std::logic_error{
+      "values of collective " + std::to_string(call.instance)
+      + " came as a message, but GPUs exchange these values directly"};
   const auto match = under_way_.find(call.instance);
   if (match == under_way_.end() || is_launched(match->second)) {
     for (const auto& [instance, entry] : under_way_)
@@ -62,9 +63,9 @@ void group_calls::receive(const collective_message& call) {
     return;
   }
   if (match->second.number != call.call)
-    complain(call, "its number " + std::to_string(match->second.number));
+    complain(call, "as number " + std::to_string(match->second.number));
   if (match->second.missing.erase(call.from) == 0)
-    complain(call, "heard that before");
+    complain(call, "has received that call before");
 }
 
 std::optional<group_calls::launch> group_calls::next() {

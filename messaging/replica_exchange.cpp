@@ -55,8 +55,9 @@ std::span<const replica_exchange> exchange_catalog() {
                              "on arrival and answers with its newest parameters",
                      .updates = update_by::servers},
     replica_exchange{.name = "server:staleness=1",
-                     .idea = "server:async, but a replica more than 1 (or any number "
-                             "of) updates ahead of the slowest waits for that one",
+                     .idea =
+                       "server:async, but a replica that is more than 1 update (or "
+                       "another number) ahead of the slowest replica waits",
                      .updates = update_by::servers,
                      .staleness = 1},
     replica_exchange{.name = "hogwild",

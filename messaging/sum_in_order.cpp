@@ -91,7 +91,7 @@ std::vector<float> sum_in_order(std::string_view algorithm,
   // the pairs of ranks are the same
   if (algorithm == "halving" || algorithm == "doubling")
     return by_halving(arrays, where.values());
-  throw std::logic_error("nothing sums in the order of " + std::string{algorithm});
+  throw std::logic_error("no function sums in the order of " + std::string{algorithm});
 }
 
 } // namespace troupe

@@ -39,7 +39,7 @@ tl::expected<input_file, std::string> open_within(const fs::path& path,
     return input_file::open(path, description);
   const auto outside = [&] {
     return tl::unexpected{"cannot read " + description + " " + path.string()
-                          + ": it leads out of the folder that may be read"};
+                          + ": it is outside the folder that may be read (--folder)"};
   };
   std::error_code failed;
   if (!leads_into(within, fs::absolute(path, failed)))

@@ -110,7 +110,7 @@ std::string other_function(const json& config) {
   const auto width = size_of(config, n_embd);
   if (!width || !*width || config["n_inner"] != 4 * **width)
     return "n_inner is " + config["n_inner"].dump()
-           + "; troupe computes a GPT-2 with 4 n_embd only";
+           + "; troupe supports only 4 * n_embd";
   return {};
 }
 
@@ -150,7 +150,7 @@ tl::expected<json, std::string> older_config(const fs::path& path) {
 /// GPT-2's
 std::string config_write_error(const fs::path& path, const std::string& why) {
   return "cannot write " + path.string() + ": " + why
-         + "; name weights in another folder, or not model.safetensors";
+         + "; save the weights into another folder, or not as model.safetensors";
 }
 
 } // namespace
@@ -170,7 +170,10 @@ read_config(const fs::path& weights, const file_metadata& metadata) {
   };
   const auto config = gpt2_in(path);
   if (!config && named && !ours)
-    return refuse(config.error() + ", and the weights beside it are to be a GPT-2's");
+    return refuse(
+      config.error()
+      + "; weights named model.safetensors need a GPT-2's config.json: correct it, or "
+        "rename the weights");
   if (!config)
     return std::nullopt;
   if (auto error = other_function(*config); !error.empty())

@@ -310,7 +310,7 @@ cut(const network<Scalar>& whole, int stages, const std::vector<int>& split,
     return tl::unexpected{"this model can be cut into at most " + std::to_string(units)
                           + " stages, not into " + std::to_string(stages)};
   if (!costs.empty() && static_cast<int>(costs.size()) != units)
-    return tl::unexpected{"a split by costs has one for each of the model's "
+    return tl::unexpected{"a split by costs needs one cost for each of the model's "
                           + std::to_string(units) + " blocks or layers"};
   auto sizes = split;
   if (sizes.empty())
@@ -318,10 +318,11 @@ cut(const network<Scalar>& whole, int stages, const std::vector<int>& split,
   if (static_cast<int>(sizes.size()) != stages
       || std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0}) != units
       || std::ranges::min(sizes) < 1)
-    return tl::unexpected{"a split gives each of the " + std::to_string(stages)
-                          + " stages at least one of the model's "
-                          + std::to_string(units)
-                          + " blocks or layers, and all of them"};
+    return tl::unexpected{
+      "a split needs " + std::to_string(stages)
+      + " numbers of at least 1, one for each stage, whose sum is the "
+        "model's "
+      + std::to_string(units) + " blocks or layers"};
   std::vector<int> result;
   int unit = 0;
   for (const int size : sizes) {

@@ -41,8 +41,9 @@ bool read(std::string_view text, Number& value) {
 tl::expected<rate_schedule, std::string> rate_schedule::parse(const std::string& text) {
   const tl::unexpected<std::string> error{
     "learning-rate schedule '" + text
-    + "': write constant or cosine, and warmup=SAMPLES or, of a cosine, floor=FRACTION "
-      "behind a comma, each once"};
+    + "': write constant or cosine; ,warmup=SAMPLES and, for cosine, ,floor=FRACTION "
+      "may "
+      "follow, each once"};
   rate_schedule result;
   std::set<std::string> seen_keys;
   std::stringstream parts{text};
@@ -143,7 +144,7 @@ void optimizer::copy_moment(int moment, std::size_t bucket, std::int64_t begin,
     }
     state += padded(p.values());
   }
-  throw std::logic_error("an optimizer shard was asked for moments of others");
+  throw std::logic_error("an optimizer shard does not hold the requested moments");
 }
 
 optimizer::step optimizer::next_step(std::int64_t samples, double factor) {

@@ -109,7 +109,7 @@ void check_coverage(std::vector<stored_tensor> tensors, std::int64_t data,
     data = t.end;
   }
   if (data != end)
-    throw malformed("there are bytes behind the last tensor");
+    throw malformed("there are bytes after the last tensor");
 }
 
 /// Reads the tensors and the metadata of a file's header. \throws malformed

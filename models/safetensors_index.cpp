@@ -75,12 +75,12 @@ bool is_index(const fs::path& path, const input_file& file) {
 tl::expected<weight_map, std::string> read_index(const input_file& index) {
   constexpr std::int64_t largest = 100'000'000;
   if (index.size() > largest)
-    return problem{"is larger than 100 MB, and no index of a model"};
+    return problem{"is larger than 100 MB, so it is no index of a model's files"};
   const auto content = json::parse(index.content(), nullptr, false);
   if (!content.is_object() || !content.contains("weight_map")
       || !content["weight_map"].is_object())
-    return problem{"is a JSON file without a weight_map, and no index of a model in "
-                   "several files: name the file of weights"};
+    return problem{"is a JSON file without a weight_map, so it is no index of several "
+                   "files: name a file of weights"};
   weight_map result;
   for (const auto& [tensor, file] : content["weight_map"].items()) {
     if (std::ranges::any_of(tensor, [](unsigned char c) { return c < ' '; }))

@@ -26,7 +26,7 @@ void check_ends(std::int64_t inputs, std::int64_t outputs) {
   if (inputs < 1 || outputs < 1)
     throw std::invalid_argument("a layer has at least one input and one output");
   if (inputs > most_values / outputs)
-    throw std::invalid_argument("a layer is larger than any memory");
+    throw std::invalid_argument("a layer's inputs times outputs are more than 2^40");
 }
 
 /// A user's layer in the form that stages use.
@@ -46,8 +46,8 @@ public:
     if (std::min({buffers.saved, buffers.kept, buffers.scratch}) < 0
         || std::max({buffers.saved, buffers.kept, buffers.scratch}) > most_values)
       throw std::invalid_argument(
-        "a layer's buffers_for gives less than nothing, or more "
-        "than any memory");
+        "a layer's buffers_for returns a negative number of values, "
+        "or more than 2^40");
     return {buffers.saved, buffers.kept, buffers.scratch};
   }
 
@@ -127,7 +127,7 @@ user_layer::user_layer(std::vector<layer_tensor> parameters, std::int64_t inputs
                                     + "' has a dim below 1");
       if (dim > most_values / values)
         throw std::invalid_argument("parameter '" + tensor.name
-                                    + "' has more values than any memory");
+                                    + "' has more than 2^40 values");
       values *= dim;
     }
   }

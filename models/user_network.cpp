@@ -28,8 +28,9 @@ std::string validation_error(const layer_list<float>& layers,
         p.name, [](unsigned char c) { return c > ' ' && c < 0x7f; });
       if (p.name.empty() || p.name == "__metadata__" || !plain)
         return number(i)
-               + " has a parameter whose name no file can have: names are of ASCII "
-                 "letters, digits and signs";
+               + " has a parameter with an invalid name: allowed are ASCII letters, "
+                 "digits "
+                 "and signs";
       if (const auto [first, is_new] = names.emplace(p.name, i); !is_new)
         return number(first->second) + " and " + number(i)
                + " both have a parameter called '" + p.name
@@ -38,10 +39,10 @@ std::string validation_error(const layer_list<float>& layers,
   }
   const auto outputs = layers.back()->output();
   if (predictions < 1 || outputs % predictions != 0)
-    return "the last layer gives " + std::to_string(outputs)
-           + " values a sample, which cannot be shared out to "
+    return "the last layer has " + std::to_string(outputs)
+           + " outputs for a sample, which is no multiple of "
            + std::to_string(predictions)
-           + " predictions: each has as many classes as the others";
+           + " predictions: all predictions have the same number of classes";
   return {};
 }
 
@@ -62,15 +63,15 @@ tl::expected<network<float>, std::string> network_of(const user_network& user) {
     if (const auto operations = result.layers.back()->operations();
         !(operations >= 0 && operations < 1e18))
       return problem{number(result.layers.size() - 1)
-                     + " has operations that are no count"};
+                     + " returns no number from 0 to below 1e18 from operations()"};
   }
   if (auto error = validation_error(result.layers, user.predictions); !error.empty())
     return problem{std::move(error)};
   if (user.reads_tokens
       && dynamic_cast<const user_layer*>(user.layers.front().get()) == nullptr)
     return problem{
-      "a network that reads tokens begins with a layer of your own: linear "
-      "reads pixels"};
+      "a network that reads tokens must begin with a user_layer: linear reads "
+      "pixels"};
   result.reads_tokens = user.reads_tokens;
   result.rows = user.predictions;
   result.classes = result.layers.back()->output() / user.predictions;

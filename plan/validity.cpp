@@ -106,8 +106,8 @@ std::string error_of_gpus(const run_plan& plan, const checked_machine& machine) 
     if (!where.is_gpu())
       continue;
     if (first.is_gpu() && facts_of(where).kind != facts_of(first).kind)
-      return "--device: the GPUs of a run must be of one kind, as kinds differ in "
-             "their bits, and "
+      return "--device: the GPUs of a run must be of one kind, as kinds round "
+             "differently; "
              + to_string(first) + " is " + facts_of(first).kind + ", "
              + to_string(where) + " " + facts_of(where).kind;
     first = where;
@@ -149,7 +149,7 @@ const std::vector<rule>& all_rules() {
      nothing,
      when([](plan_ref plan) { return plan.data > 1 && !plan.exchange; },
           [](plan_ref) {
-            return "data replicas need an exchange: give --exchange, as ring";
+            return "data replicas need an exchange: give one, as --exchange ring";
           }),
      mesh},
     {"sizes_of_schedule",
@@ -181,27 +181,28 @@ const std::vector<rule>& all_rules() {
                     || plan.exchange->shares != shared_out::nothing);
        },
        [](plan_ref) {
-         return "an exchange of your own sums gradients of data replicas that each "
-                "update all parameters: give tensor=1, and no other exchange";
+         return "a user_exchange sums gradients of data replicas that each update all "
+                "parameters: give tensor=1, and no other exchange";
        })},
     {"user_exchange_without_experts",
      {"--model", "--exchange"},
      mesh,
      when([](plan_ref plan) { return has_user_exchange(plan) && has_experts(plan); },
           [](plan_ref) {
-            return "an exchange of your own is between all data replicas, and an "
-                   "expert of moe may serve some of them: train another model, as "
-                   "gpt, or give an exchange that sums, as ring";
+            return "a user_exchange is between all data replicas, but an expert of moe "
+                   "may serve only some replicas: train another model, as gpt, or give "
+                   "an exchange that sums, as ring";
           })},
     {"user_exchange_untied",
      {"--tied", "--exchange"},
      mesh,
-     when([](plan_ref plan) { return has_user_exchange(plan) && is_tied(plan); },
-          [](plan_ref) {
-            return "an exchange of your own is one of a stage, and a tied matrix has "
-                   "gradients in two: train untied, or give an exchange that sums, as "
-                   "ring";
-          })},
+     when(
+       [](plan_ref plan) { return has_user_exchange(plan) && is_tied(plan); },
+       [](plan_ref) {
+         return "a user_exchange sums the gradients of one stage, but a tied matrix "
+                "has gradients in two stages: train untied, or give an exchange that "
+                "sums, as ring";
+       })},
     {"local_rule_updates_singly",
      {"--mesh", "--exchange", "--schedules"},
      mesh,
@@ -304,9 +305,10 @@ const std::vector<rule>& all_rules() {
          return has_experts(plan) && plan.shares_out(shared_out::gradients);
        },
        [](plan_ref plan) {
-         return plan.exchange->name + " leaves a stage a share of its gradients"
+         return plan.exchange->name
+                + " keeps in each stage only a share of its gradients"
                 + (plan.shares_out(shared_out::parameters) ? " and parameters" : "")
-                + ", but an expert needs all of its own: give another --exchange, as "
+                + ", but an expert needs all of them: give another --exchange, as "
                   "ring, zero1 or server";
        })},
     {"experts_update_together",
@@ -315,8 +317,8 @@ const std::vector<rule>& all_rules() {
      when([](plan_ref plan) { return has_experts(plan) && updates_singly(plan); },
           [](plan_ref plan) {
             return plan.exchange->name
-                   + " updates data replicas one by one, but experts serve several of "
-                     "them: give an --exchange that sums, as ring";
+                   + " updates data replicas one by one, but an expert serves several "
+                     "replicas: give an --exchange that sums, as ring";
           })},
 
     // Recomputation.
@@ -421,8 +423,9 @@ const std::vector<rule>& all_rules() {
          return plan.work && !lengths_of(plan).empty() && !has_sequences(plan);
        },
        [](plan_ref) {
-         return "--sequence-lengths is of gpt and moe: say --model gpt or moe, or "
-                "leave it out";
+         return "--sequence-lengths applies only to gpt and moe: say --model gpt or "
+                "moe, "
+                "or leave it out";
        })},
     {"lengths_within_the_model",
      {"--seq", "--sequence-lengths"},
@@ -546,8 +549,9 @@ const std::vector<rule>& all_rules() {
        },
        [](plan_ref plan) {
          return plan.sch.name
-                + " reads versions of a tied matrix at different times at its two "
-                  "ends, and a checkpoint has one of each version: give a flush "
+                + " reads versions of a tied matrix at different times in its first "
+                  "and "
+                  "last stage, but a checkpoint has one copy of each: give a flush "
                   "schedule or 2bw, or leave --tied out";
        })},
     {"checkpoints_after_updates",

@@ -50,9 +50,9 @@ action_validator::pair_error(const action& a, const action* following, int rank)
   if (const auto maker = so_far_.maker_of(*following);
       maker && maker->op == op::forward && maker->stage == a.stage
       && maker->microbatch == a.microbatch)
-    return step_error{pair_name
-                        + " cannot be one: the second waits for what the first makes",
-                      "run them one after the other"};
+    return step_error{
+      pair_name + " cannot run as one: the second needs the output of the first",
+      "run them one after the other"};
   return {};
 }
 
@@ -77,7 +77,7 @@ action_validator::validate(const action& a, const action* following, int rank) c
     if ((done & state::f) == 0)
       return error(
         "comes before its forward",
-        "move it behind "
+        "move it after "
           + to_string({op::forward, a.direction, a.stage, a.microbatch}, true));
     return a.op == op::backward ? order_error(a) : std::nullopt;
   case op::weight_gradient:
@@ -86,13 +86,14 @@ action_validator::validate(const action& a, const action* following, int rank) c
     if ((done & state::dx) == 0)
       return error(
         "comes before its input gradient",
-        "move it behind "
+        "move it after "
           + to_string({op::input_gradient, a.direction, a.stage, a.microbatch}, true));
     return order_error(a);
   case op::update:
     return update_error(a);
   case op::recompute:
-    return error("is no step of a program: --recompute puts it there", "leave it out");
+    return error("is no action of a program: --recompute adds recomputations",
+                 "leave it out");
   }
   return {};
 }
@@ -114,8 +115,8 @@ std::optional<step_error> action_validator::capacity_error(const action& a,
     return step_error{to_string(a, true) + " reads version " + std::to_string(*version)
                         + ", but this stage has made only "
                         + std::to_string(stage.versions),
-                      "move it behind that update, or have the weight rule name an "
-                      "older version"};
+                      "move it after that update, or choose an older version in the "
+                      "weight rule"};
   if (stage.newest_forwarded < a.microbatch)
     return {};
   const auto prefix = to_string(a, true) + " comes after F"
@@ -125,10 +126,11 @@ std::optional<step_error> action_validator::capacity_error(const action& a,
                         + "samples enter stage 0 in the order of their microbatches",
                       "move it before that"};
   if (version && schedule_.asynchronous())
-    return step_error{prefix
-                        + "without a flush a stage forwards microbatches in order, as "
-                          "versions are kept for those that are to come",
-                      "move it before that"};
+    return step_error{
+      prefix
+        + "without a flush a stage forwards microbatches in order, as it "
+          "keeps versions only for later microbatches",
+      "move it before that"};
   return {};
 }
 
@@ -157,13 +159,14 @@ std::optional<step_error> action_validator::update_error(const action& a) const 
                       "name it U" + last};
   }
   const char* const says_so =
-    schedule_.asynchronous() ? ", or say that an update covers so many (update_every)"
-                             : "";
+    schedule_.asynchronous()
+      ? ", or set update_every to the number of gradients that updates cover"
+      : "";
   auto text = to_string(a, true) + " covers " + std::to_string(stage.summed)
               + (stage.summed == 1 ? " gradient" : " gradients") + " instead of "
               + std::to_string(std::max(expected, 0));
   if (stage.summed >= expected)
-    return step_error{std::move(text), "put an update behind every "
+    return step_error{std::move(text), "put an update after every "
                                          + std::to_string(whole)
                                          + " of a stage's gradients" + says_so};
   const auto lacks = first_missing({a.direction, a.stage});

@@ -158,7 +158,7 @@ private:
         continue;
       if (so_far_.has_input(wanted))
         return "run " + name_of(as_written(wanted)) + " of rank " + std::to_string(rank)
-               + ", whose input is there, before " + name_of(blocked);
+               + ", whose input has arrived, before " + name_of(blocked);
     }
     return {};
   }

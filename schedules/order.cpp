@@ -257,8 +257,9 @@ private:
     view.arrived.insert(view.arrived.end(), backwards.begin(), backwards.end());
     const auto choice = view.arrived.empty() ? std::nullopt : choose_(view);
     if (choice && std::ranges::find(view.arrived, *choice) == view.arrived.end())
-      throw std::logic_error("a rule of the schedule chose " + to_string(*choice, true)
-                             + ", which has not arrived: choose one of what has");
+      throw std::logic_error(
+        "a rule of the schedule chose " + to_string(*choice, true)
+        + ", which has not arrived: choose an action that has arrived");
     return choice;
   }
 

@@ -133,7 +133,8 @@ std::string validation_error(const placement& where, const shape& dims) {
       const auto& [direction, stage] = hosted[i];
       if (direction < 0 || direction >= where.directions || stage < 0
           || stage >= dims.stages)
-        return error("has " + stage_name(hosted[i]) + on_rank + ", which there is not");
+        return error("has " + stage_name(hosted[i]) + on_rank
+                     + ", which the run does not have");
       if (i > 0
           && std::pair{hosted[i - 1].stage, hosted[i - 1].direction}
                >= std::pair{stage, direction})

@@ -57,11 +57,11 @@ bool has_order(const schedule& sch) {
 
 std::string validation_error(const schedule& sch, const shape& dims) {
   if (!sch.where.ranks || !sch.where.host || !sch.where.hosted)
-    return "a placement has functions ranks, host and hosted";
+    return "a placement needs functions ranks, host and hosted";
   if (sch.name.empty() || !has_order(sch) || sch.update_every < 0 || sch.most_held < 0)
-    return "a schedule has a name, and an order: a formula for slots, programs, or a "
-           "local rule that lets at least one microbatch in; it updates every so many "
-           "microbatches, or 0 for the batch, and ranks hold so many, or 0 for any";
+    return "a schedule needs a name, and an order: a formula for slots, programs, or a "
+           "local rule with max_active_keys of at least 1. update_every and most_held "
+           "are at least 0";
   for (const auto& [name, count] :
        {std::pair{"stages", dims.stages}, std::pair{"microbatches", dims.microbatches},
         std::pair{"steps", dims.steps}})
@@ -70,7 +70,7 @@ std::string validation_error(const schedule& sch, const shape& dims) {
   if (dims.stages > most_stages)
     return "a run has at most 1,048,576 stages";
   if (dims.batches_before < 0 || dims.older < 0)
-    return "no run goes on before the first batch";
+    return "batches_before and older are at least 0";
   if (dims.microbatches * (std::int64_t{dims.batches_before} + dims.steps)
       > std::numeric_limits<int>::max() / 2)
     return "microbatches times steps is at most 1,073,741,823";
@@ -78,21 +78,22 @@ std::string validation_error(const schedule& sch, const shape& dims) {
       && std::int64_t{dims.batches_before} * dims.microbatches % update_size(sch, dims)
            != 0)
     return sch.name + " updates every " + std::to_string(update_size(sch, dims))
-           + " microbatches: it cannot go on behind "
+           + " microbatches: it cannot continue after "
            + std::to_string(std::int64_t{dims.batches_before} * dims.microbatches)
-           + " of them, which end within an update";
+           + " microbatches, within an update";
   if (sch.local_rule() && sch.where.directions > 1)
-    return sch.name + " orders stages by what has arrived, in one direction: its "
+    return sch.name + " orders stages by arrivals, which needs one direction: its "
            + "placement has " + std::to_string(sch.where.directions);
   if (sch.local_rule() && sch.weights.reads && !sch.weights.flushes)
-    return sch.name + " orders stages by what has arrived, so that no formula knows "
-           + "which versions there will be: its weights are latest or flush";
+    return sch.name
+           + " orders stages by arrivals, so that no formula gives the versions: "
+           + "its weights must be latest or flush";
   if (sch.local_rule() && (sch.most_held > 0 || sch.splits_backward))
-    return sch.name + " orders stages by what has arrived: it runs whole backwards, "
-           + "and what ranks hold is bounded by its max_active_keys alone";
+    return sch.name + " orders stages by arrivals: it must run whole backwards, "
+           + "and max_active_keys must be its only bound of held microbatches";
   if (sch.recomputes != recomputation::none && (sch.local_rule() || !sch.weights.reads))
-    return sch.name + " keeps no version of the weights that a forward has read, so "
-           + "that it cannot be run again on it: say --recompute none";
+    return sch.name + " does not keep the weight version that a forward has read, so "
+           + "that the forward cannot be recomputed: say --recompute none";
   if (sch.where.stages_a_rank < 1 || dims.stages % sch.where.stages_a_rank != 0)
     return sch.name + " has " + std::to_string(sch.where.stages_a_rank)
            + " stages on each rank: its stages must be a multiple of them";

@@ -185,10 +185,11 @@ checkpoint_facts checked(const fs::path& folder) {
   auto result = read_manifest(folder / manifest_name);
   const int named = batches_of(folder); // -1: a copy that the user has renamed
   if ((named >= 0 && result.batches != named) || result.samples % result.batches != 0)
-    throw broken((folder / manifest_name).string() + " is of "
-                 + std::to_string(result.batches) + " batches of "
+    throw broken((folder / manifest_name).string() + " records "
+                 + std::to_string(result.batches) + " batches and "
                  + std::to_string(result.samples)
-                 + " samples, and its folder has another name");
+                 + " samples: samples must be a multiple of batches, and a folder "
+                   "named batch-N must have N batches");
   check_pieces(folder / manifest_name, result);
   for (const auto& file : result.files) {
     const auto path = folder / file.name;

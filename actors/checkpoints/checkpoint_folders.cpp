@@ -90,7 +90,8 @@ std::string no_checkpoint_in(const fs::path& folder) {
   std::error_code failed;
   if (fs::is_regular_file(folder, failed))
     return folder.string()
-           + " is a file, and checkpoints are folders: --init starts from weights";
+           + " is a file, and checkpoints are folders: give a file of weights to "
+             "--init";
   return "there is no checkpoint in " + folder.string();
 }
 

@@ -153,7 +153,7 @@ std::string file_name_in(const json& value) {
   constexpr std::size_t longest = 200;
   if (name.empty() || name.size() > longest || name.front() == '.'
       || !std::ranges::all_of(name, may_be_there))
-    throw broken_checkpoint("it names a file that is not a checkpoint's");
+    throw broken_checkpoint("it has a file name that no checkpoint uses");
   return name;
 }
 
@@ -245,7 +245,8 @@ checkpoint_facts facts_in(json document) {
       if (t.array.type == saved_array::kind::parameters)
         oldest = std::max(oldest, t.array.number);
   if (oldest != result.older)
-    throw broken_checkpoint("it has no version of age " + std::to_string(result.older));
+    throw broken_checkpoint("it has no parameters of age "
+                            + std::to_string(result.older));
   return result;
 }
 
@@ -259,7 +260,7 @@ data_identity data_identity_in(const std::string& manifest_text) {
   try {
     return identity_in(parsed(manifest_text));
   } catch (const json::exception&) {
-    throw broken_checkpoint("it is not what this program writes");
+    throw broken_checkpoint("it is not JSON in the form that troupe writes");
   }
 }
 
@@ -309,7 +310,7 @@ checkpoint_facts facts_in(const std::string& manifest) {
   try {
     return facts_in(parsed(manifest));
   } catch (const json::exception&) {
-    throw broken_checkpoint("it is not what this program writes");
+    throw broken_checkpoint("it is not JSON in the form that troupe writes");
   }
 }
 

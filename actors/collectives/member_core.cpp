@@ -41,7 +41,7 @@ std::vector<collective_message> member_core::end_sum() {
 
 mail::waiting_for member_core::explain() const {
   if (part_.sums())
-    return {name_, "its sum to be done", ""};
+    return {name_, "the end of its sum", ""};
   const auto missing = part_.waits_for();
   if (!missing)
     return {name_, "", ""};

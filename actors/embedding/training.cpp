@@ -38,7 +38,9 @@ tl::expected<network<float>, std::string> network_for(const training_job& job) {
 /// Returns the error in a job's numbers; empty if there is none.
 std::string number_error(const training_job& job) {
   if (!job.data)
-    return "a training needs data: open_data opens some, or bring a data_set";
+    return "a training needs data: set data to the result of open_data, or to a "
+           "data_set "
+           "of yours";
   for (const auto& [name, count] :
        {std::pair{"stages", std::int64_t{job.stages}},
         std::pair{"microbatches", std::int64_t{job.microbatches}},
@@ -51,7 +53,7 @@ std::string number_error(const training_job& job) {
   if (job.microbatches % job.replicas != 0)
     return "microbatches of a job is " + std::to_string(job.microbatches) + ": with "
            + std::to_string(job.replicas)
-           + " data replicas it is a multiple of replicas";
+           + " data replicas it must be a multiple of replicas";
   if (job.threads < 0 || job.threads > 1024 || job.held_out < 0
       || job.stall_timeout.count() < 1)
     return "threads are 0 to 1024, held_out is at least 0, and stall_timeout at least "
@@ -59,13 +61,16 @@ std::string number_error(const training_job& job) {
   if (job.virtual_time && job.system != nullptr)
     return "in virtual time a run has an actor system of its own: leave system null";
   if (job.replicas == 1 && (job.user_exchange || !job.exchange.empty()))
-    return "one data replica has nobody to exchange gradients with: say replicas too";
+    return "one data replica exchanges no gradients: set replicas too, or leave "
+           "exchange "
+           "and user_exchange unset";
   if (job.user_exchange && !job.exchange.empty())
-    return "a job has one exchange: one of its own, or '" + job.exchange + "'";
+    return "a job has one exchange: set user_exchange, or exchange = '" + job.exchange
+           + "', but not both";
   if (auto error = validation_error(job.optimizer); !error.empty())
     return error;
   if (job.relays && !job.relays->make)
-    return "relays has no function that makes any";
+    return "relays needs a function: set relays->make";
   return {};
 }
 
@@ -75,7 +80,7 @@ exchange_of(const training_job& job) {
   if (job.replicas == 1)
     return std::nullopt;
   if (job.user_exchange)
-    return replica_exchange{.name = "own", .idea = "a meeting of the user's own"};
+    return replica_exchange{.name = "own", .idea = "the user_exchange of the job"};
   auto exchange = parse_exchange(job.exchange.empty() ? "ring" : job.exchange);
   if (!exchange)
     return problem{"exchange: " + exchange.error()};
@@ -278,7 +283,7 @@ tl::expected<training_result, std::string> train(const training_job& job,
     summary.failure =
       result.odd_stage + " ended with parameters that differ from replica 0's";
     if (job.user_exchange)
-      summary.failure += ": a user's meeting must leave the same values in all data "
+      summary.failure += ": a user_exchange must leave the same values in all data "
                          "replicas";
     return summary;
   }

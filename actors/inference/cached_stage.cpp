@@ -67,7 +67,7 @@ cached_stage::cached_stage(const inference_plan& plan, int stage, int sequences,
                compute_stream.threads(), account),
     before_head_(values_before_head(plan, stage, *lengths.rbegin()), account),
     cache_(cache_of(layers_at(plan, stage, 1))),
-    above_("what goes up from stage " + std::to_string(stage), portions_between,
+    above_("activations above stage " + std::to_string(stage), portions_between,
            values_above(plan, stage, *lengths.rbegin()), account) {
   for (const auto length : lengths)
     layers_.emplace(length, layers_at(plan, stage, length));

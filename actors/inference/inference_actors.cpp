@@ -132,7 +132,7 @@ inference_actor::behavior_type inference_client_actor(client_pointer self,
     on_message(self, meter,
                [self, stages](const mail::explain&) {
                  self->state.shared.status->post_explanation(
-                   {self->state.name, "what comes out",
+                   {self->state.name, "the output",
                     name_of_inference(stages - 1, stages)});
                }),
     on_message(self, meter,

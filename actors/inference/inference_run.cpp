@@ -138,7 +138,8 @@ private:
       names.push_back(name_of_inference(s, plan_.stages()));
       observed.push_back({names.back(), &stages_[static_cast<std::size_t>(s)].seen,
                           [](const task& current) {
-                            return "at portion " + std::to_string(current.microbatch);
+                            return "computing portion "
+                                   + std::to_string(current.microbatch);
                           }});
     }
     const auto rule =

@@ -33,16 +33,16 @@ void relay_ledger::cross_out(std::deque<entry>& from, const std::string& kind,
     return from.pop_front();
   const auto sent = name_ + " sent on " + text_of(kind, message.header);
   if (from.empty())
-    throw std::runtime_error(sent + ", but it had sent on every " + kind
-                             + " that it was given: each goes on once");
+    throw std::runtime_error(sent + ", but it had already sent every " + kind
+                             + " that it received: a relay sends each one once");
   const auto& expected = from.front();
   if (text_of(kind, expected.header) != text_of(kind, message.header))
     throw std::runtime_error(
       sent + ", but it was given " + text_of(kind, expected.header)
-      + ": messages go on in their order, as large as they were");
+      + ": a relay sends messages in the order and with the sizes that it received");
   if (expected.header != message.header)
-    throw std::runtime_error(sent + " with another header than it was given");
-  throw std::runtime_error(sent + " with another payload than it was given");
+    throw std::runtime_error(sent + " with another header than it received");
+  throw std::runtime_error(sent + " with another payload than it received");
 }
 
 std::string relay_ledger::holds() const {

@@ -133,7 +133,7 @@ std::optional<missing_peer> expert_meeting::waits_for() const {
   if (missing_.empty())
     return {};
   const int expert = experts_[static_cast<std::size_t>(missing_.front())];
-  return missing_peer{"its rows",
+  return missing_peer{"rows",
                       plan_->name_of_expert(expert, plan_->host_of(expert, where_))};
 }
 

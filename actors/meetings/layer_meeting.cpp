@@ -92,7 +92,7 @@ std::optional<missing_peer> layer_meeting::waits_for() const {
     return {};
   auto sender = where_;
   sender.data = missing->from;
-  return missing_peer{"its part", plan_->name_of(sender)};
+  return missing_peer{"a part of the array", plan_->name_of(sender)};
 }
 
 } // namespace troupe

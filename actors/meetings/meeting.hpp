@@ -45,7 +45,7 @@ using group_finder = std::function<gpu_group*(meeting_kind meeting, int stride)>
 /// The result of meeting::waits_for() while a member waits for the end of its own sum,
 /// or of an exchange between GPUs.
 inline missing_peer unfinished_sum() {
-  return {"its sum to be done", ""};
+  return {"the end of its sum", ""};
 }
 
 /// An exchange with other ranks that an action needs before the action's next piece.

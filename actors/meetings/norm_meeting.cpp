@@ -55,7 +55,7 @@ meeting_messages norm_meeting::receive(const mail::norm_part& part) {
 std::optional<missing_peer> norm_meeting::waits_for() const {
   for (std::size_t i = 0; i < parts_.size(); ++i)
     if (started_ && !parts_[i] && parts_.front())
-      return missing_peer{"what the norm has of others",
+      return missing_peer{"a part of the gradient norm",
                           plan_->optimizer_of(group_[i])};
   if (started_)
     return missing_peer{"the norm of all gradients",

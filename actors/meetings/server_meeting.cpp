@@ -41,7 +41,7 @@ meeting_messages server_meeting::receive(mail::meeting_message received) {
 std::optional<missing_peer> server_meeting::waits_for() const {
   if (awaited_.empty())
     return {};
-  return missing_peer{"its share of the new version",
+  return missing_peer{"a share of the new parameters",
                       plan_->server_of(server(awaited_.front()))};
 }
 

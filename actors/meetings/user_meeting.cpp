@@ -9,7 +9,7 @@
 namespace troupe {
 
 std::string name_of_user_meeting(int stage, int replica) {
-  return "the own meeting of stage " + std::to_string(stage) + " in data replica "
+  return "the user_exchange of stage " + std::to_string(stage) + " in data replica "
          + std::to_string(replica);
 }
 
@@ -53,7 +53,7 @@ meeting_messages user_meeting::receive(mail::meeting_message received) {
   if (message.update < update_
       || (started_ && message.update == update_ && is_done(exchanged)))
     throw std::logic_error("data replica " + std::to_string(message.from)
-                           + " sent a message to a user's meeting that has ended here");
+                           + " sent a message to a user_exchange that has ended here");
   if (message.update != update_) {
     later_.push_back(std::move(message));
     return {};
@@ -77,10 +77,9 @@ meeting_messages user_meeting::sent(std::vector<exchange_message> messages) cons
   meeting_messages result;
   for (auto& message : messages) {
     if (message.to < 0 || message.to >= plan_->data || message.to == where_.data)
-      throw std::logic_error("user_exchange writes to data replica "
-                             + std::to_string(message.to) + ": there are 0 to "
-                             + std::to_string(plan_->data - 1)
-                             + ", and it is one of them itself");
+      throw std::logic_error("user_exchange sends to data replica "
+                             + std::to_string(message.to) + ": allowed are 0 to "
+                             + std::to_string(plan_->data - 1) + ", except the sender");
     auto to = where_;
     to.data = message.to;
     const auto bytes = std::ssize(message.payload);

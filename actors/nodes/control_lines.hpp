@@ -61,7 +61,7 @@ struct control_listener {
 inline constexpr const char* closed_line = "it has closed the connection";
 
 /// The addition to `closed_line` if the other side never sent a message.
-inline constexpr const char* before_anything = " before it said anything";
+inline constexpr const char* before_anything = " before it sent anything";
 
 /// The reason that a node reports for a line to another node which the other side has
 /// ended.

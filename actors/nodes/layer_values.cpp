@@ -38,7 +38,8 @@ tl::expected<layer_key, std::string>
 layer_key_from(std::span<const unsigned char> text) {
   std::array<std::uint32_t, 3> words{};
   if (text.size() != sizeof words)
-    return tl::unexpected{std::string{"it sent values of no layer"}};
+    return tl::unexpected{
+      std::string{"it sent a layer's values with a header of the wrong size"}};
   std::memcpy(words.data(), text.data(), sizeof words);
   return layer_key{static_cast<layer_key::kind>(words[0]), words[1], words[2]};
 }
@@ -106,7 +107,7 @@ layer_values::buffer_for(std::span<const unsigned char> text, std::size_t count)
   const std::lock_guard guard{lock_};
   if (!key || !missing_.contains(*key) || key->layer >= sizes_.size()
       || count != static_cast<std::size_t>(sizes_[key->layer]))
-    return tl::unexpected{std::string{"it sent values that nobody asked for"}};
+    return tl::unexpected{std::string{"it sent values that this node did not request"}};
   coming_ = *key;
   auto& target = arrays_[*key];
   target.resize(count);

@@ -259,7 +259,7 @@ void leader::handle(int number, const control_frame& frame) {
   if (message)
     nodes_->receive(number, std::move(*message));
   else
-    nodes_->lose(number, "it sent a message that no node sends: " + message.error());
+    nodes_->lose(number, "it sent an invalid message: " + message.error());
 }
 
 /// A run has not stalled while tensors arrive or leave.

@@ -169,7 +169,9 @@ void message_router::handle(int node, const control_frame& frame) {
   if (!message)
     error = message.error();
   else if (frame.generation > session_.generation || has_tensors(message->message))
-    error = "it sent mail that nobody here expects";
+    error =
+      "it sent a message of a later start of the run, or one with tensors on a control "
+      "line";
   else
     error = rules_.validation_error(*message);
   if (error.empty() && message)
@@ -198,7 +200,7 @@ message_router::place(int peer, frame_kind kind, std::span<const unsigned char> 
     pending_[peer] = {.kind = kind};
     auto* const layers = layers_.load();
     if (layers == nullptr || peer != 0)
-      return problem{"it sent values of a layer that nobody asked for"};
+      return problem{"it sent values of a layer that this node did not request"};
     const auto destination = layers->buffer_for(text, payload_bytes / sizeof(float));
     if (!destination)
       return problem{destination.error()};
@@ -214,20 +216,20 @@ tl::expected<frame_receiver::areas, std::string>
 message_router::place_message(int peer, wire::addressed_message message,
                               std::uint64_t payload_bytes) {
   if (local_run_.load() == nullptr)
-    return problem{"it sent mail before the run began"};
+    return problem{"it sent a message before the run began"};
   if (!has_tensors(message.message))
-    return problem{"it sent mail without tensors where these travel"};
+    return problem{"it sent a message without tensors on a tensor link"};
   if (auto error = rules_.validation_error(message); !error.empty())
     return problem{error};
   if (node_of(message.to) != local_node_)
-    return problem{"it sent mail to an actor of another node"};
+    return problem{"it sent a message to an actor of another node"};
   auto& entry = pending_[peer] = {.message = std::move(message)};
   const auto& tensors = entry.message.tensors;
   std::uint64_t sum = 0;
   for (const auto bytes : tensors)
     sum += static_cast<std::uint64_t>(bytes);
   if (sum != payload_bytes)
-    return problem{"it sent a frame of another size than its tensors"};
+    return problem{"it sent a frame whose size is not the sum of its tensors"};
   const bool integers = std::holds_alternative<labels>(entry.message.message);
   areas result;
   std::size_t i = 0;
@@ -270,7 +272,7 @@ std::string message_router::deliver_locally(wire::addressed_message addressed) {
         if constexpr (hears<message, handle>::value)
           send_external(meter, to, std::move(content));
         else
-          error = "it sent mail that its receiver does not take";
+          error = "it sent a message of a type that its receiver does not handle";
       },
       addressed.message);
   };

@@ -139,7 +139,7 @@ struct message_validation::validator {
         && h.pipeline == plan.replica_at(to.where)
         && h.samples == plan.samples_of(to.where.data, h.microbatch)
         && h.values == values(plan.length_of(to.where.data, h.microbatch)),
-      "a tensor that no stage sends another");
+      "a tensor whose header does not fit the run");
   }
 
   std::string operator()(const activation& m) const {
@@ -194,7 +194,7 @@ struct message_validation::validator {
                  && answer->expert < std::ssize(plan.experts_of(to.where.stage));
     else if (const auto* norm = std::get_if<mail::norm_part>(&m.body))
       is_valid = is_valid && is_stage(plan, norm->sender);
-    return unless(is_valid, "a meeting message that no performer sends to another");
+    return unless(is_valid, "a meeting message that does not fit the run");
   }
 
   std::string operator()(const mail::samples& m) const {
@@ -202,7 +202,7 @@ struct message_validation::validator {
       is_rank(plan, m.rank)
         && std::ranges::all_of(
           m.actions, [&](const auto& s) { return is_action(plan, s.action); }),
-      "actions that are not of this run");
+      "actions that this run does not have");
   }
   std::string operator()(const mail::sums& m) const {
     return unless(is_rank(plan, m.rank)
@@ -211,25 +211,26 @@ struct message_validation::validator {
                                              return s.stage >= 0
                                                     && s.stage < plan.dims.stages;
                                            }),
-                  "sums of no rank");
+                  "sums with an invalid rank or stage");
   }
   std::string operator()(const mail::microbatch_loss& m) const {
     return unless(m.microbatch >= 0
                     && m.microbatch < std::int64_t{plan.dims.total()} * plan.data
                     && m.samples > 0 && m.samples <= plan.work->batch,
-                  "a loss of no microbatch");
+                  "a loss with an invalid microbatch or number of samples");
   }
   std::string operator()(const mail::expert_load& m) const {
-    return unless(m.of_layer < plan.work->whole.layers.size() && m.microbatch >= 0
-                    && m.microbatch < std::int64_t{plan.dims.total()} * plan.data
-                    && std::ssize(m.rows) <= plan.work->experts.count,
-                  "loads of experts that there are not");
+    return unless(
+      m.of_layer < plan.work->whole.layers.size() && m.microbatch >= 0
+        && m.microbatch < std::int64_t{plan.dims.total()} * plan.data
+        && std::ssize(m.rows) <= plan.work->experts.count,
+      "loads of experts with an invalid layer, microbatch or number of experts");
   }
   std::string operator()(const mail::snapshot& m) const {
     return unless(is_stage(plan, m.where)
                     && m.parameters.size()
                          == plan.held_of(shared_out::parameters, m.where).size(),
-                  "parameters of no stage");
+                  "parameters that do not fit a stage of the run");
   }
   std::string operator()(const mail::version_made& m) const {
     const bool is_valid = is_stage(plan, m.where) && m.version >= 1
@@ -237,28 +238,29 @@ struct message_validation::validator {
     const auto buckets = is_valid ? plan.layer_buckets(m.where).size() : 0;
     return unless(is_valid && m.parameters.size() == buckets
                     && m.gradients.size() == buckets,
-                  "a version of no stage");
+                  "a weight version that does not fit a stage of the run");
   }
   std::string operator()(const mail::collected& m) const {
     if (!is_stage(plan, m.where))
-      return unless(false, "parameters of no stage");
+      return unless(false, "parameters of a stage that the run does not have");
     const auto buckets = plan.held_of(shared_out::parameters, m.where).size();
     return unless(m.parameters.size() == buckets && m.gradients.size() == buckets,
-                  "parameters of no stage");
+                  "parameters that do not fit a stage of the run");
   }
   std::string operator()(const mail::copied& m) const {
-    return unless(is_stage(plan, m.where), "word of no stage");
+    return unless(is_stage(plan, m.where),
+                  "a report of a stage that the run does not have");
   }
   std::string operator()(const mail::saved& m) const {
     if (!is_stage(plan, m.where))
-      return unless(false, "copies of no stage");
+      return unless(false, "copies of a stage that the run does not have");
     return copies(m, saved_copies(plan, m.where));
   }
   std::string operator()(const mail::kept_state& m) const {
     if (!is_stage(plan, m.copies.where))
-      return unless(false, "copies of no stage");
+      return unless(false, "copies of a stage that the run does not have");
     if (!plan.keep_steps)
-      return unless(false, "copies that nobody keeps");
+      return unless(false, "copies of kept steps in a run without --keep-steps");
     if (m.copies.versions.empty() && m.copies.moments.empty())
       return {}; // the stage has kept no copies
     return copies(m.copies, kept_copies(plan, m.copies.where));
@@ -272,11 +274,12 @@ struct message_validation::validator {
     for (std::size_t i = 0; i < m.ages.size(); ++i)
       is_valid = is_valid && (i == 0 ? m.ages[i] == 0 : m.ages[i] > m.ages[i - 1])
                  && m.ages[i] <= most_older(plan);
-    return unless(is_valid, "copies that no stage has");
+    return unless(is_valid, "copies whose number or ages do not fit their stage");
   }
 
   std::string rank(int number) const {
-    return unless(is_rank(plan, number), "word of no rank");
+    return unless(is_rank(plan, number),
+                  "a report of a rank that the run does not have");
   }
   std::string operator()(const mail::finished& m) const { return rank(m.rank); }
   std::string operator()(const mail::held& m) const { return rank(m.rank); }
@@ -292,7 +295,7 @@ struct message_validation::validator {
 std::string
 message_validation::validation_error(const wire::addressed_message& message) const {
   if (!exists(*plan_, message.to))
-    return "it sent mail to nobody of this run";
+    return "it sent a message to an actor that this run does not have";
   auto error = std::visit(
     validator{*this, *plan_, sizes_at(message.to.where), message.to}, message.message);
   if (!error.empty())

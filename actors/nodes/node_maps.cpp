@@ -53,16 +53,17 @@ std::string node_map_error(const run_plan& plan, const std::vector<int>& node_ma
            "--clock real";
   if (!plan.updates_are_by(update_by::all_replicas))
     return plan.exchange->name
-           + " shares memory between data replicas, which nodes do not have: name an "
-             "exchange that sums, as ring or zero1";
+           + " needs memory that all data replicas share, and nodes share no memory: "
+             "give "
+             "an --exchange that sums, as ring or zero1";
   if (static_cast<int>(node_map.size()) != plan.ranks())
     return "--place names nodes for " + std::to_string(node_map.size())
            + " ranks; this run has " + std::to_string(plan.ranks());
   for (int node = 1; node <= nodes; ++node)
     if (std::ranges::find(node_map, node) == node_map.end())
       return "node " + std::to_string(node) + " of " + std::to_string(nodes)
-             + " has no rank of this run, which has " + std::to_string(plan.ranks())
-             + ": name fewer nodes, or place ranks there";
+             + " has no rank: the run has " + std::to_string(plan.ranks())
+             + " ranks. Name fewer --nodes, or give this node a rank by --place";
   for (const int node : node_map)
     if (node < 1 || node > nodes)
       return "--place names node " + std::to_string(node) + "; there are nodes 1 to "
@@ -76,8 +77,8 @@ std::string node_map_error(const run_plan& plan, const std::vector<int>& node_ma
       for (int d = 1; d < plan.directions(); ++d)
         if (node_of(d) != node_of(0))
           return plan.sch.name + "'s directions of stage " + std::to_string(s)
-                 + " have one optimizer shard, so all of its ranks are placed on one "
-                   "node";
+                 + " have one optimizer shard: place all ranks of that stage on one "
+                   "node by --place";
     }
   return {};
 }
@@ -99,7 +100,8 @@ std::string redundancy_error(const run_plan& plan, const std::vector<int>& node_
       return "--keep-steps needs the kept steps of another node, but node "
              + std::to_string(node_of(rank)) + " has all data replicas of rank "
              + std::to_string(rank)
-             + ": name more nodes, or place them apart by --place";
+             + ": name more --nodes, or place these replicas on different nodes by "
+               "--place";
   }
   return {};
 }

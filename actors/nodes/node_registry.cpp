@@ -104,7 +104,7 @@ struct node_registry::reading {
 
   template <class Other> // a message that no node sends
   void operator()(Other&) {
-    owner.fail(from, from.name + ": it sent a message that no node sends", true);
+    owner.fail(from, from.name + ": it sent a message that only a leader sends", true);
   }
 };
 
@@ -154,8 +154,8 @@ std::string node_registry::loss_of(const node& member, const std::string& why) {
   if (why == expects_tls)
     return member.name + ": " + why;
   return member.name + ": " + why
-         + "; it may want --tls, or none, have another version of troupe, or be no "
-           "node of troupe";
+         + "; it may need --tls or have none, have another version of troupe, or be "
+           "another program";
 }
 
 void node_registry::lose(int number, const std::string& why, bool is_link) {
@@ -282,7 +282,7 @@ void node_registry::keep_watch() {
       if (member.silent.look(now, member.last_message, awake)
           > nanoseconds_of(timeout_))
         fail(member,
-             loss_of(member, "it has said nothing for "
+             loss_of(member, "it has sent nothing for "
                                + std::to_string(timeout_.count()) + " ms"),
              true);
     }

@@ -51,7 +51,7 @@ struct nodes_differ : lasting_refusal {
 
 /// The user has ended the wait for nodes, by the flag `interrupted`.
 struct ended_while_waiting : std::runtime_error {
-  ended_while_waiting() : std::runtime_error("ended while nodes were waited for") {
+  ended_while_waiting() : std::runtime_error("ended while the run waited for nodes") {
     // nop
   }
 };

@@ -134,7 +134,7 @@ void node_server::handle(int number, control_frame frame) {
     return leave(number);
   auto message = frame.type == control_frame::kind::node
                    ? wire::decode_node_message(frame.text)
-                   : tl::unexpected{std::string{"mail of no run"}};
+                   : tl::unexpected{std::string{"a message of no run"}};
   if (!message)
     return leave(number);
   if (std::holds_alternative<mail::ask_status>(*message))
@@ -182,19 +182,19 @@ void node_server::enqueue(int number, mail::prepare request) {
       .lasts = true});
   if (request.node < 1 || request.node > static_cast<int>(request.nodes.size())
       || request.failure_timeout < 1'000'000)
-    return line->send(
-      mail::refused{.why = "the order has a part that no run has", .lasts = true});
+    return line->send(mail::refused{
+      .why = "the leader's request has an invalid node number or failure timeout",
+      .lasts = true});
   const bool is_busy = current_ != nullptr || !jobs_.empty();
   if (is_busy && static_cast<int>(jobs_.size()) >= options_.queue)
     return line->send(
-      mail::refused{"it plays another run"
-                    + std::string{options_.queue > 0 ? ", and others wait" : ""}
-                    + ": try again when that is over"});
+      mail::refused{"it is busy with another run"
+                    + std::string{options_.queue > 0 ? ", and its queue is full" : ""}
+                    + ": try again later"});
   if (is_busy)
     line->send(mail::node_status{options_.version,
-                                 "plays another run; this one is number "
-                                   + std::to_string(jobs_.size() + 1)
-                                   + " of those that wait",
+                                 "is busy with another run; this run is number "
+                                   + std::to_string(jobs_.size() + 1) + " in the queue",
                                  static_cast<int>(jobs_.size()) + 1});
   line->send(mail::beat{}); // from now on the leader knows that a node has answered
   jobs_.push_back({number, std::move(request)});

@@ -65,7 +65,7 @@ worker::~worker() {
 }
 
 std::string worker::description() const {
-  return "plays ranks of a run as node " + std::to_string(facts_.node) + " of "
+  return "executes ranks of a run as node " + std::to_string(facts_.node) + " of "
          + std::to_string(facts_.nodes.size());
 }
 
@@ -245,7 +245,7 @@ void worker::run(const std::atomic<bool>* stop) {
     leader_->send(mail::connected{new_local_ids(*shared, ranks, groups)});
     const auto ids = await<mail::build>().ids;
     if (ids.size() != groups.size())
-      throw std::runtime_error{"it was told of groups of GPUs without their ids"};
+      throw std::runtime_error{"the leader sent groups of GPUs without their ids"};
     known_groups of_groups;
     for (std::size_t i = 0; i < ids.size(); ++i)
       of_groups.ids[groups[i]] = ids[i];
@@ -256,7 +256,7 @@ void worker::run(const std::atomic<bool>* stop) {
     perform(shared, std::move(of_groups));
   } catch (const leader_lost&) { // NOLINT(bugprone-empty-catch)
   } catch (const ended_by_owner&) {
-    leader_->send(mail::refused{"it was told to end", true});
+    leader_->send(mail::refused{"its user ended it", true});
   } catch (const unreachable& error) { // the leader decides whether that node is lost
     lose(error.node, error.what());
   } catch (const std::bad_alloc&) {

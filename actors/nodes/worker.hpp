@@ -68,7 +68,7 @@ public:
   /// \pre expects(hello)
   void join(const greeting& hello, std::unique_ptr<byte_stream> stream);
 
-  /// The state of this node, in words: "plays ranks of a run as node 1 of 2".
+  /// The state of this node, in words: "executes ranks of a run as node 1 of 2".
   std::string description() const;
 
 private:

@@ -79,11 +79,11 @@ void stage_channels::receive(const Message& call,
   auto& [group, calls] = side.incoming;
   if (group == nullptr || call.header.call != calls)
     throw std::logic_error{
-      "stage " + std::to_string(call.header.stage) + " is called to take tensor "
+      "stage " + std::to_string(call.header.stage) + " is called to receive tensor "
       + std::to_string(call.header.call) + " of microbatch "
       + std::to_string(call.header.microbatch)
-      + (group == nullptr ? ", and its GPU takes none"
-                          : ", and the next one is " + std::to_string(calls))};
+      + (group == nullptr ? ", but its GPU receives no tensors directly"
+                          : ", but the next call is " + std::to_string(calls))};
   ++calls;
   const auto crossing =
     std::make_shared<Message>(Message{call.header, side.buffers->acquire()});

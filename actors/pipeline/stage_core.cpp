@@ -335,9 +335,9 @@ mail::waiting_for stage_core::explain() const {
     if (const auto waits = first->run.explain(name_))
       return *waits;
   if (updates_.copies())
-    return {name_, "a copy of its parameters to be made on its device", ""};
+    return {name_, "its device to copy its parameters", ""};
   if (updates_.under_way())
-    return {name_, "its update to be made", plan_->optimizer_of(where_)};
+    return {name_, "its update", plan_->optimizer_of(where_)};
   if (ledger_.held() > 0 && !is_last())
     return {name_,
             "the gradient of microbatch " + std::to_string(ledger_.oldest_held()),
@@ -345,7 +345,7 @@ mail::waiting_for stage_core::explain() const {
   if (updates_.has_all_gradients())
     return {name_, "", ""};
   if (ledger_.held() > 0)
-    return {name_, "leave to run its backward", ""};
+    return {name_, "its scheduler to start its backward", ""};
   return {name_, "an activation",
           is_first() ? plan_->source_of(where_) : neighbour(where_.stage - 1)};
 }

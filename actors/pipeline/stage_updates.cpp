@@ -140,7 +140,7 @@ void stage_updates::copy(std::function<void()> run, std::function<void()> report
 
 void stage_updates::end_copy() {
   if (reports_.empty())
-    throw std::logic_error("a copy has ended that nobody asked for");
+    throw std::logic_error("a copy has ended that was not requested");
   reports_.front()();
   reports_.pop_front();
   if (waits_)

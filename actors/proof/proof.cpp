@@ -61,19 +61,19 @@ proof by_formula(const run_plan& plan, const run_result& result,
                  const std::optional<published::rule>& paper_rule) {
   if (!paper_rule)
     return {"formula", verdict::no_formula,
-            "no paper known here has a formula of " + plan.sch.name};
+            "troupe has no formula from a paper for " + plan.sch.name};
   const auto deviation = first_wrong(plan, *paper_rule, result);
   if (!deviation.empty())
     return judged("formula", deviation, "");
   if (!plan.updates_are_by(update_by::all_replicas))
-    return judged("formula", "", "versions, books and answers are the rule's");
+    return judged("formula", "", "versions, counts and answers follow the rule");
   if (paper_rule->name == "ampnet")
     return judged("formula", "",
                   choices_can_be_judged(plan)
-                    ? "versions, books and every choice are the rule's"
-                    : "versions, books and bounds are the rule's");
+                    ? "versions, counts and every choice follow the rule"
+                    : "versions, counts and bounds follow the rule");
   if (published::flushes(*paper_rule)) // the plain loop checks the versions
-    return judged("formula", "", "versions and books are the paper's");
+    return judged("formula", "", "versions and counts follow the paper");
   return compared("formula", plan, result, plainly(plain_of(plan, *paper_rule)));
 }
 

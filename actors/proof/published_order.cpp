@@ -157,10 +157,10 @@ private:
 
   std::string judge_update(const recorded_action& a) const {
     if (!update_is_due())
-      return "an update of " + std::to_string(summed_) + " gradients";
+      return "an update began with only " + std::to_string(summed_) + " gradients";
     if (a.gradients != summed_)
-      return "an update says that it covers " + std::to_string(a.gradients)
-             + " gradients, of " + std::to_string(summed_) + " that were summed";
+      return "an update reports " + std::to_string(a.gradients) + " gradients, but "
+             + std::to_string(summed_) + " were summed";
     if (a.start < free_ || (times_.latency && !times_.updates_wait && a.start != free_))
       return "an update began at " + time_text(a.start) + ", and was due at "
              + time_text(free_);
@@ -218,7 +218,7 @@ private:
     if (a.start + times_.doubt < input || a.start < free_)
       return action_name + " began at " + time_text(a.start)
              + ", before its input had ended at " + time_text(input)
-             + " or what ran before it at " + time_text(free_);
+             + " or the previous action at " + time_text(free_);
     return {};
   }
 

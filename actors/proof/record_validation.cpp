@@ -114,7 +114,7 @@ private:
     if (a.microbatch != next)
       overtaken_ = true;
     if (overtaken_ && rule_.name != "ampnet") // AMPNet's order follows arrivals
-      return "ran in the place of microbatch " + std::to_string(next);
+      return "ran where the formula has microbatch " + std::to_string(next);
     const auto flown = counts.in_flight.find(a.microbatch);
     const bool in_flight = flown != counts.in_flight.end();
     if (goes_back(a.op) && (!in_flight || flown->second.returned))

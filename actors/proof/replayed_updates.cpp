@@ -261,8 +261,8 @@ bool replayed_updates::make_alone(replayed_stage& stage) {
 std::string replayed_updates::error() const {
   for (std::size_t s = 0; s < exchanges_.size(); ++s)
     if (!exchanges_[s].finished())
-      return "the history of a share of stage " + std::to_string(s)
-             + " has updates that nobody made";
+      return "the record of a share of stage " + std::to_string(s)
+             + " has updates without an update action";
   return {};
 }
 

@@ -115,7 +115,7 @@ void step_validator::judge_gradients(int version, std::size_t layer, const param
     note("at update " + std::to_string(version) + ", "
          + difference_at(*plan_.work, "gradient of", layer, p, difference.where,
                          run[difference.where], loop[difference.where])
-         + ", " + short_number(ratio) + " times as far as rounding goes");
+         + ", " + short_number(ratio) + " times the difference that rounding explains");
 }
 
 /// Returns the run's parameters of a layer in a version; version 0 has the initial
@@ -162,7 +162,7 @@ void step_validator::judge_parameters(int version, std::size_t layer,
   const auto i = difference.where;
   note("at update " + std::to_string(version) + ", "
        + difference_at(*plan_.work, "parameter", layer, p, i, run[i], loop[i])
-       + ", which is what the update makes of the run's own gradients");
+       + ", the value that the plain update computes from the run's gradients");
 }
 
 proof step_validator::judged(const std::string& name, const trained& loop) {

@@ -46,7 +46,7 @@ std::optional<mail::waiting_for> action_run::explain(const std::string& name) co
   const auto missing = cursor_.waits_for();
   if (!missing)
     return mail::waiting_for{
-      name, "leave to go on with " + to_string(cursor_.current_action()), ""};
+      name, "its scheduler to resume " + to_string(cursor_.current_action()), ""};
   const auto* const link = missing->peer.empty() ? " for " : " of ";
   return mail::waiting_for{name,
                            missing->input + link + to_string(cursor_.current_action()),

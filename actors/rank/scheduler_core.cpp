@@ -166,7 +166,7 @@ mail::waiting_for scheduler_core::explain() {
   if (finished())
     return {name, "", ""};
   if (paused_)
-    return {name, to_string(*paused_, true) + " to go on",
+    return {name, to_string(*paused_, true) + " to resume",
             plan_->name_of(position_of(*paused_))};
   if (running_ > 0)
     return {name, "an action to end", plan_->name_of(hosted_.front())};

@@ -55,8 +55,8 @@ public:
 private:
   [[noreturn]] static void refuse() {
     throw std::logic_error(
-      "actors in a system of the run's own have no clock, so they can neither set "
-      "timeouts nor send later: give the job a system of yours (training_job::system)");
+      "actors in the run's default actor system cannot set timeouts or send delayed "
+      "messages: set training_job::system to an actor system of yours");
   }
 };
 

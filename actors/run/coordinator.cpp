@@ -175,8 +175,7 @@ std::string failure_by_end_of(const actor_handles& handles, const caf::down_msg&
   return relay
          + (down.reason == caf::sec::runtime_error && down.reason.context().empty()
               ? " threw an exception, which CAF printed on the standard error stream: "
-                "a "
-                "troupe::relay's exception would be named here"
+                "this message names only exceptions of a troupe::relay"
               : ": " + why);
 }
 

@@ -33,7 +33,7 @@ std::string text_of(const exchanging_group& group) {
   const auto& first = group.members.front();
   const auto suffix = " of stage " + std::to_string(first.stage);
   if (group.is_channel())
-    return "what stage " + std::to_string(first.stage) + " gives stage "
+    return "the tensors from stage " + std::to_string(first.stage) + " to stage "
            + std::to_string(group.members.back().stage);
   switch (*group.kind) {
   case meeting_kind::shards:
@@ -89,7 +89,7 @@ public:
     group_communicator.check();
     for (int peer = 0; peer < members_; ++peer)
       if (peer != member_ && received_.data[peer] != value(peer, member_))
-        throw std::runtime_error{"GPUs of a group move wrong values"};
+        throw std::runtime_error{"a test of a group of GPUs received wrong values"};
   }
 
 private:
@@ -239,9 +239,11 @@ void gpu_groups::join_all(const std::function<bool()>& ended) {
     if (ended && ended())
       attempt.ended = is_told_to_end = true;
     if (std::chrono::steady_clock::now() > late)
-      attempt.fail(std::make_exception_ptr(std::runtime_error{
-        "the GPUs that exchange " + members_.front()->name
-        + " have not all met within two minutes; NCCL_DEBUG=INFO lets NCCL say why"}));
+      attempt.fail(std::make_exception_ptr(
+        std::runtime_error{"the GPUs that exchange " + members_.front()->name
+                           + " have not all connected within two minutes; "
+                             "NCCL_DEBUG=INFO makes NCCL print "
+                             "the reason"}));
     std::this_thread::sleep_for(1ms);
   }
   if (attempt.ended) {

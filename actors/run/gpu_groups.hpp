@@ -18,7 +18,7 @@ namespace troupe {
 
 /// Thrown if the caller of gpu_groups ends the wait before all members have joined.
 struct ended_while_joining : std::runtime_error {
-  ended_while_joining() : std::runtime_error("ended while GPUs were waited for") {
+  ended_while_joining() : std::runtime_error("ended while the run waited for GPUs") {
     // nop
   }
 };

@@ -302,7 +302,7 @@ void modelled_times::check_end() const {
     throw std::logic_error("the model of a run stops at rank " + std::to_string(*rank));
   if (const auto left = layout_.open(); left > 0)
     throw std::logic_error("the model of a run has " + std::to_string(left)
-                           + " milestones that nobody has waited for");
+                           + " milestones that no rank has waited for");
 }
 
 } // namespace troupe

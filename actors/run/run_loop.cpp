@@ -152,7 +152,8 @@ void run_loop::finish_saving() {
     run_.runtime.settle();
     serve_checkpoint();
     if (saving_ && !advance())
-      run_.status.post_failure("all ranks rest, and not all stages give copies");
+      run_.status.post_failure(
+        "all ranks are idle, but not all stages have sent copies");
   }
 }
 
@@ -167,7 +168,8 @@ std::vector<mail::collected> run_loop::collect() {
   auto answers = run_.status.take_collected();
   while (!answers && !run_.status.failure()) {
     if (!advance())
-      run_.status.post_failure("all ranks rest, and not all stages give their weights");
+      run_.status.post_failure(
+        "all ranks are idle, but not all stages have sent weights");
     run_.runtime.settle();
     answers = run_.status.take_collected();
   }
@@ -277,7 +279,7 @@ run_loop::fetch_kept_state() {
       return problem{whole.error()};
     return std::make_shared<const training_state>(std::move(*whole));
   } catch (const std::bad_alloc&) {
-    return problem{"there is no memory for what was kept"};
+    return problem{"there is no memory for the kept steps"};
   }
 }
 

@@ -39,7 +39,7 @@ std::vector<std::string> names_of(const run_plan& plan) {
 /// The user code that may keep an actor from an answer, in words.
 std::string why_silent(const run_plan& plan) {
   return plan.user_exchange
-           ? ": a function of an own meeting runs on the thread of its stage's "
+           ? ": a function of a user_exchange runs on the thread of its stage's "
              "optimizer, and may not have returned"
            : "";
 }
@@ -54,7 +54,7 @@ run_monitor::run_monitor(const run_plan& plan, const wall_clock& clock)
 std::string run_monitor::text_of(const task& current_task, position where) const {
   const auto suffix = " of " + plan_.name_of(where);
   if (current_task.kind == op_count)
-    return "summing or copying what an update needs or made" + suffix;
+    return "summing or copying arrays of an update" + suffix;
   const auto op = static_cast<troupe::op>(current_task.kind);
   return "running "
          + (op == op::update

@@ -94,7 +94,7 @@ mail::waiting_for server_core::explain() const {
     return {name, "", ""};
   auto slowest_replica = where_;
   slowest_replica.data = slowest();
-  return {name, "a push, to answer those who are ahead",
+  return {name, "a push of the slowest data replica",
           plan_->optimizer_of(slowest_replica)};
 }
 

@@ -69,7 +69,8 @@ tl::expected<run_plan, std::string> plan_of_row(const benchmark& b,
     plan.exchange = exchange_catalog().front();
   }
   if (stages > plan.work->whole.units())
-    return problem{std::to_string(stages) + " stages need as many blocks: say --layers "
+    return problem{std::to_string(stages)
+                   + " stages need at least as many blocks: say --layers "
                    + std::to_string(stages)};
   plan = plan_of_steps(std::move(plan), sch, stages, steps);
   if (auto error = validation_error(plan); !error.empty())

@@ -162,7 +162,7 @@ tl::expected<std::string, std::string> pytorch_rounds::line() {
     if (interruption())
       return problem{"interrupted"};
     if (std::chrono::steady_clock::now() >= until)
-      return problem{"PyTorch has said nothing for "
+      return problem{"PyTorch's program has printed nothing for "
                      + std::to_string(time_to_answer / 1s) + " seconds"};
     pollfd waits{.fd = answers_.number(), .events = POLLIN, .revents = 0};
     if (poll(&waits, 1, 100) <= 0)
@@ -192,7 +192,7 @@ tl::expected<std::string, std::string> pytorch_rounds::answer() {
     }
     const auto said = nlohmann::json::parse(*next, nullptr, false);
     if (!said.is_object())
-      return problem{"PyTorch's program says what is no JSON: " + *next};
+      return problem{"PyTorch's program printed a line that is no JSON: " + *next};
     if (const auto failure = said.find("failed");
         failure != said.end() && failure->is_string())
       return problem{failure->get<std::string>()};
@@ -210,7 +210,7 @@ tl::expected<double, std::string> pytorch_rounds::train(int steps) {
     return problem{said.error()};
   const auto seconds = nlohmann::json::parse(*said).value("seconds", nlohmann::json{});
   if (!seconds.is_number() || !(seconds.get<double>() > 0))
-    return problem{"PyTorch's program says no time: " + *said};
+    return problem{"PyTorch's program printed no time: " + *said};
   return seconds.get<double>();
 }
 

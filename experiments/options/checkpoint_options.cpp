@@ -15,13 +15,14 @@ void add_checkpoints(option_list& to, checkpoint_options& typed) {
                 "The last one is written at the end, or after Ctrl-C.");
   to.add_option("--checkpoint-every", typed.every,
                 "Steps from one checkpoint to the next; 0 saves none.");
-  to.add_option("--keep", typed.keep, "Checkpoints that stay; older ones are removed.");
+  to.add_option("--keep", typed.keep,
+                "Number of checkpoints to keep; older ones are removed.");
   to.add_option(
     "--resume", typed.resume,
-    "Folder of checkpoints from whose newest the training continues, or one "
-    "checkpoint, as c/batch-8. Value auto: the folder of --checkpoint; without a "
-    "checkpoint there, a new start. The mesh may be another. --steps includes the "
-    "steps before it. Options that are not given have the checkpoint's values.");
+    "Folder whose newest checkpoint the training continues, or one checkpoint, as "
+    "c/batch-8. Value auto: the folder of --checkpoint, or a new start if it has no "
+    "checkpoint. The mesh may differ. --steps counts the checkpoint's steps too. "
+    "Options that are not given have the checkpoint's values.");
   to.add_option("--change", typed.change,
                 "Names of options that may differ from the checkpoint's, as data,lr. "
                 "Allowed: "
@@ -37,7 +38,7 @@ void find_checkpoints(checkpoint_options& o) {
 
 std::string validation_error(const checkpoint_options& o) {
   if (o.resumes_if_any && o.folder.empty())
-    return "--resume auto goes on from the checkpoints of --checkpoint: say "
+    return "--resume auto continues from the checkpoints of --checkpoint: say "
            "--checkpoint and --checkpoint-every too, or name a folder, as ./auto";
   if (o.folder.empty() != (o.every == 0))
     return o.folder.empty() ? "--checkpoint-every needs a folder for checkpoints: say "
@@ -48,7 +49,7 @@ std::string validation_error(const checkpoint_options& o) {
     return "--checkpoint-every " + std::to_string(o.every)
            + ": checkpoints are at least 1 step apart";
   if (o.keep < 1)
-    return "--keep " + std::to_string(o.keep) + ": at least 1 checkpoint stays";
+    return "--keep " + std::to_string(o.keep) + ": the least is 1 checkpoint";
   for (const auto& name : split(o.change, ','))
     if (std::ranges::count(changeable_options(), name, &changeable_option::name) == 0)
       return "--change " + o.change + ": "

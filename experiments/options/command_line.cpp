@@ -166,7 +166,7 @@ tl::expected<options, int> read_command_line(const program_info& program, int ar
   if (const auto extra_option = option_beside_all(second.app);
       typed.output.whole_catalog && !extra_option.empty())
     return refuse(
-      "--all runs a fixed list of models, schedules and sizes: beside it only --seed, "
+      "--all runs a fixed list of models, schedules and sizes: with --all only --seed, "
       "--precision, --stall-timeout and --quiet are allowed, not "
       + extra_option);
   if (second.file->count() > 0)

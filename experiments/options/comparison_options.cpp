@@ -28,11 +28,12 @@ const std::vector<std::string>& pytorch_rows(bool on_gpu) {
 
 void add_comparison(option_list& to, std::string& typed) {
   to.begin_group("Other systems");
-  to.add_option("--beside", typed,
-                "System that trains the same network in turns with this one, in place "
-                "of all else: pytorch. Rows of it, as pytorch:plain,1f1b, are "
-                  + names_of(false) + "; on a GPU " + names_of(true)
-                  + ". PYTHON names the python.");
+  to.add_option(
+    "--beside", typed,
+    "Comparison with another system that trains the same network, and no other "
+    "measurement: pytorch, or some rows, as pytorch:plain,1f1b. Rows: "
+      + names_of(false) + "; on a GPU " + names_of(true)
+      + ". The environment variable PYTHON names the interpreter.");
 }
 
 tl::expected<comparison_options, std::string> parse_comparison(const std::string& text,
@@ -44,7 +45,7 @@ tl::expected<comparison_options, std::string> parse_comparison(const std::string
   const auto& known = pytorch_rows(on_gpu);
   if (text.substr(0, colon) != "pytorch")
     return problem{"--beside " + text
-                   + ": there is pytorch, or rows of it, as "
+                   + ": write pytorch, or pytorch with rows of its table, as "
                      "pytorch:plain,1f1b"};
   if (colon == std::string::npos)
     return comparison_options{known};

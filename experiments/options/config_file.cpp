@@ -144,7 +144,8 @@ private:
       if (peek() == '\\' && quote == '"') {
         ++position_;
         if (at_end() || !escapes.contains(peek()))
-          fail("behind \\ stands one of \" \\ n t; a text in '...' takes \\ as it is");
+          fail("after \\ only \" \\ n t are allowed; in '...' a \\ is an ordinary "
+               "character");
         result += escapes.at(peek());
       } else {
         result += peek();

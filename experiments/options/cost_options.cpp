@@ -144,7 +144,7 @@ void add_cost(option_list& to, std::string& typed) {
                 "gradient\tbytes of a stage's gradients between data replicas\n"
                 "buckets\tmessages that carry a stage's gradients\n"
                 "tensor\tbytes of a sum between tensor shards\n"
-                "sums\tsuch sums of a forward, and of a backward\n"
+                "sums\tsums between tensor shards in a forward, and in a backward\n"
                 "experts\tbytes of the rows that a stage sends to experts\n"
                 "replica\tfactors of the times of data replicas, as replica=1/2.5");
 }

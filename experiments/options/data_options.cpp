@@ -15,11 +15,11 @@ void add_data_set(option_list& to, typed_data& typed) {
     "order of name.\n"
     "synthetic\ttext of a Markov source, or images of ten kinds of shapes\n"
     "text:PATH\tbytes; hidden and packed files of a folder are left out\n"
-    "tokens:PATH\ttokens as nanoGPT and llm.c write them; ,width=32 behind "
-    "for numbers of 32 bits without a header\n"
-    "mnist:FOLDER\timages; ,split=t10k behind to train on nine tenths of "
+    "tokens:PATH\ttokens as nanoGPT and llm.c write them; append ,width=32 for "
+    "numbers of 32 bits without a header\n"
+    "mnist:FOLDER\timages; append ,split=t10k to train on nine tenths of "
     "the t10k images\n"
-    ",order=sequential\tbehind a text or tokens: samples in the order of "
+    ",order=sequential\tappended to text: or tokens: samples in the order of "
     "the files");
   to.add_option("--seed", typed.seed,
                 "Seed of the first weights, the data and their order.");
@@ -31,8 +31,8 @@ void add_data(option_list& to, typed_data& typed) {
                 "Samples of a step. Default: 16 of text, 64 images.");
   to.add_option("--init", typed.init,
                 "First weights: a safetensors file, an index of several, or a folder. "
-                "The file also sets options of the model and --data "
-                "that are not given; so does the config.json of a GPT-2 beside it.");
+                "The file also sets --data and the model's options if these "
+                "are not given; so does a GPT-2's config.json in its folder.");
 }
 
 void add_evaluation_data(option_list& to, typed_data& typed) {

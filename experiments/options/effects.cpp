@@ -126,23 +126,26 @@ constexpr auto nodes = &typed_options::nodes;
 constexpr auto output = &typed_options::output;
 
 constexpr std::string_view of_tokens =
-  "is of gpt and moe: say --model gpt or moe, or leave it out";
+  "applies only to gpt and moe: say --model gpt or moe, or leave it out";
 constexpr std::string_view of_experts =
-  "is of experts, which only moe has: say --model moe too, or leave it out";
+  "applies only to moe: say --model moe too, or leave it out";
 
 constexpr std::string_view of_nodes =
-  "is of runs on nodes: say --nodes too, or leave it out";
+  "applies only with --nodes: say --nodes too, or leave it out";
 
 constexpr effect table[] = {
   {"--layers", says_layers, has_width,
-   "is of gpt, moe and mlp; lenet and lenet5 have five layers: leave it out"},
+   "applies only to gpt, moe and mlp; lenet and lenet5 have five layers: leave it "
+   "out"},
   {"--d-model", differs<model, &typed_model::width>, has_width,
-   "is of gpt, moe and mlp; lenet and lenet5 have widths of their own: leave it out"},
+   "applies only to gpt, moe and mlp; lenet and lenet5 have fixed widths: leave it "
+   "out"},
   {"--heads", differs<model, &typed_model::heads>, reads_tokens, of_tokens},
   {"--seq", differs<model, &typed_model::length>, reads_tokens, of_tokens},
   {"--vocab", differs<model, &typed_model::words>, reads_tokens, of_tokens},
   {"--data", differs<data, &typed_data::text>, reads_data,
-   "is not read where --evaluate-data names what is evaluated: leave one of them out"},
+   "has no effect, as --evaluate-data names the data to evaluate: leave one of them "
+   "out"},
   {"--experts", differs<model, &typed_model::experts>, has_experts, of_experts},
   {"--gate", differs<model, &typed_model::gate>, has_experts, of_experts},
   {"--top-k", differs<model, &typed_model::top_k>, has_experts, of_experts},
@@ -163,9 +166,10 @@ constexpr effect table[] = {
   {"--steps", differs<length, &typed_schedules::steps>, counts_steps,
    "and --epochs both give the length of a run: leave one of them out"},
   {"--exchange", differs<mesh, &typed_mesh::exchange>, has_replicas,
-   "is between data replicas: say --mesh data=2 or more too, or leave it out"},
+   "has no effect with one data replica: say --mesh data=2 or more too, or leave it "
+   "out"},
   {"--sequence-parallel", differs<mesh, &typed_mesh::sequence_parallel>, has_shards,
-   "divides sequences between tensor shards: say --mesh tensor=2 or more too, or leave "
+   "has no effect with one tensor shard: say --mesh tensor=2 or more too, or leave "
    "it out"},
   {"--stall-timeout", differs<when, &typed_run::stall_timeout>, in_real_time,
    "has no effect in virtual time, where a stall is found at once: say --clock real "
@@ -176,7 +180,8 @@ constexpr effect table[] = {
   {"--evaluate-every", differs<judges, &evaluation_options::every>, evaluates,
    "has no effect, as --evaluate-samples is 0: give some samples, or leave it out"},
   {"--keep", differs<saves, &checkpoint_options::keep>, has_checkpoints,
-   "is of checkpoints: say --checkpoint and --checkpoint-every too, or leave it out"},
+   "applies only with checkpoints: say --checkpoint and --checkpoint-every too, or "
+   "leave it out"},
   {"--change", differs<saves, &checkpoint_options::change>, resumes,
    "names options that may differ from a checkpoint's: say --resume too, or leave it "
    "out"},

@@ -34,7 +34,7 @@ void add_writing(option_list& to, inference_options& typed, std::uint64_t& seed)
                 "Sequences are then printed as numbers.")
     ->delimiter(',');
   to.add_option("--tokens", typed.tokens,
-                "Tokens to generate for each sequence behind the prompt.");
+                "Tokens to generate for each sequence after the prompt.");
   to.add_option("--temperature", typed.temperature,
                 "Divisor of logits before a token is drawn. Value 0: the most likely "
                 "token.");

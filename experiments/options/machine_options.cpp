@@ -71,8 +71,8 @@ void add_machines(option_list& to, std::string& typed) {
                 "ranks\tranks of each machine, which share its port to other machines\n"
                 "latency\tmilliseconds of a message between machines\n"
                 "bandwidth\tbytes a second of a machine's port\n"
-                "links=FILE\tlast: other values for pairs of machines, a line each as "
-                "0,1,40,2.5e7");
+                "links=FILE\tat the end: values of pairs of machines, a line for each "
+                "pair as 0,1,40,2.5e7");
 }
 
 tl::expected<machine_options, std::string>
@@ -83,7 +83,7 @@ parse_machines(const std::string& text, const link_cost& inside, int ranks) {
   const auto error_in = [&](const std::string& part) {
     return problem{"--machines '" + part
                    + "': write ranks=8,latency=0.05,bandwidth=1e9: ranks on a machine, "
-                     "milliseconds and bytes a second between machines; behind them "
+                     "milliseconds and bytes a second between machines; then "
                      "links=FILE, if pairs of machines differ"};
   };
   const auto links = text.find(",links="); // the rest of the text, also with commas

@@ -58,7 +58,7 @@ std::string read_recomputation(const std::string& text, mesh_options& to) {
     return {};
   return "--recompute " + text
          + ": write none, stage, or blocks=2 for two blocks or layers at once; "
-           "ahead may stand behind these, as stage,ahead";
+           ",ahead may follow, as stage,ahead";
 }
 
 } // namespace
@@ -112,7 +112,7 @@ void add_mesh(option_list& to, typed_mesh& typed, bool names_exchange) {
                 "none\tnone: all activations are kept\n"
                 "stage\ta stage keeps its inputs alone\n"
                 "blocks=K\ta stage keeps the input of every K blocks or layers\n"
-                ",ahead\tbehind these, as stage,ahead: a rank recomputes while it "
+                ",ahead\tappended, as stage,ahead: a rank recomputes while it "
                 "waits for the gradient");
   to.add_flag("--sequence-parallel", typed.sequence_parallel,
               "Tensor shards divide the positions of sequences where all would compute "

@@ -37,17 +37,19 @@ void add_experts_forwards(option_list& to, typed_model& typed,
 
 void add_experts(option_list& to, typed_model& typed) {
   add_experts_forwards(to, typed);
-  to.add_option("--gate", typed.gate,
-                "Gate, which sets --top-k and --capacity where these are not given.\n"
-                "switch\t--top-k 1, --capacity 1.25\n"
-                "gshard\t--top-k 2, --capacity 1; GShard's paper writes 2S/E");
+  to.add_option(
+    "--gate", typed.gate,
+    "Gate, which sets --top-k and --capacity where these are not given.\n"
+    "switch\t--top-k 1, --capacity 1.25\n"
+    "gshard\t--top-k 2, --capacity 1, which is 2S/E rows in GShard's paper");
   to.add_option(
     "--capacity", typed.capacity,
     "Rows that an expert accepts of a microbatch, as a multiple of its "
     "even share. Tokens beyond them skip that expert. Default: the gate's.");
-  to.add_option("--balance", typed.balance,
-                "Weight of Switch's load-balancing loss. Reported losses exclude it. "
-                "For E experts GShard's paper has E^2 times less. Default: 0.01.");
+  to.add_option(
+    "--balance", typed.balance,
+    "Weight of Switch's load-balancing loss. Reported losses exclude it. "
+    "For E experts the loss of GShard's paper is E^2 times smaller. Default: 0.01.");
   to.add_option("--gate-noise", typed.gate_noise,
                 "Standard deviation of the noise added to the gate's logits.");
 }

@@ -67,7 +67,7 @@ std::string origin_of(const data_options& o) {
   if (o.text.find(replacement) != std::string::npos)
     notes = ", with U+FFFD in place of bytes that are not UTF-8";
   else if (!o.path.empty() && std::filesystem::path{o.path}.is_relative())
-    notes = ", from the folder in which the training ran";
+    notes = ", relative to the folder in which the training ran";
   const bool evaluates = !o.evaluation.empty();
   return "; " + o.origin->path + " says --data " + o.text
          + (evaluates ? " --evaluate-data " + o.evaluation : "") + notes

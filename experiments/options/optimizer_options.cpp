@@ -31,7 +31,7 @@ void add_optimizer(option_list& to, typed_optimizer& typed) {
   to.add_option("--lr", typed.rate,
                 "Learning rate. Default: 0.001 of adamw, 0.1 of sgd.");
   to.add_option("--lr-schedule", typed.rate_schedule,
-                "Learning rate over the run, with parameters behind commas.\n"
+                "Learning rate over the run, with parameters after commas.\n"
                 "constant\tthe same rate throughout\n"
                 "cosine\ta fall along a half cosine\n"
                 "warmup=SAMPLES\ta linear rise before that; the first update counts "
@@ -45,9 +45,10 @@ void add_optimizer(option_list& to, typed_optimizer& typed) {
                 "Weight decay. Default: 0.01 of adamw, 0 of sgd.");
   to.add_option("--decay", typed.decay,
                 "Parameters that weight decay shrinks: all or matrices.");
-  to.add_option("--clip", typed.clip,
-                "Largest norm of a gradient over all stages. Value 0: no clipping. A "
-                "schedule may have clip=stage behind it: a norm for each stage.");
+  to.add_option(
+    "--clip", typed.clip,
+    "Largest norm of a gradient over all stages. Value 0: no clipping. With the "
+    "parameter clip=stage of a schedule each stage has its own norm.");
 }
 
 tl::expected<optimizer_options, std::string> parse(const typed_optimizer& typed) {
@@ -70,7 +71,7 @@ tl::expected<optimizer_options, std::string> parse(const typed_optimizer& typed)
   result.beta2 = *beta2;
   if (typed.decay != "all" && typed.decay != "matrices")
     return problem{"--decay " + typed.decay
-                   + ": weight decay is of all parameters or of matrices"};
+                   + ": weight decay applies to all or matrices"};
   result.decay_only_matrices = typed.decay == "matrices";
   const auto rates = rate_schedule::parse(typed.rate_schedule);
   if (!rates)

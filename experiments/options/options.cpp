@@ -113,9 +113,12 @@ std::string clock_error(const typed_options& typed, clock_kind clock) {
   if (clock == clock_kind::virtual_time)
     return {};
   if (!typed.cost.empty())
-    return "--cost is of virtual time: say --clock virtual too, or leave it out";
+    return "--cost applies only in virtual time: say --clock virtual too, or leave it "
+           "out";
   if (!typed.machines.empty())
-    return "--machines is of virtual time: say --clock virtual too, or leave it out";
+    return "--machines applies only in virtual time: say --clock virtual too, or leave "
+           "it "
+           "out";
   return {};
 }
 
@@ -124,10 +127,11 @@ tl::expected<machine_options, std::string>
 machines_of(const std::string& text, const link_cost& inside, int ranks) {
   auto result = parse_machines(text, inside, ranks);
   if (result && result->model.ranks_each >= ranks)
-    return problem{"--machines " + text + ": all " + std::to_string(ranks)
-                   + (ranks == 1 ? " rank stands" : " ranks stand")
-                   + " on one machine, so that machines exchange nothing: give a "
-                     "smaller ranks=, or leave it out"};
+    return problem{
+      "--machines " + text + ": all " + std::to_string(ranks)
+      + (ranks == 1 ? " rank is" : " ranks are")
+      + " on one machine, so that no message goes between machines: give a "
+        "smaller ranks=, or leave --machines out"};
   return result;
 }
 

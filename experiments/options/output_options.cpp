@@ -36,8 +36,8 @@ void add_output(option_list& to, output_options& typed, const output_kinds& has)
   to.begin_group("Output");
   if (has.weights) {
     to.add_option("--save", typed.save,
-                  "Safetensors file for the weights at the end. Beside a gpt's "
-                  "model.safetensors a config.json is written, for Hugging Face.");
+                  "Safetensors file for the weights at the end. With a gpt's "
+                  "model.safetensors a config.json for Hugging Face is written.");
     to.add_option("--save-precision", typed.save_precision,
                   "Type of the weights in that file: fp32, or bf16, to which they are "
                   "rounded. --init reads both.");
@@ -55,8 +55,8 @@ void add_output(option_list& to, output_options& typed, const output_kinds& has)
   if (has.weights)
     to.add_option(
       "--tensorboard", typed.tensorboard,
-      "Folder for TensorBoard's files, written during the run: a folder for "
-      "each schedule, beside those of earlier runs.");
+      "Folder for TensorBoard's files, written during the run. Each schedule "
+      "has a folder in it; folders of earlier runs stay.");
   if (has.report)
     to.add_switch("--watch", typed.watch, "[PORT]",
                   "Web page on this machine that shows the run while it lasts. Its "

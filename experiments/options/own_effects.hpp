@@ -11,9 +11,9 @@ namespace troupe {
 // Options of the optimizer that a schedule sets for itself, as in "1f1b:momentum=0.9".
 
 inline constexpr std::string_view of_sgd =
-  "is of sgd: say --optimizer sgd too, or leave it out";
+  "applies only to sgd: say --optimizer sgd too, or leave it out";
 inline constexpr std::string_view of_adamw =
-  "is of adamw: say --optimizer adamw too, or leave it out";
+  "applies only to adamw: say --optimizer adamw too, or leave it out";
 
 /// True if the schedule has a value with the option's name, as momentum=0.9 for
 /// "--momentum". For "--betas" the schedule must have beta1 and beta2. The value

@@ -64,9 +64,9 @@ void add_clock(option_list& to, typed_run& typed) {
   to.add_option(
     "--stall-timeout", typed.stall_timeout,
     "Seconds without the end of an action after which the run stops and "
-    "reports which rank waits for which. An action that is executing "
-    "extends them, up to 20 times the longest of its kind. The first action "
-    "of a kind extends them by its time at 0.1 GFLOP/s.");
+    "reports which rank waits for which. A running action extends this time "
+    "to 20 times the longest action of its kind. The first actions of a kind "
+    "extend it to their time at 0.1 GFLOP/s.");
 }
 
 bool makes_bf16_by_cpu(precision products, const std::vector<processor>& of_ranks) {
@@ -144,13 +144,14 @@ tl::expected<run_options, std::string> parse(const typed_run& typed) {
   }
   if (typed.precision == "tf32") {
     if (processors.empty())
-      return problem{"--precision tf32 is of products on GPUs: say --device cuda too, "
-                     "to train, compare, verify, bench or evaluate"};
+      return problem{
+        "--precision tf32 applies only to products on GPUs: say --device cuda too, "
+        "to train, compare, verify, bench or evaluate"};
     for (auto& device : processors)
       device.tf32 = device.is_gpu();
   } else if (typed.precision != "fp32" && typed.precision != "bf16") {
     return problem{"--precision " + typed.precision
-                   + ": values are fp32 or bf16, and a GPU's products also tf32"};
+                   + ": write fp32, bf16 or, for products on GPUs, tf32"};
   }
   const bool rounds = typed.precision == "bf16";
   if (rounds)

@@ -176,8 +176,9 @@ tl::expected<int, std::string> steps_of(double epochs, const training& work) {
     std::ceil(epochs * static_cast<double>(*epoch)
               / static_cast<double>(std::max<std::int64_t>(work.batch, 1)));
   if (!(exact >= 1 && exact <= std::numeric_limits<int>::max()))
-    return problem{"--epochs: an epoch of this data has " + std::to_string(*epoch)
-                   + " samples: give a number with 1 to 2,147,483,647 batches"};
+    return problem{
+      "--epochs: an epoch of this data has " + std::to_string(*epoch)
+      + " samples: give a number of epochs that has 1 to 2,147,483,647 batches"};
   return static_cast<int>(exact);
 }
 
@@ -256,9 +257,9 @@ std::string resume(const options& o, run_plan& plan, setup& to) {
            + std::to_string(plan.work->batch) + ": say --batch "
            + std::to_string(samples / std::max(batches, 1));
   if (plan.dims.steps <= batches && o.checkpoint.resumes_if_any) {
-    to.completed = folder + " has been through " + std::to_string(batches)
-                   + " steps, and a run of " + std::to_string(plan.dims.steps)
-                   + " has no more: the training is complete";
+    to.completed = folder + " has finished " + std::to_string(batches)
+                   + " steps, and the run has " + std::to_string(plan.dims.steps)
+                   + ": the training is complete";
     return {};
   }
   if (plan.dims.steps <= batches)
@@ -266,7 +267,8 @@ std::string resume(const options& o, run_plan& plan, setup& to) {
   plan.dims.steps -= batches;
   resume_from(std::move(newest->saved), plan);
   to.checkpoint = folder;
-  to.start_description = "goes on from " + folder + ", after " + std::to_string(batches)
+  to.start_description = "continues from " + folder + ", after "
+                         + std::to_string(batches)
                          + (batches == 1 ? " step" : " steps");
   to.resumed_training = newest->facts.training;
   return {};
@@ -292,7 +294,7 @@ request(const options& o, const chosen_schedule& chosen, run_plan plan,
                    + std::to_string(plan.work->earlier.moments.size())
                    + " values of state for each parameter, and this one has "
                    + std::to_string(optimizer::state_size(chosen.optimizer))
-                   + ": give the --optimizer and --momentum that it had"};
+                   + ": give the training's --optimizer and --momentum"};
   if (shared.resumed_training)
     if (auto error = resume_error(*shared.resumed_training,
                                   {plan.work->options, plan.work->data->identity()},
@@ -345,7 +347,8 @@ std::string rates_of(const options& o) {
   if (!counts_operations(o))
     return "--cost " + o.cost.text + " (milliseconds)";
   return std::to_string(static_cast<int>(operations_a_nanosecond))
-         + " operations a nanosecond and rank, messages in no time; --cost gives other "
+         + " operations a nanosecond on each rank; messages take no time; --cost sets "
+           "other "
            "costs";
 }
 

@@ -164,14 +164,13 @@ std::string other_network(const std::map<std::string, std::string>& recorded,
              == changeable.end())
       return "was trained with " + option + " " + had + ", and this run has "
              + current->second + ": leave " + option
-             + " out, as a training goes on with the network that it had";
+             + " out, as a resumed training keeps its network";
   }
   for (const char* flag : {"--tied", "--shared-expert"}) // absent: not given
     if (!recorded.empty() && recorded.contains(flag) != now.contains(flag))
       return std::string{"was trained with"} + (recorded.contains(flag) ? " " : "out ")
              + flag + ", and this run is " + (now.contains(flag) ? "with " : "without ")
-             + "it: leave " + flag
-             + " out, as a training goes on with the network that it had";
+             + "it: leave " + flag + " out, as a resumed training keeps its network";
   return {};
 }
 
@@ -210,8 +209,9 @@ std::string resume_error(const training_facts& recorded, const training_facts& n
 
 std::string without_facts(const std::string& checkpoint) {
   return checkpoint
-         + " is of an older version of troupe, without data and options of its "
-           "training: those of this command are used, and nothing is compared";
+         + " was written by an older version of troupe, without the training's data "
+           "and "
+           "options: this command's are used, without a comparison";
 }
 
 std::string without_bf16_path(const std::string& checkpoint,
@@ -221,9 +221,9 @@ std::string without_bf16_path(const std::string& checkpoint,
       || recorded.options.contains("TROUPE_BF16"))
     return {};
   return checkpoint
-         + " keeps no path of its products of bf16; this run uses TROUPE_BF16="
+         + " does not record the training's TROUPE_BF16; this run uses TROUPE_BF16="
          + to_text(used)
-         + ": set TROUPE_BF16 to the path that the training had, else sums differ";
+         + ": set the training's value, or sums of bf16 products differ";
 }
 
 } // namespace troupe

@@ -241,8 +241,8 @@ std::string missing_losses(const run_account& run) {
   if (const auto& losses_of_run = run.losses_of_all_starts;
       losses_of_run && losses_of_run->missing > 0)
     return "the losses of " + std::to_string(losses_of_run->missing)
-           + " samples were lost with nodes: the results miss these losses, and the "
-             "weights contain the updates";
+           + " samples were lost with nodes: the results lack these losses, but the "
+             "weights contain their updates";
   return {};
 }
 

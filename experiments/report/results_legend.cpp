@@ -127,7 +127,7 @@ std::string results_legend(const setup& shared, const std::vector<run_account>& 
     result += "\nloss: mean over the last " + std::to_string(samples) + " samples";
   if (shared.loss_floor)
     result += (samples > 0 ? "; " : "\n")
-              + std::string{"no model of this data can stay below "}
+              + std::string{"no model of this data can reach a loss below "}
               + text(*shared.loss_floor, "%.4f") + " nats";
   return result + "\n";
 }

@@ -91,7 +91,8 @@ std::string existing_checkpoints_error(const checkpoint_options& o) {
        });
   if (!is_here)
     return "--checkpoint: " + o.folder
-           + " has checkpoints of another training: go on from them with --resume "
+           + " has checkpoints of another training: continue that training with "
+             "--resume "
            + o.folder + ", or name another folder";
   return std::filesystem::equivalent(existing.front(), named.front(), failed)
            ? ""

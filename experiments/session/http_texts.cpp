@@ -151,10 +151,11 @@ void http_texts::server::respond(const httplib::Request& request,
     to.set_content(why + "\n", "text/plain");
   };
   if (!is_for_this_machine(request))
-    return refuse(403, "This is served to this machine alone, by its own name.");
+    return refuse(
+      403, "Use http://127.0.0.1 or http://localhost with this port, on this machine.");
   if (request.method != "GET" && request.method != "HEAD") {
     to.set_header("Allow", "GET, HEAD");
-    return refuse(405, "Only GET and HEAD are known here.");
+    return refuse(405, "Only GET and HEAD are allowed.");
   }
   requested_at_ = steady::now();
   const std::lock_guard guard{lock_};

@@ -90,7 +90,7 @@ std::string measure_options(options& o) {
            + "give times by --cost";
   if (std::ranges::any_of(o.run.processors, &processor::is_gpu))
     return std::string{option}
-           + " measures the CPU, not a GPU: say what yours takes, as "
+           + " measures only the CPU, and a rank uses a GPU: give the GPU's times, as "
            + (asks_schedule ? "f=100,i=110,w=90" : "costs=1/1/1/2");
   const auto units = measure(o);
   if (!units)

@@ -24,14 +24,14 @@ node_links::from(const std::optional<tls_files>& tls) {
   // seen with up to 250 MiB.
   constexpr std::int64_t least = 300;
   if (const auto memory = memory_of_process(); memory.bytes >> 20 < least)
-    return tl::unexpected{"to speak with other processes takes " + std::to_string(least)
+    return tl::unexpected{"connections to other processes need " + std::to_string(least)
                           + " MiB of memory; " + memory.where + " has "
                           + std::to_string(memory.bytes >> 20) + " MiB free"};
   // CAF has five threads, and a port has some of troupe's. If one of CAF's does not
   // start, a signal ends the process.
   constexpr int threads = 8;
   if (const int free = count_of_free_threads(threads); free < threads)
-    return tl::unexpected{"to speak with other processes takes "
+    return tl::unexpected{"connections to other processes need "
                           + std::to_string(threads)
                           + " more threads; the system lets this user start "
                           + std::to_string(free) + ": raise the limit (ulimit -u)"};

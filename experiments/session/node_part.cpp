@@ -41,41 +41,41 @@ std::string validation_error(const options& o, const mail::prepare& facts) {
   constexpr int most_ranks = 1 << 16;
   for (const int axis : {mesh.data, mesh.stages, mesh.tensor, mesh.expert})
     if (!in_range(axis, most_ranks))
-      return "the order has a mesh that is out of range";
+      return "the leader's request has a mesh axis outside 1 to 65,536";
   const auto ranks = std::int64_t{mesh.data} * mesh.stages * mesh.tensor;
   if (!in_range(ranks, most_ranks) || std::ssize(facts.node_map) != ranks)
-    return "the order has ranks of another run";
+    return "the leader's request has another number of ranks than its mesh";
   if (!in_range(o.schedules.microbatches, most) || !in_range(o.schedules.steps, most)
       || o.schedules.microbatches % mesh.data != 0 || o.schedules.chosen.size() != 1
       || o.schedules.epochs.value_or(1) <= 0)
-    return "the order has steps that are out of range";
+    return "the leader's request has invalid steps, microbatches or schedules";
   for (const auto n : {m.layers, m.width, m.heads, m.length, m.words})
     if (!in_range(n, most))
-      return "the order has a model that is out of range";
+      return "the leader's request has a model size that is out of range";
   if (o.data.batch && !in_range(*o.data.batch, most))
-    return "the order has batches that are out of range";
+    return "the leader's request has a batch size that is out of range";
   if (!in_range(o.run.stall_timeout.count(), most))
-    return "the order has a stall timeout that is out of range";
+    return "the leader's request has a stall timeout that is out of range";
   if (o.run.products != precision::fp32 && o.run.products != precision::bf16)
-    return "the order has a precision that does not exist";
+    return "the leader's request has an unknown precision";
   if (paths_of(o.run.sums).empty())
-    return "the order has sums of bf16 that do not exist";
+    return "the leader's request has an unknown kind of bf16 sums";
   if (std::ssize(o.run.processors) > ranks
       || std::ranges::any_of(o.run.processors, [](const processor& device) {
            return device.gpu < processor::cpu || (device.tf32 && !device.is_gpu());
          }))
-    return "the order has devices that do not exist";
+    return "the leader's request has invalid devices";
   if (mesh.sequence_parallel && mesh.tensor == 1)
-    return "the order divides sequences between tensor shards, and has one shard";
+    return "the leader's request divides sequences, but has one tensor shard";
   const auto& optimizer = o.optimizer;
   if ((optimizer.kind != optimizer_kind::sgd && optimizer.kind != optimizer_kind::adamw)
       || (optimizer.scope != clip_scope::network
           && optimizer.scope != clip_scope::stage))
-    return "the order has an optimizer that is out of range";
+    return "the leader's request has an unknown optimizer or scope of clipping";
   const auto& e = m.experts;
   if (m.model == "moe"
       && !(in_range(e.count, most_ranks) && in_range(e.chosen, e.count)))
-    return "the order has experts that are out of range";
+    return "the leader's request has a number of experts that is out of range";
   return {};
 }
 
@@ -101,10 +101,10 @@ std::string products_error(const run_options& leader_options,
       allowed += (allowed.empty() ? "" : " or ") + to_text(other_path);
   auto values = allowed + (allowed.empty() ? "" : " here");
   if (leader_options.sums != bf16_sums::fp32) // every processor has the path widen
-    values += (values.empty() ? "" : ", or ") + std::string{"widen here and there"};
-  return "its products of bf16 are made by TROUPE_BF16=" + to_text(*path)
-         + ", and the leader's by " + paths_of(leader_options.sums)
-         + ", with other bits: set TROUPE_BF16=" + values;
+    values += (values.empty() ? "" : ", or ") + std::string{"widen on all nodes"};
+  return "it computes products of bf16 by TROUPE_BF16=" + to_text(*path)
+         + ", and the leader by " + paths_of(leader_options.sums)
+         + ", whose bits differ: set TROUPE_BF16=" + values;
 }
 
 /// "cuda:0, cuda:2"
@@ -276,7 +276,7 @@ tl::expected<run_plan, std::string> plan_of_part(const mail::prepare& facts,
       !error.empty())
     return problem{error};
   if (!can_resume(plan, facts))
-    return problem{"the order continues from values that no run leaves"};
+    return problem{"the leader's request resumes from a state that no run can have"};
   keep(facts.keep, plan);
   const auto bytes = bytes_of(plan, ranks);
   const auto sum = std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});

@@ -127,7 +127,7 @@ std::string progress_line::wiped() const {
 void progress_line::report_waiting(const std::string& for_whom) {
   const bool was_waiting = std::exchange(waits_, !for_whom.empty());
   if (waits_ && !was_waiting && !quiet_)
-    write("no action has ended for a while:\n" + for_whom, true);
+    write("no action has ended for a long time:\n" + for_whom, true);
 }
 
 bool progress_line::is_due(bool last) {

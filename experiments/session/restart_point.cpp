@@ -22,12 +22,12 @@ restart_point find_restart_point(const run_result& lost, const run_plan& first,
   restart_point result{std::move(kept), "", {}};
   const int steps = first.dims.batches_before + first.dims.steps;
   if (first.dims.batches_before > 0)
-    result.description = "step " + std::to_string(first.dims.batches_before)
-                         + ", from which it was resumed,";
+    result.description =
+      "step " + std::to_string(first.dims.batches_before) + ", where --resume began,";
   if (result.from)
     result.description = "step " + std::to_string(result.from->batches) + ", "
-                         + (lost.recovered ? "as other data replicas have kept it,"
-                                           : "with which it began before,");
+                         + (lost.recovered ? "kept by other data replicas,"
+                                           : "where the last start began,");
   const int batches = result.from ? result.from->batches : first.dims.batches_before;
   if (std::ranges::none_of(checkpoints_in(folder), [&](const auto& checkpoint) {
         return batches_of(checkpoint) > batches && batches_of(checkpoint) < steps;

@@ -9,7 +9,7 @@ namespace troupe {
 
 namespace {
 
-constexpr const char* advice = "; a new start does not help: correct this, or leave "
+constexpr const char* advice = "; a restart would fail again: correct this, or leave "
                                "the node out of --nodes, and continue with --resume";
 
 /// Whether a failure would be the same at each new start. Nodes may accept a refused
@@ -26,9 +26,9 @@ std::string restart_limit::sentence(bool has_begun) const {
          + " starts in a row have brought the run no further than step "
          + std::to_string(furthest_)
          + (has_begun
-              ? ": a smaller --checkpoint-every, or --keep-steps, loses less of it "
-                "each time"
-              : ": when all nodes answer and none plays another run, go on with "
+              ? ": use a smaller --checkpoint-every, or --keep-steps, to lose fewer "
+                "steps with a node"
+              : ": when all nodes answer and are idle, continue with "
                 "--resume");
 }
 
@@ -68,7 +68,7 @@ run_result restarts::perform(run_plan plan, const start_functions& functions,
     }
     if (!functions.find_nodes(plan)) {
       if (!functions.is_interrupted())
-        result.failure += "; too few nodes answer to start it again";
+        result.failure += "; too few nodes answer to restart the run";
       return std::move(result);
     }
     plan = again(result);

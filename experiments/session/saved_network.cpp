@@ -76,7 +76,7 @@ tl::expected<saved_network, std::string> open_saved_network(const options& o) {
 std::vector<std::string> warnings_of(const saved_network& network) {
   auto result = network.notes;
   for (const auto& why : network.passed_over)
-    result.push_back("passed over: " + why);
+    result.push_back("checkpoint skipped: " + why);
   if (!network.keeps_facts)
     result.push_back(without_facts(network.from));
   return result;

@@ -69,7 +69,7 @@ public:
     for (const auto& note : shared_.notes)
       std::cerr << output_.command.front() << ": " << note << '\n';
     for (const auto& why : shared_.passed_over)
-      std::cerr << output_.command.front() << ": passed over: " << why << '\n';
+      std::cerr << output_.command.front() << ": checkpoint skipped: " << why << '\n';
     if (!shared_.checkpoint.empty() && !shared_.resumed_training)
       std::cerr << output_.command.front() << ": " << without_facts(shared_.checkpoint)
                 << '\n';
@@ -145,7 +145,7 @@ private:
     if (!page)
       return page.error();
     live_ = std::move(*page);
-    std::cerr << output_.command.front() << ": watch at " << live_->address()
+    std::cerr << output_.command.front() << ": watch the run at " << live_->address()
               << std::endl;
     return {};
   }
@@ -256,8 +256,8 @@ private:
                 << '\n'; // the weights contain the updates: no failure
     if (!result.ungrouped_reason.empty() && !output_.quiet)
       complain(plan.sch.name
-               + ": the GPUs of the ranks cannot exchange tensors directly, so that "
-                 "this machine sums for them: "
+               + ": GPUs do not exchange tensors directly, and this machine's CPU sums "
+                 "them: "
                + result.ungrouped_reason);
     has_begun_ = has_begun_ || !refused;
     if (has_begun_)
@@ -315,15 +315,15 @@ private:
       resume_from(std::move(begins.from), next);
     }
     for (const auto& why : begins.passed_over)
-      std::cerr << output_.command.front() << ": passed over: " << why << '\n';
+      std::cerr << output_.command.front() << ": checkpoint skipped: " << why << '\n';
     const auto nodes = performs_.nodes();
     std::cerr << output_.command.front() << ": " << lost.failure
               << (lost.recovery_error.empty()
                     ? ""
-                    : "; no step survives: " + lost.recovery_error)
-              << "; begins again "
+                    : "; kept steps cannot be used: " + lost.recovery_error)
+              << "; restarts "
               << (begins.description.empty() ? "from the first step"
-                                             : "behind " + begins.description)
+                                             : "after " + begins.description)
               << " on " << nodes << (nodes == 1 ? " node\n" : " nodes\n");
     if (restarted_.empty() || account.request != &restarted_.back())
       restarted_.push_back(*account.request);
@@ -443,8 +443,8 @@ int end_complete(const options& o, const std::string& completed) {
                                             : "";
   if (!missing.empty())
     std::cerr << o.output.command.front() << ": " << completed << ", but " << missing
-              << " is not there: remove the newest checkpoint, and the same command "
-                 "trains its steps again and writes all results\n";
+              << " is missing: remove the newest checkpoint and run the same command "
+                 "again, to train these steps again and to write all results\n";
   else if (!o.output.quiet)
     std::cerr << o.output.command.front() << ": " << completed << '\n';
   return missing.empty() ? 0 : 1;

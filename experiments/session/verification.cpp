@@ -93,9 +93,9 @@ program_info verify_program() {
   return {
     .name = "verify",
     .description =
-      "Proofs of a schedule. Plain loop: a flush schedule gives its bits. Replay: the "
-      "record of any schedule gives the same bits. Formula: the record is as the "
-      "schedule's paper says.",
+      "Proofs of a schedule. Plain loop: a flush schedule computes the bits of a loop "
+      "without actors. Replay: a run's recorded actions, repeated one by one, give the "
+      "run's bits. Formula: the record follows the formulas of the schedule's paper.",
     .has_all = true,
     .keeps = false,
     .distributes = true,

@@ -164,7 +164,8 @@ make_certificate(const certificate_pair& authority, const std::string& name,
     PEM_read_bio_PrivateKey(key_from.get(), nullptr, no_passphrase, nullptr)};
   ERR_clear_error();
   if (!issuer || X509_check_ca(issuer.get()) != 1)
-    return tl::make_unexpected("the authority's certificate is none of an authority");
+    return tl::make_unexpected(
+      "the authority's certificate does not belong to an authority");
   if (X509_cmp_current_time(X509_get0_notAfter(issuer.get())) < 0)
     return tl::make_unexpected("the authority's certificate has expired");
   if (!issuer_key)

@@ -12,7 +12,7 @@ namespace troupe {
 
 namespace {
 
-constexpr const char* no_language_of_ours = "it does not speak troupe's language";
+constexpr const char* no_language_of_ours = "it does not use troupe's protocol";
 
 /// True if a connection's first bytes are a record of TLS.
 bool is_tls(std::uint64_t first, unsigned char type) {
@@ -24,7 +24,7 @@ bool is_tls(std::uint64_t first, unsigned char type) {
 std::string header_error(const frame_header& header, const session_id& expected,
                          std::uint64_t sequence, std::uint64_t most_payload_bytes) {
   if (header.magic != frame_header::right_magic)
-    return "it sent what is no frame";
+    return "it sent bytes that are no frame";
   if (header.header_checksum != checksum_of(header))
     return "a frame's header was damaged on the way";
   if (header.session != expected.session || header.generation > expected.generation)
@@ -59,13 +59,13 @@ control_header header_of(control_kind kind, std::uint32_t generation,
 
 std::string header_error(const control_header& header, std::uint64_t sequence) {
   if (header.magic != control_header::right_magic)
-    return "it sent what is no frame";
+    return "it sent bytes that are no control frame";
   if (header.header_checksum != checksum_of(header))
     return "a control frame's header was damaged on the way";
   if (header.kind != control_kind::node && header.kind != control_kind::actors)
     return "it sent a control frame of an unknown kind";
   if (header.text_bytes == 0 || header.text_bytes > most_control_bytes)
-    return "it sent a control frame of a size that no frame has";
+    return "it sent a control frame that is empty or too large";
   if (header.sequence > sequence)
     return "control frame " + std::to_string(sequence) + " is missing";
   return {};
@@ -92,12 +92,12 @@ std::string greeting_error(const greeting& first) {
   if (first.magic != greeting::right_magic)
     return no_language_of_ours;
   if (first.version != greeting{}.version)
-    return "it speaks another version of troupe's language";
+    return "it uses another version of troupe's protocol";
   if (first.intent < greeting::purpose::leader
       || first.intent > greeting::purpose::tensors)
-    return "it wants what no node offers";
+    return "it requests an unknown kind of connection";
   if (std::ranges::any_of(first.unused, [](auto word) { return word != 0; }))
-    return "its greeting has more in it than a greeting has";
+    return "its first message sets fields that this version does not use";
   return {};
 }
 

@@ -193,7 +193,7 @@ std::string tensor_link::end_text() {
   for (const auto& area : areas_)
     area_bytes += area.size();
   if (area_bytes != header_in_.payload_bytes)
-    return "it sent a frame of another size than what the frame says it is";
+    return "it sent a frame whose header has another size than its tensors";
   return area_bytes == 0 ? end_payload() : "";
 }
 

@@ -101,7 +101,7 @@ std::string tensor_links::move(tensor_link& link, bool readable) {
     moved_ += link.moved() - moved_before;
     return why;
   } catch (const std::bad_alloc&) {
-    return "out of memory for what it sent";
+    return "out of memory for a message from it";
   } catch (const std::exception& error) {
     return error.what();
   }

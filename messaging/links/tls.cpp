@@ -173,8 +173,8 @@ public:
     auto tls = new_tls(context_.get());
     SSL_set_connect_state(tls.get());
     if (!expect(tls.get(), host))
-      return std::make_unique<never_a_stream>(std::move(socket),
-                                              "'" + host + "' is no name of a host");
+      return std::make_unique<never_a_stream>(
+        std::move(socket), "'" + host + "' is not the name of a host");
     return tls_stream(std::move(tls), std::move(socket), host);
   }
 

@@ -35,7 +35,7 @@ std::string refused_as_bad(const SSL* tls, const X509* ours) {
   const auto* const called = SSL_get_servername(tls, TLSEXT_NAMETYPE_host_name);
   return std::string{refuses_ours} + ", which is for " + names_of(ours)
          + (called != nullptr ? ", and it calls this node " + in_quotes(called)
-                              : ", and it calls this node by another name");
+                              : ", and it uses another name for this node");
 }
 
 /// The cause of an alert that our certificate is for another purpose.
@@ -57,7 +57,7 @@ std::string refusal_of_ours(const SSL* tls, int reason) {
   case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
     return "it asks for a certificate";
   case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
-    return std::string{refuses_ours} + ", which is of another authority than its own";
+    return std::string{refuses_ours} + ", as it trusts another authority";
   case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
     return ours == nullptr ? refuses_ours : refused_dates(ours);
   case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
@@ -76,7 +76,7 @@ std::string refusal_of_ours(const SSL* tls, int reason) {
 const char* refusal_of_bytes(int reason) {
   switch (reason) {
   case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
-    return "it has shown no certificate";
+    return "it sent no certificate";
   case SSL_R_UNSUPPORTED_PROTOCOL:
   case SSL_R_TLSV1_ALERT_PROTOCOL_VERSION:
     return "it does not speak TLS 1.3";
@@ -126,7 +126,7 @@ std::string certificate_refusal(const SSL* tls, const std::string& host) {
            + (SSL_is_server(tls) != 0 ? "clients" : "servers")
            + ": a node needs one for servers and clients";
   case X509_V_ERR_CERT_CHAIN_TOO_LONG:
-    return "its certificate is more than one authority below ours";
+    return "more than one authority lies between its certificate and our authority";
   case X509_V_ERR_INVALID_CA:
     return "its certificate is signed by a certificate that is not an authority's";
   default:

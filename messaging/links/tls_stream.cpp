@@ -203,7 +203,8 @@ private:
 
   std::size_t checked(std::size_t size) const {
     if (pending_record_ > 0 && size != pending_record_)
-      throw std::logic_error("a write did not begin with what the last one left");
+      throw std::logic_error(
+        "a write did not begin with the bytes that the last write left");
     return size;
   }
 

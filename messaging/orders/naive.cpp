@@ -82,7 +82,7 @@ collective_order naive_reduce_scatter() {
 collective_order naive_all_gather() {
   return {.operation = collective_operation::all_gather,
           .name = "naive",
-          .idea = "each rank's chunk to everyone",
+          .idea = "each rank's chunk to all ranks",
           .chunks = one_a_rank,
           .steps = [](int ranks) { return ranks - 1; },
           .step = [](int rank, int ranks, int index) -> collective_step {
@@ -101,7 +101,7 @@ collective_order naive_all_gather() {
 collective_order naive_all_reduce() {
   return {.operation = collective_operation::all_reduce,
           .name = "naive",
-          .idea = "everything to everyone, summed in the order of ranks",
+          .idea = "each rank's array to all ranks, summed in the order of ranks",
           .chunks = [](int) { return 1; },
           .steps = [](int ranks) { return ranks > 1 ? 2 * ranks : 0; },
           .step = naive_step,

@@ -83,7 +83,7 @@ collective_order ring_reduce_scatter() {
 collective_order ring_all_gather() {
   return {.operation = collective_operation::all_gather,
           .name = "ring",
-          .idea = "chunks are handed around a ring",
+          .idea = "chunks are sent around a ring",
           .chunks = one_a_rank,
           .steps = to_all_others,
           .step = handing_out,

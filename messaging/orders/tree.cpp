@@ -103,7 +103,7 @@ int one_a_rank(int ranks) {
 collective_order tree_reduce() {
   return {.operation = collective_operation::reduce,
           .name = "tree",
-          .idea = "sums meet in pairs, up a binomial tree",
+          .idea = "pairs of ranks add their arrays, up a binomial tree",
           .chunks = one_chunk,
           .steps = rounds,
           .step = [](int rank, int ranks,
@@ -115,7 +115,7 @@ collective_order tree_reduce() {
 collective_order tree_broadcast() {
   return {.operation = collective_operation::broadcast,
           .name = "tree",
-          .idea = "who has the array hands it on, down a binomial tree",
+          .idea = "each rank sends the array to its children in a binomial tree",
           .chunks = one_chunk,
           .steps = rounds,
           .step = [](int rank, int ranks,

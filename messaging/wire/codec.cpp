@@ -181,7 +181,7 @@ actor_message message_of(schema::ActorMail::Reader from, read_budget& left) {
   case is::FAILED:
     return mail::failed{read_lines(from.getFailed().getWhy(), left)};
   }
-  throw bad_bytes{"a mail is of an unknown kind"};
+  throw bad_bytes{"a message is of an unknown kind"};
 }
 
 std::int64_t tensor_bytes(std::int64_t n) {
@@ -197,8 +197,8 @@ addressed_message addressed_message_of(schema::ActorMail::Reader from,
                            .message = message_of(from, left),
                            .tensors = read_list(from.getTensors(), left, tensor_bytes)};
   if (const auto count = tensor_count(result.message); count != result.tensors.size())
-    throw bad_bytes{"a mail has " + std::to_string(count)
-                    + " tensors, and the sizes of "
+    throw bad_bytes{"a message has " + std::to_string(count)
+                    + " tensors, and the number of sizes is "
                     + std::to_string(result.tensors.size())};
   return result;
 }
@@ -207,7 +207,7 @@ addressed_message addressed_message_of(schema::ActorMail::Reader from,
 
 bytes encode(const addressed_message& addressed) {
   if (tensor_count(addressed.message) != addressed.tensors.size())
-    throw std::logic_error{"a mail with the sizes of "
+    throw std::logic_error{"a message with the sizes of "
                            + std::to_string(addressed.tensors.size()) + " tensors has "
                            + std::to_string(tensor_count(addressed.message))};
   outgoing message;

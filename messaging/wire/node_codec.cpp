@@ -136,7 +136,7 @@ std::vector<group_id> read(capnp::List<capnp::Data>::Reader from, read_budget& l
   return read_list(from, left, [](capnp::Data::Reader id) {
     group_id result;
     if (id.size() != result.size())
-      throw bad_bytes{"an id of a group has another size"};
+      throw bad_bytes{"an id of a group of GPUs has the wrong size"};
     std::ranges::copy(id, result.begin());
     return result;
   });
@@ -277,7 +277,7 @@ node_message message_of(schema::NodeMail::Reader from, read_budget& left) {
                              natural(m.getWaiting(), "runs in line")};
   }
   }
-  throw bad_bytes{"a mail of nodes is of an unknown kind"};
+  throw bad_bytes{"a message of nodes is of an unknown kind"};
 }
 
 } // namespace

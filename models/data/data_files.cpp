@@ -65,7 +65,7 @@ tl::expected<data_files, std::string> data_files_at(const fs::path& path,
   };
   std::error_code failed;
   if (!within.empty() && !leads_into(within, fs::absolute(folder, failed)))
-    return refuse("it leads out of the folder that may be read");
+    return refuse("it is outside the folder that may be read (--folder)");
   fs::directory_iterator entry{folder.empty() ? "." : folder, failed};
   for (const fs::directory_iterator end; !failed && entry != end;
        entry.increment(failed)) {
@@ -116,9 +116,9 @@ std::string mixed_files_error(const data_files& files) {
   if (files.choice == file_choice::file || training == files.read.end()
       || evaluation == files.read.end())
     return {};
-  return training->string() + " and " + evaluation->string()
-         + " are data to train on and to evaluate on: name the first behind --data "
-           "and the second behind --evaluate-data";
+  return training->string() + " is training data and " + evaluation->string()
+         + " is evaluation data: give the first to --data "
+           "and the second to --evaluate-data";
 }
 
 } // namespace troupe

@@ -31,9 +31,9 @@ std::string value_error(const std::string& kind, const std::string& key,
   if (key == "width" && kind == "tokens")
     return value == "16" || value == "32" ? "" : text + ": tokens have 16 or 32 bits";
   if (key == "split" && kind == "mnist")
-    return value == "t10k" ? "" : text + ": images are split of t10k alone";
-  return text + " does not belong behind " + kind
-         + ": order belongs behind text and tokens, width behind tokens, split behind "
+    return value == "t10k" ? "" : text + ": the only split of images is t10k";
+  return text + " is no key of " + kind
+         + ": order= is a key of text and tokens, width= of tokens, split= of "
            "mnist";
 }
 
@@ -56,7 +56,7 @@ open_part(const std::string& text, const model_options& model, std::uint64_t see
                           + kind};
   if (!repeated_key.empty())
     return tl::unexpected{text + " has " + repeated_key
-                          + "= twice: give each key once behind the path"};
+                          + "= twice: give each key once after the path"};
   for (const auto& [key, value] : values)
     if (auto error = value_error(kind, key, value); !error.empty())
       return tl::unexpected{std::move(error)};
@@ -119,7 +119,7 @@ open_evaluation_data(const std::string& text, const model_options& model,
     return tl::unexpected{"--evaluate-data: " + why};
   };
   if (parse_data_name(text).values.contains("order"))
-    return refuse("order= is of data to train on: leave it out of " + text);
+    return refuse("order= applies only to training data: leave order= out of " + text);
   auto data = open_part(text, model, seed, within, true);
   if (!data)
     return refuse(data.error());

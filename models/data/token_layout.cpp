@@ -42,11 +42,11 @@ std::string other_content(const input_file& file, std::int64_t width) {
     return {};
   if (format && format->kind != format_kind::text)
     return "is " + format->name
-           + "; tokens are read from files as nanoGPT and llm.c write them, of an "
-             "array of numpy's by tofile()";
+           + "; tokens are read from files of nanoGPT and llm.c, or from an array that "
+             "numpy wrote by tofile()";
   if (width == 0 && begins_as_text(file, fewest_of_text))
-    return "looks like a text: say text: in place of tokens:, or put ,width=16 behind "
-           "the file if it holds tokens of 16 bits";
+    return "looks like a text: say text: in place of tokens:, or append ,width=16 to "
+           "the path if the file has tokens of 16 bits";
   return {};
 }
 
@@ -61,16 +61,18 @@ tl::expected<token_layout, std::string> layout_of(const input_file& file,
   const bool narrow = magic == narrow_magic, wide = magic == wide_magic;
   if (magic == reversed(narrow_magic) || magic == reversed(wide_magic))
     return tl::unexpected{std::string{
-      "has a header of llm.c's with big-endian numbers; little-endian ones are read"}};
+      "has a header of llm.c's with big-endian numbers; only little-endian ones are "
+      "read"}};
   if (!narrow && !wide)
     return plain_layout(size, width);
   if (size < header_bytes)
-    return tl::unexpected{"ends within its header: that has 1024 bytes, the file "
-                          + std::to_string(size)};
+    return tl::unexpected{
+      "ends within its header: a header has 1024 bytes, and the file has "
+      + std::to_string(size)};
   if (version != (narrow ? 1 : 7))
     return tl::unexpected{
       "is of version " + std::to_string(version)
-      + " of llm.c's format; 1 is read of 16-bit tokens, 7 of 32-bit ones"};
+      + " of llm.c's format; supported are version 1 of 16-bit and 7 of 32-bit tokens"};
   const token_layout result{header_bytes, narrow ? 2 : 4, count};
   if (width != 0 && width != result.width)
     return tl::unexpected{"has a header of llm.c's with tokens of "
@@ -78,7 +80,7 @@ tl::expected<token_layout, std::string> layout_of(const input_file& file,
                           + " bits: leave width= out"};
   if (size - header_bytes != count * result.width)
     return tl::unexpected{"has " + std::to_string(size - header_bytes)
-                          + " bytes behind its header, which promises "
+                          + " bytes after its header, which announces "
                           + std::to_string(count) + " tokens of "
                           + std::to_string(result.width) + " bytes"};
   return result;

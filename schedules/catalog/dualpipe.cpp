@@ -32,9 +32,9 @@ std::string refuses(const shape& dims) {
   if (dims.stages % 2 == 0 && dims.microbatches % 2 == 0
       && dims.microbatches >= 2 * dims.stages)
     return {};
-  return "dualpipe runs half of the microbatches in each direction, and needs them to "
-         "fill its pairs: an even number of ranks, and an even number of microbatches, "
-         "at least twice as many";
+  return "dualpipe runs half of the microbatches in each direction: it needs an even "
+         "number of ranks, and an even number of microbatches, at least two for each "
+         "rank";
 }
 
 } // namespace

@@ -25,8 +25,7 @@ std::vector<action> batch_of(int rank, const shape& dims) {
 std::string refuses(const shape& dims) {
   if (dims.microbatches >= dims.stages)
     return {};
-  return "dualpipev needs microbatches to fill its pairs: at least twice as many as "
-         "there are ranks";
+  return "dualpipev needs at least twice as many microbatches as there are ranks";
 }
 
 } // namespace

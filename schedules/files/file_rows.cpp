@@ -85,8 +85,8 @@ tl::expected<file_rows, std::string> read_rows(std::string_view text) {
     if (is_remark(line)) {
       if (line.find("weights=") != std::string::npos)
         return problem{"line " + std::to_string(number)
-                       + " is a remark, and would say what the weights are: write "
-                         "# troupe: key=value,.."};
+                       + " is a comment that names weights=: write "
+                         "# troupe: key=value,.. to set it"};
       continue;
     }
     lines.emplace_back(number, cells_of(line));

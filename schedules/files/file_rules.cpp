@@ -84,13 +84,14 @@ file_rules::parse(const std::map<std::string, std::string>& values) {
   }
   if (result.directions > 1 && result.directions % 2 != 0)
     return tl::unexpected{std::string{
-      "directions is 1, or a multiple of 2: pipelines go there and back in pairs"}};
+      "directions is 1 or a multiple of 2: pipelines run in pairs of opposite "
+      "directions"}};
   if (result.directions > 1 && !result.flushes())
     return tl::unexpected{std::string{
-      "directions=2 shares updates between directions: it goes with weights=flush"}};
+      "directions=2 shares updates between directions: it needs weights=flush"}};
   if (result.flushes() && result.update_every > 0)
-    return tl::unexpected{std::string{
-      "update_every goes with weights that do not flush: a batch has one update"}};
+    return tl::unexpected{std::string{"update_every needs weights without a flush: "
+                                      "with a flush a batch has one update"}};
   return result;
 }
 

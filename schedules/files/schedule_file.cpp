@@ -32,13 +32,13 @@ ranks_of_stages(const std::vector<std::vector<file_cell>>& cell_rows) {
           return problem{to_string(a, true) + " is in row " + std::to_string(rank)
                          + ", but stage " + std::to_string(s) + " is in row "
                          + std::to_string(result[s])
-                         + " too: rows count from 0, and a stage has one, unless "
+                         + " too: rows count from 0, and a stage is in one row, unless "
                            "directions=2"};
         result[s] = static_cast<int>(rank);
       }
   if (const auto none = std::ranges::find(result, -1); none != result.end())
     return problem{"stage " + std::to_string(none - result.begin())
-                   + " is in no row, but there are later ones"};
+                   + " is in no row, but a later stage is"};
   return result;
 }
 
@@ -135,8 +135,9 @@ first_without_direction(const std::vector<std::vector<file_cell>>& cell_rows) {
   for (const auto& row : cell_rows)
     for (const auto& cell : row) {
       if (cell.moves)
-        return "transfers, as SEND_F and UNSHARD, go with one direction: leave them "
-               "out";
+        return "transfers, as SEND_F and UNSHARD, are allowed only without "
+               "directions=: "
+               "leave the transfers out";
       for (const auto& a : cell.actions)
         if (a.op == op::update)
           return "with directions=2 each batch ends with an update anyway: leave "
@@ -171,7 +172,7 @@ read_schedule(const std::string& name, const std::string& text,
     if (const auto [said, is_new] = values.emplace(key, value);
         !is_new && said->second != value)
       return make_error("its header says " + key + "=" + value + ", and " + key + "="
-                        + said->second + " stands behind its path: give one of them");
+                        + said->second + " follows its path: give only one of the two");
   const auto rules = file_rules::parse(values);
   if (!rules)
     return make_error(rules.error());
@@ -197,8 +198,8 @@ read_schedule(const std::string& name, const std::string& text,
   if (microbatches % batch != 0 || (rules->flushes() && batch != microbatches))
     return make_error("microbatches=" + std::to_string(batch) + ", but it has "
                       + std::to_string(microbatches)
-                      + (rules->flushes() ? ": with weights=flush it is of one batch"
-                                          : ": they are whole batches"));
+                      + (rules->flushes() ? ": with weights=flush a file has one batch"
+                                          : ": a file has whole batches"));
   result.is_whole_run = !rules->flushes();
   result.dims = {stages, batch, microbatches / batch};
   auto& sch = result.sch;
@@ -232,7 +233,7 @@ read_schedule(const std::string& name, const std::string& text,
   if (sch.sums_in_any_order && (rules->directions > 1 || result.is_whole_run))
     return make_error(
       "backwards of a stage are not in the order of their microbatches: "
-      "that goes with weights=flush and one direction");
+      "that is allowed only with weights=flush and one direction");
   add_updates(*program_rows, sch, result.dims, result.is_whole_run);
   sch.weights = rules->weights_of(*program_rows, result.dims);
   if (result.is_whole_run)
@@ -244,7 +245,7 @@ read_schedule(const std::string& name, const std::string& text,
   sch.refuses = [sizes = result.dims, whole = result.is_whole_run, name,
                  sizes_text = sizes_of(result)](const shape& dims) -> std::string {
     if (whole && dims.batches_before > 0)
-      return name + " says what the whole run does, from its beginning: go on from a "
+      return name + " has the actions of a whole run from its first step: resume a "
              + "checkpoint by a schedule of the catalog";
     if (dims.stages == sizes.stages && dims.microbatches == sizes.microbatches
         && (!whole || dims.steps == sizes.steps))

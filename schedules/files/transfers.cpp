@@ -35,13 +35,12 @@ public:
         return error;
     }
     if (!received_.empty())
-      return "what " + name(*received_.begin())
-             + " is to read is received and not used";
+      return "the input of " + name(*received_.begin()) + " is received and not used";
     if (!sends_)
       return {};
     for (const auto& k : ran_)
       if (goes_elsewhere(k) && !sent_.contains(k))
-        return "what " + name(k) + " makes has no " + (k.first ? "SEND_F" : "SEND_B")
+        return "the output of " + name(k) + " has no " + (k.first ? "SEND_F" : "SEND_B")
                + ", and another row reads it";
     return {};
   }
@@ -76,7 +75,7 @@ private:
       return to_string(a, true)
              + " runs while its stage is sharded: UNSHARD comes first";
     if (adds_gradient(a.op) && reduced_.contains(a.stage))
-      return to_string(a, true) + " comes behind REDUCE_GRAD of its stage";
+      return to_string(a, true) + " comes after REDUCE_GRAD of its stage";
     const bool forward = a.op == op::forward;
     if (!forward && !goes_back(a.op))
       return {};
@@ -99,16 +98,16 @@ private:
     case cell_transfer::receive_forward:
     case cell_transfer::receive_backward:
       if (ran_.contains(k) || !received_.insert(k).second)
-        return "what " + name(k) + " reads is received behind it, or twice";
+        return "the input of " + name(k) + " is received too late, or twice";
       if (!is_elsewhere(forward ? cell.stage - 1 : cell.stage + 1))
-        return "what " + name(k) + " reads comes from no other row";
+        return "the input of " + name(k) + " comes from no other row";
       return {};
     case cell_transfer::send_forward:
     case cell_transfer::send_backward:
       if (!ran_.contains(k) || !sent_.insert(k).second)
-        return "what " + name(k) + " makes is sent before it, or twice";
+        return "the output of " + name(k) + " is sent too early, or twice";
       if (!goes_elsewhere(k))
-        return "what " + name(k) + " makes goes to no other row";
+        return "the output of " + name(k) + " goes to no other row";
       return {};
     case cell_transfer::unshard:
       whole_.insert(cell.stage);
