@@ -73,7 +73,7 @@ tl::expected<generation_job, std::string> job_of(const options& o,
   constexpr std::int64_t bytes = 256;
   if (asked.prompt_tokens.empty() && plan.whole.reads_tokens
       && plan.whole.options.words > bytes)
-    return tl::unexpected{"this model's vocabulary is 0 to "
+    return tl::unexpected{"this model's tokens are 0 to "
                           + std::to_string(plan.whole.options.words - 1)
                           + ", and not the 256 bytes of a text: give the beginning of "
                             "the text by --prompt-tokens"};

@@ -16,8 +16,7 @@ std::string absence_of_gpus() {
   if constexpr (cuda::is_built)
     return cuda::unavailable_reason();
   return "this build is without CUDA: cmake found no CUDA toolkit, or CUDA was "
-         "switched "
-         "off";
+         "switched off";
 }
 
 int count_of_gpus() {

@@ -170,10 +170,8 @@ read_config(const fs::path& weights, const file_metadata& metadata) {
   };
   const auto config = gpt2_in(path);
   if (!config && named && !ours)
-    return refuse(
-      config.error()
-      + "; weights named model.safetensors need a GPT-2's config.json: correct it, or "
-        "rename the weights");
+    return refuse(config.error() + "; weights named " + weights.filename().string()
+                  + " need a GPT-2's config.json: correct it, or rename the weights");
   if (!config)
     return std::nullopt;
   if (auto error = other_function(*config); !error.empty())

@@ -29,8 +29,7 @@ std::string validation_error(const layer_list<float>& layers,
       if (p.name.empty() || p.name == "__metadata__" || !plain)
         return number(i)
                + " has a parameter with an invalid name: allowed are ASCII letters, "
-                 "digits "
-                 "and signs";
+                 "digits and signs, but not __metadata__";
       if (const auto [first, is_new] = names.emplace(p.name, i); !is_new)
         return number(first->second) + " and " + number(i)
                + " both have a parameter called '" + p.name
@@ -63,7 +62,7 @@ tl::expected<network<float>, std::string> network_of(const user_network& user) {
     if (const auto operations = result.layers.back()->operations();
         !(operations >= 0 && operations < 1e18))
       return problem{number(result.layers.size() - 1)
-                     + " returns no number from 0 to below 1e18 from operations()"};
+                     + ": operations() must return at least 0 and less than 1e18"};
   }
   if (auto error = validation_error(result.layers, user.predictions); !error.empty())
     return problem{std::move(error)};

@@ -30,7 +30,7 @@ struct write_failure : std::runtime_error {
 fs::path target_of(const fs::path& path) {
   if (auto target = without_links(path))
     return *target;
-  throw write_failure("its symbolic links form a cycle");
+  throw write_failure("its symbolic links form a cycle, or a chain of more than 40");
 }
 
 /// A new file in the same folder, which will replace the file at a path. The destructor

@@ -424,8 +424,7 @@ const std::vector<rule>& all_rules() {
        },
        [](plan_ref) {
          return "--sequence-lengths applies only to gpt and moe: say --model gpt or "
-                "moe, "
-                "or leave it out";
+                "moe, or leave it out";
        })},
     {"lengths_within_the_model",
      {"--seq", "--sequence-lengths"},
@@ -550,8 +549,7 @@ const std::vector<rule>& all_rules() {
        [](plan_ref plan) {
          return plan.sch.name
                 + " reads versions of a tied matrix at different times in its first "
-                  "and "
-                  "last stage, but a checkpoint has one copy of each: give a flush "
+                  "and last stage, but a checkpoint has one copy of each: give a flush "
                   "schedule or 2bw, or leave --tied out";
        })},
     {"checkpoints_after_updates",

@@ -60,7 +60,7 @@ std::string validation_error(const schedule& sch, const shape& dims) {
     return "a placement needs functions ranks, host and hosted";
   if (sch.name.empty() || !has_order(sch) || sch.update_every < 0 || sch.most_held < 0)
     return "a schedule needs a name, and an order: a formula for slots, programs, or a "
-           "local rule with max_active_keys of at least 1. update_every and most_held "
+           "local rule with max_active_keys of at least 1; update_every and most_held "
            "are at least 0";
   for (const auto& [name, count] :
        {std::pair{"stages", dims.stages}, std::pair{"microbatches", dims.microbatches},
@@ -90,7 +90,7 @@ std::string validation_error(const schedule& sch, const shape& dims) {
            + "its weights must be latest or flush";
   if (sch.local_rule() && (sch.most_held > 0 || sch.splits_backward))
     return sch.name + " orders stages by arrivals: it must run whole backwards, "
-           + "and max_active_keys must be its only bound of held microbatches";
+           + "and max_active_keys must be its only bound on held microbatches";
   if (sch.recomputes != recomputation::none && (sch.local_rule() || !sch.weights.reads))
     return sch.name + " does not keep the weight version that a forward has read, so "
            + "that the forward cannot be recomputed: say --recompute none";

@@ -39,8 +39,7 @@ tl::expected<network<float>, std::string> network_for(const training_job& job) {
 std::string number_error(const training_job& job) {
   if (!job.data)
     return "a training needs data: set data to the result of open_data, or to a "
-           "data_set "
-           "of yours";
+           "data_set of yours";
   for (const auto& [name, count] :
        {std::pair{"stages", std::int64_t{job.stages}},
         std::pair{"microbatches", std::int64_t{job.microbatches}},
@@ -62,8 +61,7 @@ std::string number_error(const training_job& job) {
     return "in virtual time a run has an actor system of its own: leave system null";
   if (job.replicas == 1 && (job.user_exchange || !job.exchange.empty()))
     return "one data replica exchanges no gradients: set replicas too, or leave "
-           "exchange "
-           "and user_exchange unset";
+           "exchange and user_exchange unset";
   if (job.user_exchange && !job.exchange.empty())
     return "a job has one exchange: set user_exchange, or exchange = '" + job.exchange
            + "', but not both";

@@ -39,7 +39,8 @@ void relay_ledger::cross_out(std::deque<entry>& from, const std::string& kind,
   if (text_of(kind, expected.header) != text_of(kind, message.header))
     throw std::runtime_error(
       sent + ", but it was given " + text_of(kind, expected.header)
-      + ": a relay sends messages in the order and with the sizes that it received");
+      + ": a relay sends messages on in the order in which it received them, and "
+        "with the same sizes");
   if (expected.header != message.header)
     throw std::runtime_error(sent + " with another header than it received");
   throw std::runtime_error(sent + " with another payload than it received");

@@ -45,7 +45,8 @@ std::string group_error(const run_plan& plan, const std::vector<int>& ranks,
   std::set<int> seen;
   for (const int number : groups) {
     if (number < 0 || number >= std::ssize(candidates) || !seen.insert(number).second)
-      return "the leader's request names a group of GPUs that does not exist";
+      return "the leader's request names a group of GPUs twice, or one that does not "
+             "exist";
     std::set<int> gpus;
     for (const auto& where : candidates[static_cast<std::size_t>(number)].members)
       if (const int rank = plan.rank_of(where);
@@ -53,8 +54,7 @@ std::string group_error(const run_plan& plan, const std::vector<int>& ranks,
         if (const auto rank_processor = plan.processor_of(rank);
             !rank_processor.is_gpu() || !gpus.insert(rank_processor.gpu).second)
           return "the leader's request names a group of GPUs, but two of its ranks "
-                 "share a GPU, or "
-                 "one has none";
+                 "share a GPU, or one has none";
   }
   return groups.empty() ? "" : absence_of_communicators();
 }

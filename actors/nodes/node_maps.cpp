@@ -54,8 +54,7 @@ std::string node_map_error(const run_plan& plan, const std::vector<int>& node_ma
   if (!plan.updates_are_by(update_by::all_replicas))
     return plan.exchange->name
            + " needs memory that all data replicas share, and nodes share no memory: "
-             "give "
-             "an --exchange that sums, as ring or zero1";
+             "give an --exchange that sums, as ring or zero1";
   if (static_cast<int>(node_map.size()) != plan.ranks())
     return "--place names nodes for " + std::to_string(node_map.size())
            + " ranks; this run has " + std::to_string(plan.ranks());

@@ -154,7 +154,7 @@ std::string node_registry::loss_of(const node& member, const std::string& why) {
   if (why == expects_tls)
     return member.name + ": " + why;
   return member.name + ": " + why
-         + "; it may need --tls or have none, have another version of troupe, or be "
+         + "; it may need --tls, have no --tls, have another version of troupe, or be "
            "another program";
 }
 

@@ -83,7 +83,7 @@ void stage_channels::receive(const Message& call,
       + std::to_string(call.header.call) + " of microbatch "
       + std::to_string(call.header.microbatch)
       + (group == nullptr ? ", but its GPU receives no tensors directly"
-                          : ", but the next call is " + std::to_string(calls))};
+                          : ", but the next tensor is " + std::to_string(calls))};
   ++calls;
   const auto crossing =
     std::make_shared<Message>(Message{call.header, side.buffers->acquire()});

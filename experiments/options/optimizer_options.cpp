@@ -70,8 +70,7 @@ tl::expected<optimizer_options, std::string> parse(const typed_optimizer& typed)
   result.beta1 = *beta1;
   result.beta2 = *beta2;
   if (typed.decay != "all" && typed.decay != "matrices")
-    return problem{"--decay " + typed.decay
-                   + ": weight decay applies to all or matrices"};
+    return problem{"--decay " + typed.decay + ": write all or matrices"};
   result.decay_only_matrices = typed.decay == "matrices";
   const auto rates = rate_schedule::parse(typed.rate_schedule);
   if (!rates)

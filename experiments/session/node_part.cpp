@@ -44,7 +44,8 @@ std::string validation_error(const options& o, const mail::prepare& facts) {
       return "the leader's request has a mesh axis outside 1 to 65,536";
   const auto ranks = std::int64_t{mesh.data} * mesh.stages * mesh.tensor;
   if (!in_range(ranks, most_ranks) || std::ssize(facts.node_map) != ranks)
-    return "the leader's request has another number of ranks than its mesh";
+    return "the leader's request has more than 65,536 ranks, or another number than "
+           "its mesh";
   if (!in_range(o.schedules.microbatches, most) || !in_range(o.schedules.steps, most)
       || o.schedules.microbatches % mesh.data != 0 || o.schedules.chosen.size() != 1
       || o.schedules.epochs.value_or(1) <= 0)
@@ -101,7 +102,8 @@ std::string products_error(const run_options& leader_options,
       allowed += (allowed.empty() ? "" : " or ") + to_text(other_path);
   auto values = allowed + (allowed.empty() ? "" : " here");
   if (leader_options.sums != bf16_sums::fp32) // every processor has the path widen
-    values += (values.empty() ? "" : ", or ") + std::string{"widen on all nodes"};
+    values += (values.empty() ? "" : ", or ")
+              + std::string{"widen on all nodes and the leader"};
   return "it computes products of bf16 by TROUPE_BF16=" + to_text(*path)
          + ", and the leader by " + paths_of(leader_options.sums)
          + ", whose bits differ: set TROUPE_BF16=" + values;

@@ -193,7 +193,7 @@ std::string tensor_link::end_text() {
   for (const auto& area : areas_)
     area_bytes += area.size();
   if (area_bytes != header_in_.payload_bytes)
-    return "it sent a frame whose header has another size than its tensors";
+    return "it sent a frame whose header says another size than its tensors have";
   return area_bytes == 0 ? end_payload() : "";
 }
 

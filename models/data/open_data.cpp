@@ -32,7 +32,7 @@ std::string value_error(const std::string& kind, const std::string& key,
     return value == "16" || value == "32" ? "" : text + ": tokens have 16 or 32 bits";
   if (key == "split" && kind == "mnist")
     return value == "t10k" ? "" : text + ": the only split of images is t10k";
-  return text + " is no key of " + kind
+  return key + "= is no key of " + kind
          + ": order= is a key of text and tokens, width= of tokens, split= of "
            "mnist";
 }

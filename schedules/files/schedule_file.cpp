@@ -135,9 +135,8 @@ first_without_direction(const std::vector<std::vector<file_cell>>& cell_rows) {
   for (const auto& row : cell_rows)
     for (const auto& cell : row) {
       if (cell.moves)
-        return "transfers, as SEND_F and UNSHARD, are allowed only without "
-               "directions=: "
-               "leave the transfers out";
+        return "transfers, as SEND_F and UNSHARD, are allowed only with one "
+               "direction: leave the transfers out";
       for (const auto& a : cell.actions)
         if (a.op == op::update)
           return "with directions=2 each batch ends with an update anyway: leave "

@@ -158,7 +158,7 @@ TEST_CASE("who pauses explains what it waits for, and for whom", "[conversation]
   s.sums.end(0);
   const auto leave = s.talk.explain("stage 1");
   REQUIRE(leave);
-  CHECK(leave->input == "leave to go on with B3");
+  CHECK(leave->input == "its scheduler to resume B3");
   CHECK(leave->peer.empty());
   s.talk.poll(); // now the scheduler has the turn
   CHECK_FALSE(s.talk.explain("stage 1"));

@@ -201,7 +201,7 @@ TEST_CASE("an update's buckets are not over before the last sum is",
   }
   REQUIRE(asked.size() == 2);
   CHECK((asked[0].meeting == meeting_kind::sums && asked[0].sum.values == 4));
-  CHECK(root.waits_for()->input == "its sum to be done");
+  CHECK(root.waits_for()->input == "the end of its sum");
   CHECK(root.waits_for()->peer.empty());
   const auto end = [&](const requested_sum& s) {
     return root.receive({{}, s.meeting, mail::sum_over{s.number}});

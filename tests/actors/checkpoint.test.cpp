@@ -229,7 +229,9 @@ TEST_CASE("what holds no one network between batches is not saved", "[checkpoint
   plan.checkpoint_every = 3;
   CHECK(validation_error(plan) == "");
   plan.dims.batches_before = 2;
-  CHECK_THAT(validation_error(plan), ContainsSubstring("which end within an update"));
+  CHECK_THAT(
+    validation_error(plan),
+    ContainsSubstring("cannot continue after 8 microbatches, within an update"));
 }
 
 } // namespace troupe::checkpoint_test

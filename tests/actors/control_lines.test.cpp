@@ -183,7 +183,7 @@ TEST_CASE("a control frame that is damaged anywhere ends the line with that reas
     const auto why = at.end();
     INFO("byte " << byte << ": " << why);
     const bool in_magic = byte < sizeof(control_header::magic);
-    CHECK((why.find(in_magic ? "troupe's language" : "damaged on the way")
+    CHECK((why.find(in_magic ? "troupe's protocol" : "damaged on the way")
            != std::string::npos));
   }
 }
@@ -192,7 +192,7 @@ TEST_CASE("a line of another protocol ends at its first bytes", "[nodes]") {
   control_lines lines;
   open_line at{lines};
   at.say({'S', 'S', 'H', '-', '2'}); // and nothing more before an answer
-  CHECK(at.end() == "it does not speak troupe's language");
+  CHECK(at.end() == "it does not use troupe's protocol");
 }
 
 TEST_CASE("a control frame counts once, and none is missing", "[nodes]") {

@@ -150,23 +150,24 @@ TEST_CASE("a job that cannot be is refused in one sentence", "[embedding]") {
   CHECK_THAT(wrong([](auto& j) { j.data = nullptr; }), ContainsSubstring("needs data"));
   CHECK_THAT(wrong([](auto& j) { j.steps = 0; }), ContainsSubstring("at least 1"));
   CHECK_THAT(wrong([](auto& j) { j.batch = 2; }), ContainsSubstring("microbatches"));
-  CHECK_THAT(wrong([](auto& j) { j.replicas = 3; }),
-             ContainsSubstring("with 3 data replicas it is a multiple of replicas"));
+  CHECK_THAT(
+    wrong([](auto& j) { j.replicas = 3; }),
+    ContainsSubstring("with 3 data replicas it must be a multiple of replicas"));
   CHECK_THAT(wrong([](auto& j) {
                j.replicas = 2;
                j.exchange = "no-such";
              }),
              ContainsSubstring("no-such"));
   CHECK_THAT(wrong([](auto& j) { j.exchange = "ring"; }),
-             ContainsSubstring("nobody to exchange"));
+             ContainsSubstring("one data replica exchanges no gradients"));
   CHECK_THAT(wrong([](auto& j) { j.optimizer.epsilon = 0; }), ContainsSubstring("eps"));
   CHECK_THAT(wrong([](auto& j) { j.optimizer.rate = std::nan(""); }),
              ContainsSubstring("lr is"));
   CHECK_THAT(wrong([](auto& j) { j.optimizer.beta2 = 1; }), ContainsSubstring("beta2"));
   CHECK_THAT(wrong([](auto& j) { j.pipeline_schedule = {}; }),
-             ContainsSubstring("has a name"));
+             ContainsSubstring("needs a name"));
   CHECK_THAT(wrong([](auto& j) { j.pipeline_schedule = ampnet(0); }),
-             ContainsSubstring("at least one"));
+             ContainsSubstring("max_active_keys of at least 1"));
   CHECK_THAT(wrong([](auto& j) { j.stages = 2147483647; }),
              ContainsSubstring("at most 4 stages"));
   CHECK_THAT(wrong([](auto& j) { j.split = {1, 1, 1}; }), ContainsSubstring("split"));

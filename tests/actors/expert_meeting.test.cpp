@@ -302,7 +302,7 @@ TEST_CASE("a stage of a simulation sends every expert as many rows, and waits fo
   CHECK(meets.waits_for()->peer == "expert 0 with stage 1");
   answer(0);
   CHECK_FALSE(meets.is_done(0));
-  CHECK(meets.waits_for()->input == "its rows");
+  CHECK(meets.waits_for()->input == "rows");
   CHECK(meets.waits_for()->peer == "expert 1 with stage 1 (replica 1)");
   answer(1);
   CHECK(meets.is_done(0));

@@ -178,7 +178,7 @@ TEST_CASE("a place is free when nothing is under way in it", "[meetings][layers]
   CHECK(meets.is_done(m::gather_of(2)));
   CHECK(meets.is_done(m::sum_of(3)));
   REQUIRE(meets.waits_for());
-  CHECK(meets.waits_for()->input == "its part");
+  CHECK(meets.waits_for()->input == "a part of the array");
   CHECK(meets.waits_for()->peer == "stage 0 (replica 1)");
   CHECK(meets.begin(m::sum_of(2))[0].kind == traffic::gradients);
   CHECK_FALSE(meets.is_done(m::sum_of(0)));

@@ -75,7 +75,7 @@ TEST_CASE("a member waits for its sum", "[collective]") {
   member_core root{even_part(tree_reduce(), 0, 2, 8), {}, sums_by::caller};
   root.begin();
   root.receive({0, 0, 1, 0, {0, 1}, 8, {}});
-  CHECK(root.explain().input == "its sum to be done");
+  CHECK(root.explain().input == "the end of its sum");
   CHECK(root.explain().peer.empty());
   REQUIRE(root.take_sum());
   root.end_sum();

@@ -51,12 +51,13 @@ TEST_CASE("all ranks of a stage of several pairs stand on one node", "[nodes]") 
 TEST_CASE("what nodes cannot play is refused with what is allowed", "[nodes]") {
   const auto plan = on({}, one_f_one_b(), 2);
   CHECK(node_map_error(plan, {1, 2}, 2).empty());
-  CHECK_THAT(node_map_error(plan, {1, 1}, 2), ContainsSubstring("has no rank"));
+  CHECK_THAT(node_map_error(plan, {1, 1}, 2),
+             ContainsSubstring("node 2 of 2 has no rank: the run has 2 ranks"));
   CHECK_THAT(node_map_error(plan, {1, 2, 2}, 2), ContainsSubstring("this run has 2"));
   CHECK_THAT(node_map_error(plan, {1, 3}, 1), ContainsSubstring("nodes 1 to 1"));
   CHECK_THAT(
     node_map_error(on({.data = 2, .exchange = "hogwild"}, one_f_one_b(), 1), {1, 2}, 2),
-    ContainsSubstring("hogwild shares memory"));
+    ContainsSubstring("hogwild needs memory that all data replicas share"));
   auto simulated = plan;
   simulated.clock = clock_kind::virtual_time;
   CHECK_THAT(node_map_error(simulated, {1, 2}, 2),

@@ -57,16 +57,16 @@ TEST_CASE("a node that has answered and goes is a loss; others are a user's mist
     nodes.lose(1, "it has closed the connection");
     const auto wrong = failure_of(nodes);
     CHECK_FALSE(wrong.is_loss);
-    CHECK_THAT(wrong.what(), ContainsSubstring("may want --tls")
-                               && ContainsSubstring("before it said anything"));
+    CHECK_THAT(wrong.what(), ContainsSubstring("may need --tls")
+                               && ContainsSubstring("before it sent anything"));
   }
   SECTION("it speaks another protocol") {
-    nodes.lose(1, "it does not speak troupe's language");
+    nodes.lose(1, "it does not use troupe's protocol");
     const auto wrong = failure_of(nodes);
     CHECK_FALSE(wrong.is_loss);
     CHECK_THAT(wrong.what(),
-               ContainsSubstring("node 1: it does not speak troupe's language; it may "
-                                 "want --tls"));
+               ContainsSubstring("node 1: it does not use troupe's protocol; it may "
+                                 "need --tls"));
   }
   SECTION("it expects TLS") {
     nodes.lose(1, expects_tls);
@@ -84,7 +84,7 @@ TEST_CASE("a node that has answered and goes is a loss; others are a user's mist
     CHECK_THROWS_AS(nodes.await(step::ready, nullptr), lasting_refusal);
   }
   SECTION("its owner ends it") {
-    nodes.receive(1, mail::refused{"it was told to end", true});
+    nodes.receive(1, mail::refused{"its user ended it", true});
     CHECK(failure_of(nodes).is_loss);
   }
   SECTION("a mistake is named before a loss") {
@@ -104,8 +104,8 @@ TEST_CASE("an address that says nothing is told of as one that may be no node",
   const auto wrong = failure_of(nodes);
   CHECK_FALSE(wrong.is_loss);
   CHECK_THAT(wrong.what(),
-             ContainsSubstring("node 1: it has said nothing for 20 ms; it "
-                               "may want --tls"));
+             ContainsSubstring("node 1: it has sent nothing for 20 ms; it "
+                               "may need --tls"));
 }
 
 TEST_CASE("a link between nodes that breaks at the start is a loss if it was there",

@@ -148,7 +148,7 @@ TEST_CASE("the first shard waits for the others' squares, and they for its answe
   first.expect({shards.where[0], 1, {1}});
   first.receive(std::move(first.begin(norm_meeting::factor_known)[0]));
   REQUIRE(first.waits_for());
-  CHECK(first.waits_for()->input == "what the norm has of others");
+  CHECK(first.waits_for()->input == "a part of the gradient norm");
   CHECK(first.waits_for()->peer == "optimizer of stage 0 (data replica 1)");
 }
 

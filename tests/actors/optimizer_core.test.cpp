@@ -97,7 +97,7 @@ TEST_CASE("an update waits for sums that take time, and copies take none",
   }
   exchange({&a, &c});
   CHECK(a.port.news() == lines{"asks for a sum of 5"}); // half of ten
-  CHECK(a.core.explain().input == "its sum to be done for U1");
+  CHECK(a.core.explain().input == "the end of its sum for U1");
   a.port.do_sum(a.core);
   c.port.do_sum(c.core);
   CHECK(a.port.news() == lines{"writes collective_message 0 round 1 from 0 to 1"});

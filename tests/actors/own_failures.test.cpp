@@ -163,7 +163,7 @@ TEST_CASE("what meetings of one's own and their maker throw is told", "[embeddin
     CHECK(failure_of(job) == "optimizer of stage 0 (data replica 1): " + thrown.text);
   }
   const std::string maker =
-    "the maker of the own meeting of stage 0 in data replica 0: ";
+    "the maker of the user_exchange of stage 0 in data replica 0: ";
   job.user_exchange = [&](const exchange_member&) -> std::unique_ptr<user_exchange> {
     thrown.what();
     return nullptr;

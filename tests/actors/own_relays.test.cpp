@@ -153,10 +153,11 @@ TEST_CASE("who throws between stages and is no relay is named, with where the te
   const auto result = train(job);
   REQUIRE(result);
   CHECK(result->outcome == ending::failed);
-  CHECK(result->failure
-        == "the relay between stage 0 and stage 1 threw an exception, which CAF "
-           "printed on the "
-           "standard error stream: a troupe::relay's exception would be named here");
+  CHECK(
+    result->failure
+    == "the relay between stage 0 and stage 1 threw an exception, which CAF "
+       "printed on the "
+       "standard error stream: this message names only exceptions of a troupe::relay");
 }
 
 TEST_CASE("a maker of relays that throws, or makes none, ends the run in words",
@@ -229,7 +230,8 @@ TEST_CASE("a relay that sends on what it was not given ends the run and says so"
       on(self, where, what);
     };
   };
-  const std::string order = ": messages go on in their order, as large as they were";
+  const std::string order = ": a relay sends messages on in the order in which it "
+                            "received them, and with the same sizes";
   const bool forward = GENERATE(true, false);
   const std::string kind = forward ? "activation" : "gradient",
                     to = forward ? "stage 2: " : "stage 1: ",
@@ -245,14 +247,15 @@ TEST_CASE("a relay that sends on what it was not given ends the run and says so"
                      on(self, where, what);
                      on(self, where, what);
                    })
-        == to + place + "sent on " + its + "1" + size + ", but it had sent on every "
-             + kind + " that it was given: each goes on once");
+        == to + place + "sent on " + its + "1" + size
+             + ", but it had already sent every " + kind
+             + " that it received: a relay sends each one once");
   CHECK(failure_by(forward, changed([](auto& what) { what.header.step = 7; }))
         == to + place + "sent on " + its + "1" + size
-             + " with another header than it was given");
+             + " with another header than it received");
   CHECK(failure_by(forward, changed([](auto& what) { what.payload = {}; }))
         == to + place + "sent on " + its + "1" + size
-             + " with another payload than it was given");
+             + " with another payload than it received");
   CHECK(
     failure_by(forward,
                [](auto self, const relay_place& where, const auto& what) {
@@ -262,10 +265,10 @@ TEST_CASE("a relay that sends on what it was not given ends the run and says so"
                    self->send(where.above, what);
                })
     == (forward ? "stage 1: " + place
-                    + "sent back what stage 1 gave it: it goes "
+                    + "sent a message of stage 1 back to that stage: a relay sends it "
                       "on to stage 2"
                 : "stage 2: " + place
-                    + "sent back what stage 2 gave it: it goes "
+                    + "sent a message of stage 2 back to that stage: a relay sends it "
                       "on to stage 1"));
 }
 

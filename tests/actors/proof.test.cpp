@@ -131,7 +131,7 @@ TEST_CASE("the formula says what is wrong with an entry", "[refusal]") {
   SECTION("backwards that have changed places") {
     std::swap(at(op::backward, 1), at(op::backward, 2));
     CHECK_THAT(run.refusals(), ContainsSubstring("formula: rank 0: B2 of stage 0 ran "
-                                                 "in the place of microbatch 1"));
+                                                 "where the formula has microbatch 1"));
   }
   SECTION("an update twice") {
     row.insert(std::ranges::find(row, at(op::update, 3).start, &measured_action::start),

@@ -113,9 +113,10 @@ TEST_CASE("ampnet's rule refuses every other choice", "[published]") {
         {.name = "ampnet", .max_active_keys = 2, .min_update_frequency = k});
     };
     CHECK_THAT(of(1), ContainsSubstring("F2 began while 1 gradients waited"));
-    CHECK_THAT(of(3), ContainsSubstring("an update of 2 gradients"));
+    CHECK_THAT(of(3), ContainsSubstring("an update began with only 2 gradients"));
     first[5].gradients = 3;
-    CHECK_THAT(of(2), ContainsSubstring("covers 3 gradients, of 2"));
+    CHECK_THAT(of(2),
+               ContainsSubstring("an update reports 3 gradients, but 2 were summed"));
   }
   SECTION("an update that begins late") {
     first[9].start = first[9].end = 11;

@@ -202,7 +202,8 @@ TEST_CASE("recomputations stand in programs before what needs them", "[recompute
 TEST_CASE("what cannot be recomputed is refused", "[recompute]") {
   auto plan = tiny::training_of(ampnet(), {2, 4, 2}, clock_kind::virtual_time);
   plan.sch.recomputes = recomputation::late;
-  CHECK_THAT(validation_error(plan), ContainsSubstring("keeps no version"));
+  CHECK_THAT(validation_error(plan),
+             ContainsSubstring("does not keep the weight version"));
   plan.sch = gpipe();
   plan.sch.recomputes = recomputation::late;
   plan.recomputed_units = 1;

@@ -274,7 +274,7 @@ TEST_CASE("a scheduler says what it waits for", "[scheduler]") {
   CHECK(first.grant() == "F0");
   explained(first, "an action to end", "stage 0");
   first.pause(f, 0);
-  explained(first, "F0 of stage 0 to go on", "stage 0");
+  explained(first, "F0 of stage 0 to resume", "stage 0");
   first.arrive(f, 0);
   CHECK(first.grant() == "F0");
   first.done(f, 0);

@@ -45,7 +45,7 @@ TEST_CASE("every server gets a push of the bytes of its share, and all must answ
   answer(0);
   CHECK_FALSE(meets.is_done(server_meeting::answered));
   REQUIRE(meets.waits_for());
-  CHECK(meets.waits_for()->input == "its share of the new version");
+  CHECK(meets.waits_for()->input == "a share of the new parameters");
   CHECK(meets.waits_for()->peer == "parameter server of stage 0 (share 1)");
   answer(1);
   CHECK(meets.is_done(server_meeting::answered));

@@ -124,8 +124,9 @@ TEST_CASE("a stage without edges gives nothing, and is not called", "[edges]") {
   CHECK_FALSE(none.can_send<gradient>());
   CHECK_THROWS_MATCHES(
     none.receive<activation>({one_stage::header(3, 0), {}}, {}), std::logic_error,
-    Message("stage 1 is called to take tensor 0 of microbatch 3, and its GPU takes "
-            "none"));
+    Message(
+      "stage 1 is called to receive tensor 0 of microbatch 3, but its GPU receives "
+      "no tensors directly"));
   const one_stage some;
   CHECK(some.edges.can_send<activation>());
   CHECK_FALSE(some.edges.can_send<gradient>()); // there is no stage below
@@ -236,9 +237,9 @@ TEST_CASE("a call in another order is told of, and nothing is taken", "[edges]")
   s.take(0, 0);
   for (const int wrong : {0, 2})
     CHECK_THROWS_MATCHES(s.take(5, wrong), std::logic_error,
-                         Message("stage 1 is called to take tensor "
+                         Message("stage 1 is called to receive tensor "
                                  + std::to_string(wrong)
-                                 + " of microbatch 5, and the next one is 1"));
+                                 + " of microbatch 5, but the next tensor is 1"));
   CHECK_NOTHROW(s.take(5, 1));
 }
 

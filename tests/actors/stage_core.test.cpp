@@ -114,7 +114,7 @@ TEST_CASE("a forward whose version is not made arrives when it is", "[stage]") {
   s.run(b, 0);
   s.core.run(s.of(u, 0));
   CHECK(s.port.news() == lines{"writes update_request U0 of stage 1"});
-  CHECK(s.core.explain().input == "its update to be made");
+  CHECK(s.core.explain().input == "its update");
   CHECK(s.core.explain().peer == "optimizer of stage 1");
   CHECK(s.port.works.empty()); // the optimizer shard runs the update
   s.give_updated();
@@ -164,7 +164,7 @@ TEST_CASE("shards meet between the pieces of a forward", "[stage]") {
         == lines{"writes collective_message 0 round 0 from 0 to 1", "paused F0"});
   const auto waits = s.core.explain();
   CHECK(waits.actor == "stage 1 (tensor shard 0)");
-  CHECK(waits.input == "its part of F0");
+  CHECK(waits.input == "a part of the array of F0");
   CHECK(waits.peer == "stage 1 (tensor shard 1)");
   auto message = std::get<collective_message>(s.port.mail()[0].body);
   std::swap(message.from, message.to);
@@ -190,7 +190,7 @@ TEST_CASE("a stage whose sums take time goes on when its sum is over", "[stage]"
   s.core.receive(
     mail::meeting_message{{role::stage, middle}, meeting_kind::shards, message});
   CHECK(s.port.news() == lines{"asks for a sum of 5"});
-  CHECK(s.core.explain().input == "its sum to be done for F0");
+  CHECK(s.core.explain().input == "the end of its sum for F0");
   CHECK(s.core.explain().peer.empty());
   s.port.do_sum(s.core);
   CHECK(s.port.news() == lines{"arrived F0"});
@@ -248,8 +248,7 @@ TEST_CASE("a snapshot is reported when the update is there that it is of", "[sta
       continue;
     }
     CHECK(s.port.news() == lines{"computes U0"});
-    CHECK(s.core.explain().input
-          == "a copy of its parameters to be made on its device");
+    CHECK(s.core.explain().input == "its device to copy its parameters");
     s.port.run_work(s.core);
     CHECK(s.port.news() == lines{"reports a snapshot after 2", "done U1"});
   }
@@ -340,7 +339,7 @@ TEST_CASE("a stage says what it waits for", "[stage]") {
   explained(s, "", "");
   end.give(0);
   end.run(f, 0);
-  explained(end, "leave to run its backward", "");
+  explained(end, "its scheduler to start its backward", "");
 }
 
 } // namespace troupe::stage_core_test

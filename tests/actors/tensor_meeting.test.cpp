@@ -118,7 +118,7 @@ TEST_CASE("a tensor shard waits for one that has not come", "[meetings][tensor]"
   auto out = first.begin(0);
   CHECK_FALSE(first.is_done(0));
   REQUIRE(first.waits_for());
-  CHECK(first.waits_for()->input == "its part");
+  CHECK(first.waits_for()->input == "a part of the array");
   CHECK(first.waits_for()->peer == "stage 1 (tensor shard 1)");
   REQUIRE(out.size() == 1);
   CHECK(out[0].to == performer{role::stage, {0, 0, 1, 1}});

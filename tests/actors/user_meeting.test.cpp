@@ -196,14 +196,15 @@ TEST_CASE("an own meeting that fails, or never ends, ends the run in words",
   REQUIRE(result);
   CHECK(result->outcome == ending::failed);
   if (fails) {
-    CHECK_THAT(result->failure, ContainsSubstring("writes to data replica 5"));
+    CHECK_THAT(result->failure,
+               ContainsSubstring("user_exchange sends to data replica 5"));
     return;
   }
   const auto at = [&](const std::string& text) { return result->failure.find(text); };
   for (int stage = 0; stage < job.stages; ++stage)
     for (int replica = 0; replica < 2; ++replica)
-      CHECK(at("the own meeting of stage " + std::to_string(stage) + " in data replica "
-               + std::to_string(replica)
+      CHECK(at("the user_exchange of stage " + std::to_string(stage)
+               + " in data replica " + std::to_string(replica)
                + " has begun and is not over: it waits for a word that nobody says\n")
             < at("so these wait:\n"));
 }
@@ -222,8 +223,9 @@ TEST_CASE("a meeting of one's own has no place where nobody sums", "[embedding]"
   CHECK_THAT(wrong([](auto& j) { j.pipeline_schedule = ampnet(); }),
              ContainsSubstring("ampnet"));
   CHECK_THAT(wrong([](auto& j) { j.exchange = "zero3"; }),
-             ContainsSubstring("or 'zero3'"));
-  CHECK_THAT(wrong([](auto& j) { j.replicas = 1; }), ContainsSubstring("nobody"));
+             ContainsSubstring("or exchange = 'zero3', but not both"));
+  CHECK_THAT(wrong([](auto& j) { j.replicas = 1; }),
+             ContainsSubstring("one data replica exchanges no gradients"));
   CHECK_THAT(wrong([](auto& j) { std::get<model_options>(j.model).tied = true; }),
              ContainsSubstring("tied matrix") && !ContainsSubstring("expert"));
   CHECK_THAT(wrong([](auto& j) { std::get<model_options>(j.model).model = "moe"; }),
@@ -324,7 +326,7 @@ TEST_CASE("a training whose own meeting lets data replicas drift apart says so",
   CHECK(result->outcome == ending::failed);
   CHECK(result->failure
         == "stage 0 (replica 1) ended with parameters that differ from replica 0's: a "
-           "user's meeting must leave the same values in all data replicas");
+           "user_exchange must leave the same values in all data replicas");
   CHECK_FALSE(result->parameters.empty());
   CHECK_FALSE(result->held_out_loss);
 }
@@ -343,7 +345,8 @@ TEST_CASE("who writes to an own meeting that is over ends the run", "[embedding]
   const auto result = train(job);
   REQUIRE(result);
   CHECK(result->outcome == ending::failed);
-  CHECK_THAT(result->failure, ContainsSubstring("that has ended here"));
+  CHECK_THAT(result->failure,
+             ContainsSubstring("to a user_exchange that has ended here"));
 }
 
 } // namespace troupe::own_meeting_test

@@ -395,7 +395,7 @@ TEST_CASE("a run that is asked for twice waits once", "[visitors]") {
     const auto answer = waits.next();
     REQUIRE(answer);
     const auto* const status = std::get_if<mail::node_status>(&*answer);
-    if (status == nullptr || !status->doing.starts_with("plays ranks"))
+    if (status == nullptr || !status->doing.starts_with("executes ranks"))
       continue; // the number in line, or a heartbeat
     CHECK(status->waiting == 1);
     break;

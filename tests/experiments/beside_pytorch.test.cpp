@@ -167,7 +167,7 @@ TEST_CASE("where there is no PyTorch, or another training, bench says so",
   CHECK(beside["rows"][1]["failure"] == why);
 
   const auto [typed, refused] = GENERATE(table<std::string, std::string>(
-    {{"tensorflow", "there is pytorch, or rows of it"},
+    {{"tensorflow", "write pytorch, or pytorch with rows of its table"},
      {"pytorch:zbv", "there is no row 'zbv' on the CPU; there are plain, ddp, 1f1b"},
      {"pytorch:graphs", "there is no row 'graphs' on the CPU"},
      {"pytorch --model mlp", "trains gpt: say --model gpt"},

@@ -104,7 +104,7 @@ TEST_CASE("a checkpoint that is broken is passed over, and said to be", "[progra
   const auto next =
     run_program_in(folder, "train --steps 5 --stages 2 --resume c" + tiny_model);
   CHECK(next.exit_code == 0);
-  CHECK_THAT(next.err, ContainsSubstring("passed over: c/batch-4/"));
+  CHECK_THAT(next.err, ContainsSubstring("checkpoint skipped: c/batch-4/"));
   const auto run =
     nlohmann::json::parse(content_of(folder.path() / "r.json"))["runs"][0];
   CHECK(run["steps_before"] == 2);
@@ -227,16 +227,17 @@ TEST_CASE("who cannot go on is told what can", "[programs]") {
           "an optimizer with 2 values of state for each parameter, and this one has 0");
   refused("--steps 9 --stages 2 --resume none" + tiny_model,
           "there is no checkpoint in none");
-  refused("--steps 9 --stages 2 --resume c/batch-4/manifest.json" + tiny_model,
-          "manifest.json is a file, and checkpoints are folders: --init starts from "
-          "weights");
+  refused(
+    "--steps 9 --stages 2 --resume c/batch-4/manifest.json" + tiny_model,
+    "manifest.json is a file, and checkpoints are folders: give a file of weights "
+    "to --init");
   refused("--steps 9 --stages 2 --resume c/batch-3" + tiny_model,
           "there is no checkpoint in c/batch-3");
   refused("--steps 9 --stages 2 --checkpoint c/batch-4 --checkpoint-every 1"
             + tiny_model,
           "c/batch-4 is a checkpoint itself: name the folder above it");
   refused("--steps 9 --stages 2 --resume auto" + tiny_model,
-          "--resume auto goes on from the checkpoints of --checkpoint");
+          "--resume auto continues from the checkpoints of --checkpoint");
   refused("--steps 9 --stages 2 --resume auto --verify 1" + tiny_model + saving,
           "leave one of them out");
   refused("--steps 9 --stages 2 --resume c --init w" + tiny_model,
@@ -333,24 +334,24 @@ TEST_CASE("one command starts a training, resumes it, and finds it complete",
   const auto next = run_program_in(folder, command);
   INFO(next.err);
   CHECK(next.exit_code == 0);
-  CHECK_THAT(next.out, ContainsSubstring("goes on from c/batch-4, after 4 steps\n"));
+  CHECK_THAT(next.out, ContainsSubstring("continues from c/batch-4, after 4 steps\n"));
   CHECK(resumed_from() == "c/batch-4");
   CHECK((content_of(folder.path() / "w.safetensors") == whole));
 
   const auto last = run_program_in(folder, command);
   CHECK(last.exit_code == 0);
-  CHECK_THAT(last.err, ContainsSubstring("c/batch-6 has been through 6 steps")
+  CHECK_THAT(last.err, ContainsSubstring("c/batch-6 has finished 6 steps")
                          && ContainsSubstring("the training is complete"));
   auto printing = command;
   const std::string file = "--json r.json";
   printing.replace(printing.find(file), file.size(), "--json -");
   const auto unprinted = run_program_in(folder, printing);
   CHECK(unprinted.exit_code == 1);
-  CHECK_THAT(unprinted.err, ContainsSubstring("--json - is not there"));
+  CHECK_THAT(unprinted.err, ContainsSubstring("--json - is missing"));
   fs::remove(folder.path() / "w.safetensors");
   const auto unsaved = run_program_in(folder, command);
   CHECK(unsaved.exit_code == 1);
-  CHECK_THAT(unsaved.err, ContainsSubstring("--save w.safetensors is not there"));
+  CHECK_THAT(unsaved.err, ContainsSubstring("--save w.safetensors is missing"));
 
   // A folder without a whole checkpoint is an error, and not a new start.
   for (const auto* const name : {"batch-2", "batch-4", "batch-6"})

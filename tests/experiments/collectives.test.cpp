@@ -35,7 +35,7 @@ TEST_CASE("a ring beats a tree from the size that the book says", "[collectives]
   const int ranks = GENERATE(4, 8, 16, 64);
   const auto found = ring_beats_tree(ranks, usual);
   REQUIRE(found);
-  INFO(ranks << " ranks: " << found->measured << ", by the book "
+  INFO(ranks << " ranks: " << found->measured << ", by formula "
              << found->formula_bytes);
   CHECK(std::abs(found->measured - found->formula_bytes) < 0.01 * found->formula_bytes);
   const auto levels = std::log2(ranks);

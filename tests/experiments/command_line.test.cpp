@@ -113,7 +113,7 @@ TEST_CASE("what is no option is named", "[command_line]") {
 }
 
 TEST_CASE("options without effect are refused where they are read", "[command_line]") {
-  check_refused({"--momentum", "0.9"}, "--momentum is of sgd");
+  check_refused({"--momentum", "0.9"}, "--momentum applies only to sgd");
 }
 
 TEST_CASE("a file gives options line by line", "[command_line]") {

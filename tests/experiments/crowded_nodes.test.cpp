@@ -47,7 +47,7 @@ TEST_CASE("a node whose user may start few threads ends with a sentence", "[node
   INFO(allowed << ": " << node.err);
   CHECK(node.exit_code == 2);
   CHECK_THAT(node.err, Catch::Matchers::StartsWith(
-                         "node: to speak with other processes takes 8 more threads; "
+                         "node: connections to other processes need 8 more threads; "
                          "the system lets this user start "));
 }
 #endif

@@ -43,7 +43,8 @@ TEST_CASE("tf32 is of GPUs", "[device]") {
   typed_run typed;
   typed.precision = "tf32";
   CHECK(parse(typed).error()
-        == "--precision tf32 is of products on GPUs: say --device cuda too, to train, "
+        == "--precision tf32 applies only to products on GPUs: say --device cuda too, "
+           "to train, "
            "compare, verify, bench or evaluate");
   typed.device = "cuda";
   if (absence_of_gpus().empty())

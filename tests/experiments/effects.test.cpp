@@ -30,11 +30,12 @@ std::string fault_of(const change& said, const program_info& about = training) {
 
 TEST_CASE("an option without effect is refused with what it belongs to", "[effects]") {
   const std::vector<std::pair<change, std::string>> wrong{
-    {[](typed_options& o) { o.optimizer.momentum = 0.9; }, "--momentum is of sgd"},
+    {[](typed_options& o) { o.optimizer.momentum = 0.9; },
+     "--momentum applies only to sgd"},
     {[](typed_options& o) { o.optimizer.name = "sgd", o.optimizer.betas = "0.9,0.99"; },
-     "--betas is of adamw"},
+     "--betas applies only to adamw"},
     {[](typed_options& o) { o.optimizer.name = "sgd", o.optimizer.epsilon = 1e-7; },
-     "--eps is of adamw"},
+     "--eps applies only to adamw"},
     {[](typed_options& o) { o.optimizer.name = "sgd", o.optimizer.decay = "matrices"; },
      "--decay has no effect, as --weight-decay is 0"},
     {[](typed_options& o) {
@@ -42,15 +43,15 @@ TEST_CASE("an option without effect is refused with what it belongs to", "[effec
      },
      "--decay has no effect, as --weight-decay is 0"},
     {[](typed_options& o) { o.model.name = "mlp", o.model.heads = 2; },
-     "--heads is of gpt and moe"},
+     "--heads applies only to gpt and moe"},
     {[](typed_options& o) { o.model.name = "mlp", o.model.length = 2; },
-     "--seq is of gpt and moe"},
+     "--seq applies only to gpt and moe"},
     {[](typed_options& o) { o.model.name = "lenet", o.model.words = 2; },
-     "--vocab is of gpt and moe"},
+     "--vocab applies only to gpt and moe"},
     {[](typed_options& o) { o.model.name = "lenet", o.model.layers = 3; },
-     "--layers is of gpt, moe"},
+     "--layers applies only to gpt, moe"},
     {[](typed_options& o) { o.model.name = "lenet5", o.model.width = 3; },
-     "--d-model is of gpt, moe"},
+     "--d-model applies only to gpt, moe"},
     {[](typed_options& o) { o.output.save_precision = "bf16"; }, "that --save writes"},
     {[](typed_options& o) { o.output.save_precision = "fp16"; },
      "weights are saved as fp32 or bf16"},
@@ -82,15 +83,15 @@ TEST_CASE("an option without effect is refused with what it belongs to", "[effec
      },
      "--betas has no effect, as every schedule has its own value"},
     {[](typed_options& o) { o.schedules.names = {"gpipe,1f1b:momentum=0.9"}; },
-     "1f1b:momentum=0.9: momentum is of sgd"},
+     "1f1b:momentum=0.9: momentum applies only to sgd"},
     {[](typed_options& o) {
        o.optimizer.name = "sgd", o.schedules.names = {"1f1b:beta2=0.9"};
      },
-     "1f1b:beta2=0.9: beta2 is of adamw"},
+     "1f1b:beta2=0.9: beta2 applies only to adamw"},
     {[](typed_options& o) {
        o.optimizer.name = "sgd", o.schedules.names = {"1f1b:eps=0.1"};
      },
-     "1f1b:eps=0.1: eps is of adamw"},
+     "1f1b:eps=0.1: eps applies only to adamw"},
   };
   for (const auto& [said, sentence] : wrong)
     CHECK_THAT(fault_of(said), ContainsSubstring(sentence));

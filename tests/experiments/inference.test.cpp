@@ -123,10 +123,10 @@ TEST_CASE("evaluate prints a row, and says what was evaluated", "[inference]") {
   temporary_folder folder;
   run(folder, "train --stages 2 --steps 1 --quiet --save w.safetensors" + tiny);
   const auto text = run(folder, "evaluate --weights w.safetensors --samples 5");
-  CHECK_THAT(text.out, ContainsSubstring("gpt of 5584 parameters from w.safetensors")
-                         && ContainsSubstring("synthetic text")
-                         && ContainsSubstring("perplexity")
-                         && ContainsSubstring("no model of this data can stay below"));
+  CHECK_THAT(text.out,
+             ContainsSubstring("gpt of 5584 parameters from w.safetensors")
+               && ContainsSubstring("synthetic text") && ContainsSubstring("perplexity")
+               && ContainsSubstring("no model of this data can reach a loss below"));
   CHECK(text.err.empty());
   run(folder, "train --model lenet --stages 2 --steps 1 --quiet --save l.safetensors");
   const auto images = run(folder, "evaluate --weights l.safetensors");
@@ -164,7 +164,7 @@ TEST_CASE("a mistake in what is evaluated or written gets one sentence",
     {"evaluate --weights w.safetensors --steps 3", "no option '--steps'"},
     {"evaluate --weights w.safetensors --device gpu", "write cpu or cuda alone"},
     {"evaluate --weights w.safetensors --precision tf32",
-     "tf32 is of products on GPUs"},
+     "tf32 applies only to products on GPUs"},
     {"generate --quiet", "--weights is missing"},
     {"generate --weights l.safetensors", "only gpt and moe write text"},
     {"generate --weights w.safetensors --stages 5", "at most 4 stages"},
@@ -174,7 +174,7 @@ TEST_CASE("a mistake in what is evaluated or written gets one sentence",
      "--prompt and --prompt-tokens both give"},
     {"generate --weights w.safetensors --prompt-tokens 1,128",
      "token 128 at position 1"},
-    {"generate --weights wide.safetensors", "more than there are bytes"},
+    {"generate --weights wide.safetensors", "and not the 256 bytes of a text"},
     {"generate --weights w.safetensors --tokens 0", "--tokens"},
     {"generate --weights w.safetensors --temperature -1", "--temperature"},
     {"generate --weights w.safetensors --temperature 0 --top-k 3", "leave one of them"},
@@ -268,7 +268,7 @@ TEST_CASE("saved weights are evaluated on the data that their training evaluated
   CHECK_THAT(
     run_program_in(folder, evaluate + "--data text:v.txt --evaluate-data text:v.txt")
       .err,
-    ContainsSubstring("--data is not read where --evaluate-data names"));
+    ContainsSubstring("--data has no effect, as --evaluate-data names"));
   folder.write("v.txt", std::string(120, 'b'));
   const auto wrong = run_program_in(folder, evaluate);
   CHECK(wrong.exit_code == 2);

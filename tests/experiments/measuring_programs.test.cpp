@@ -106,7 +106,7 @@ TEST_CASE("memory measures every level of ZeRO beside its formulas", "[programs]
     folder, "memory --mesh data=2,pipe=2,tensor=2 --seq 8 --steps 1 --json r.json");
   INFO(ran.err);
   CHECK(ran.exit_code == 0);
-  CHECK_THAT(ran.out, ContainsSubstring("by the book") && ContainsSubstring("zero3"));
+  CHECK_THAT(ran.out, ContainsSubstring("by formula") && ContainsSubstring("zero3"));
   const auto results = json::parse(content_of(folder.path() / "r.json"));
   REQUIRE(results["runs"].size() == 4);
   for (const auto& run : results["runs"]) {
@@ -181,7 +181,7 @@ TEST_CASE("formulas of ZeRO hold for what a run holds and sends, or are absent",
 TEST_CASE("memory refuses what its formulas do not know", "[programs]") {
   temporary_folder folder;
   const auto [typed, advice] =
-    GENERATE(std::pair{"--model moe", "name another model than moe"},
+    GENERATE(std::pair{"--model moe", "--model must be another model than moe"},
              std::pair{"--mesh data=2 --recompute blocks=1", "--recompute stage"});
   const auto ran = run_program_in(folder, "memory " + std::string{typed});
   INFO(ran.err);

@@ -34,4 +34,4 @@ train "$@" --steps 10 --save hosts.safetensors "${there[@]}" || exit 1
 cmp one.safetensors hosts.safetensors || exit 1
 (sleep 1; ip link set "tva$id" down) &
 train "$@" --steps 1000000 "${there[@]}" 2>cut.err
-[ $? -eq 1 ] && grep -q "node $net.2:4242 .* is lost: it has said nothing for 500 ms" cut.err || { cat cut.err >&2; exit 1; }
+[ $? -eq 1 ] && grep -q "node $net.2:4242 .* is lost: it has sent nothing for 500 ms" cut.err || { cat cut.err >&2; exit 1; }

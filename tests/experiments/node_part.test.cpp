@@ -117,7 +117,7 @@ TEST_CASE("a node reads no file that a link in its folder leads to outside",
   const auto link = own / "texts/c.txt";
   fs::create_symlink(outside, link);
   CHECK_THAT(refusal_of_data("gpt", text, own),
-             ContainsSubstring("c.txt: it leads out of the folder"));
+             ContainsSubstring("c.txt: it is outside the folder"));
   CHECK_THAT(refusal_of_data("gpt", "tokens:" + link.string(), own),
              ContainsSubstring("--folder alone"));
   // The path is the text before the last keys, and nothing else.
@@ -126,7 +126,7 @@ TEST_CASE("a node reads no file that a link in its folder leads to outside",
                ContainsSubstring("--folder alone"));
   fs::create_symlink(outside, own / "images/t10k-images-idx3-ubyte");
   CHECK_THAT(refusal_of_data("mlp", "mnist:" + (own / "images").string(), own),
-             ContainsSubstring("t10k-images-idx3-ubyte: it leads out of the folder"));
+             ContainsSubstring("t10k-images-idx3-ubyte: it is outside the folder"));
 }
 
 TEST_CASE("a FIFO or a device in a node's folder is neither read nor waited for",
@@ -189,7 +189,7 @@ TEST_CASE("what no run leaves is nothing to go on from", "[nodes]") {
     facts.layers = {0};
     facts.moments = 1;
   }
-  CHECK_THAT(refusal_of(facts), ContainsSubstring("continues from"));
+  CHECK_THAT(refusal_of(facts), ContainsSubstring("resumes from a state"));
 }
 
 TEST_CASE("places that are not those of the ranks are refused", "[nodes]") {
@@ -248,7 +248,7 @@ TEST_CASE("processors that no command line names are refused", "[nodes]") {
             {"gpu": -1, "tf32": false}])"})
     CHECK_THAT(
       refusal_of([text](json& o) { o["run"]["processors"] = json::parse(text); }),
-      ContainsSubstring("devices that do not exist"));
+      ContainsSubstring("the leader's request has invalid devices"));
   CHECK(refusal_of([](json& o) {
           o["run"]["processors"] = json::parse(R"([{"gpu": -1, "tf32": false}])");
         })
@@ -268,21 +268,22 @@ TEST_CASE("a node sums products of bf16 as the lead does, or not at all", "[node
     if (sums_of(path) == sums_of(here))
       continue;
     const auto why = refusal_of_lead_by(path);
-    CHECK_THAT(why, ContainsSubstring("made by TROUPE_BF16=" + to_text(here)));
-    CHECK_THAT(why, ContainsSubstring("the leader's by " + paths_of(sums_of(path))));
+    CHECK_THAT(why, ContainsSubstring("computes products of bf16 by TROUPE_BF16="
+                                      + to_text(here)));
+    CHECK_THAT(why, ContainsSubstring("the leader by " + paths_of(sums_of(path))));
     const auto all = bf16_paths();
     const bool may_follow = std::ranges::find(all, path) != all.end();
     CHECK((why.find(to_text(path) + " here") != std::string::npos) == may_follow);
-    CHECK((why.find("widen here and there") != std::string::npos)
+    CHECK((why.find("widen on all nodes and the leader") != std::string::npos)
           == (path != bf16_path::widen));
   }
   CHECK_THAT(refusal_of([](json& o) {
                o["run"]["products"] = 1;
                o["run"]["sums"] = 3;
              }),
-             ContainsSubstring("sums of bf16 that do not exist"));
+             ContainsSubstring("an unknown kind of bf16 sums"));
   CHECK_THAT(refusal_of([](json& o) { o["run"]["products"] = 7; }),
-             ContainsSubstring("a precision that does not exist"));
+             ContainsSubstring("an unknown precision"));
 }
 
 } // namespace troupe::node_part_test

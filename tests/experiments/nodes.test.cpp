@@ -208,10 +208,10 @@ TEST_CASE("a node says what it does, and outlives a run", "[nodes]") {
   started train{folder, "train",
                 words_of("train " + tiny + "--stages 2 --steps 1000000 --nodes "
                          + nodes.addresses())};
-  for (int looks = 0; looks < 500 && said.find("plays ranks") == std::string::npos;
+  for (int looks = 0; looks < 500 && said.find("executes ranks") == std::string::npos;
        ++looks)
     said = run_program_in(folder, ask).out;
-  CHECK_THAT(said, ContainsSubstring("plays ranks of a run as node 1 of 1"));
+  CHECK_THAT(said, ContainsSubstring("executes ranks of a run as node 1 of 1"));
   train.send(SIGKILL);
   for (int looks = 0; looks < 500 && said.find("is idle") == std::string::npos; ++looks)
     said = run_program_in(folder, ask).out;
@@ -260,7 +260,7 @@ TEST_CASE("a node that is killed or stopped is noticed, and a run can begin agai
       CHECK(content_of(folder.path() / "w.safetensors") == whole);
     else
       CHECK_THAT(train.said(), ContainsSubstring("127.0.0.1:"));
-    if (restarts && train.said().find("begins again") != std::string::npos)
+    if (restarts && train.said().find("; restarts ") != std::string::npos)
       CHECK(code == 0); // otherwise the node was lost before the run began
     if (fs::exists(folder.path() / "c") && !fs::is_empty(folder.path() / "c"))
       CHECK_THAT(run_program_in(folder, "checkpoint c").out,
@@ -272,7 +272,7 @@ TEST_CASE("a run that loses a node goes on behind its checkpoint, to the same bi
           "[nodes]") {
   const auto run =
     lose_a_node("--stages 3", "--restart", 3, 1, GENERATE(SIGKILL, SIGSTOP, SIGTERM));
-  CHECK_THAT(run.said, ContainsSubstring("begins again behind c/batch-"));
+  CHECK_THAT(run.said, ContainsSubstring("; restarts after c/batch-"));
   CHECK_THAT(run.said, ContainsSubstring(run.victim + " (rank 1) is lost"));
 }
 
@@ -281,8 +281,7 @@ TEST_CASE("where a data replica is lost the others go on at the step that was lo
   const auto run =
     lose_a_node("--stages 2 --mesh data=2", "--restart --keep-steps", 2,
                 GENERATE(std::size_t{0}, std::size_t{1}), GENERATE(SIGKILL, SIGSTOP));
-  CHECK_THAT(run.said,
-             ContainsSubstring("other data replicas have kept it, on 1 node"));
+  CHECK_THAT(run.said, ContainsSubstring("kept by other data replicas, on 1 node"));
 }
 
 TEST_CASE("a lead that was stopped for longer than a failure takes loses nobody",
@@ -352,7 +351,7 @@ TEST_CASE("a run that nodes refuse again waits for others, until the user ends i
   };
   const auto beginnings = [&] {
     const auto said = train.said();
-    const std::string again = "; begins again ";
+    const std::string again = "; restarts ";
     int count = 0;
     for (auto at = said.find(again); at != std::string::npos;
          at = said.find(again, at + 1))
@@ -404,7 +403,8 @@ TEST_CASE("a run by TLS trains the same bits, and strangers play no part", "[nod
   CHECK(result.exit_code == 0);
   CHECK(content_of(folder.path() / "w.safetensors")
         == content_of(folder.path() / "one.safetensors"));
-  CHECK_THAT(nodes.all[1].said(), ContainsSubstring("plays ranks of a run as node 2"));
+  CHECK_THAT(nodes.all[1].said(),
+             ContainsSubstring("executes ranks of a run as node 2"));
 }
 
 #endif
@@ -472,7 +472,7 @@ TEST_CASE("options of nodes that make no sense are refused", "[nodes]") {
   CHECK_THAT(refused("--nodes 127.0.0.1:1 --restart --keep-steps"),
              ContainsSubstring("data=2"));
   CHECK_THAT(refused("--mesh data=2 --nodes 127.0.0.1:1 --restart --keep-steps"),
-             ContainsSubstring("name more nodes"));
+             ContainsSubstring("name more --nodes"));
   CHECK_THAT(refused("--nodes 10.1.2.3:1"), ContainsSubstring("--tls"));
   CHECK_THAT(refused("--nodes 127.0.0.1:1 --tls a,b"), ContainsSubstring("three PEM"));
   CHECK_THAT(refused("--nodes 127.0.0.1:1 --tls a,b,c"), ContainsSubstring("a"));

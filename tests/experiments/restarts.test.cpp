@@ -121,7 +121,7 @@ TEST_CASE("a refusal that no new start changes ends the run at once", "[nodes]")
   run.starts = {lost, refuses, refuses};
   CHECK_THROWS_WITH(
     run.perform(),
-    "node 2: there is no file t.txt; a new start does not help: correct "
+    "node 2: there is no file t.txt; a restart would fail again: correct "
     "this, or leave the node out of --nodes, and continue with --resume");
   CHECK(run.started == 2);
   scripted_run fewer; // fewer nodes; the others may return
@@ -146,7 +146,7 @@ TEST_CASE("a run that nodes keep refusing ends with advice that helps", "[nodes]
   const auto result = run.perform();
   CHECK(run.started == 51);
   CHECK_THAT(result.failure, ContainsSubstring("nobody listens; 50 starts in a row")
-                               && ContainsSubstring("go on with --resume")
+                               && ContainsSubstring("are idle, continue with --resume")
                                && !ContainsSubstring("--checkpoint-every"));
 }
 

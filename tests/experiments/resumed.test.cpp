@@ -254,8 +254,8 @@ TEST_CASE("a checkpoint in bf16 without a path of its products gets a note",
   };
   CHECK_THAT(
     note({{"--precision", "bf16"}}),
-    StartsWith("c/batch-2 keeps no path of its products of bf16; this run uses "
-               "TROUPE_BF16=widen: set TROUPE_BF16"));
+    StartsWith("c/batch-2 does not record the training's TROUPE_BF16; this run uses "
+               "TROUPE_BF16=widen: set the training's value"));
   CHECK(note({{"--precision", "bf16"}, {"TROUPE_BF16", "widen"}}).empty());
   CHECK(note({{"--precision", "fp32"}}).empty());
   CHECK(note({}).empty());
@@ -376,13 +376,15 @@ TEST_CASE("a checkpoint from before options were kept loads, with a sentence",
                                 "--microbatches 3 --json r.json --checkpoint c "
                                 "--checkpoint-every 3"
                                   + model);
-  CHECK_THAT(next.err, ContainsSubstring("train: c/batch-2 is of an older version of "
-                                         "troupe, without data and options"));
+  CHECK_THAT(next.err,
+             ContainsSubstring("train: c/batch-2 was written by an older version of "
+                               "troupe, without the training's data and options"));
   const auto results = json::parse(content_of(folder.path() / "r.json"));
   CHECK(results["runs"][0]["steps_before"] == 2);
   fs::remove_all(folder.path() / "c/batch-3");
   const auto evaluated = run(folder, "evaluate --weights c --samples 4" + model);
-  CHECK_THAT(evaluated.err, ContainsSubstring("evaluate: c/batch-2 is of an older"));
+  CHECK_THAT(evaluated.err,
+             ContainsSubstring("evaluate: c/batch-2 was written by an older"));
 }
 
 TEST_CASE("a checkpoint is evaluated on the data that it was trained on",

@@ -123,7 +123,8 @@ TEST_CASE("every option that makes no sense is refused with what does", "[setup]
        "one value for each of several data replicas"},
       {[](typed_options& o) { o.schedules.steps = 0; }, "at least 1"},
       {[](typed_options& o) { o.schedules.epochs = 1; }, "synthetic data has no end"},
-      {[](typed_options& o) { o.mesh.split = "2,2"; }, "each of the 4 stages"},
+      {[](typed_options& o) { o.mesh.split = "2,2"; },
+       "a split needs 4 numbers of at least 1, one for each stage"},
       {[](typed_options& o) { o.mesh.split = "1,1,1,x"; }, "whole numbers"},
       {[](typed_options& o) { o.optimizer.name = "lion"; }, "there are sgd, adamw"},
       {[](typed_options& o) { o.optimizer.rate = -1; }, "lr is a number"},
@@ -134,8 +135,7 @@ TEST_CASE("every option that makes no sense is refused with what does", "[setup]
        "at least 1e-45"},
       {[](typed_options& o) { o.optimizer.betas = "0.9"; }, "two numbers"},
       {[](typed_options& o) { o.optimizer.betas = "0.9,1"; }, "below 1"},
-      {[](typed_options& o) { o.optimizer.decay = "none"; },
-       "all parameters or of matrices"},
+      {[](typed_options& o) { o.optimizer.decay = "none"; }, "write all or matrices"},
       {[](typed_options& o) { o.optimizer.clip = "stage"; }, "a norm"},
       {[](typed_options& o) { o.optimizer.rate_schedule = "linear"; },
        "constant or cosine"},
@@ -316,10 +316,11 @@ TEST_CASE("data that a file of weights names is told to be from there", "[setup]
   };
   const auto usual = refusal("text:none.txt", {});
   CHECK(usual == "cannot read the text none.txt: No such file or directory");
-  CHECK(refusal("text:none.txt", data_origin{"c/batch-2"})
-        == usual
-             + "; c/batch-2 says --data text:none.txt, from the folder in which the "
-               "training ran: name the data with --data");
+  CHECK(
+    refusal("text:none.txt", data_origin{"c/batch-2"})
+    == usual
+         + "; c/batch-2 says --data text:none.txt, relative to the folder in which the "
+           "training ran: name the data with --data");
   CHECK_THAT(refusal("text:/none.txt", data_origin{"w.safetensors"}),
              EndsWith("; w.safetensors says --data text:/none.txt: name the data with "
                       "--data"));

@@ -293,7 +293,7 @@ TEST_CASE("who watches changes no bit, and leaves no file", "[watch]") {
   CHECK_THAT(body_of(get(port, "/report.html")), ContainsSubstring("1f1b"));
   CHECK(program.wait(std::chrono::minutes{1}) == 0);
   CHECK(content_of(folder.path() / "alone") == content_of(folder.path() / "watched"));
-  CHECK_THAT(program.said(), StartsWith("train: watch at http://127.0.0.1:"));
+  CHECK_THAT(program.said(), StartsWith("train: watch the run at http://127.0.0.1:"));
   CHECK_FALSE(std::filesystem::exists(folder.path() / "runs"));
 }
 

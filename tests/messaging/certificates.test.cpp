@@ -106,8 +106,9 @@ TEST_CASE("what is no authority signs nothing", "[certificates]") {
     return make_certificate(by, "b", week).error();
   };
   CHECK(error_of(*make_certificate(authority, "a", week))
-        == "the authority's certificate is none of an authority");
-  CHECK(error_of({"", ""}) == "the authority's certificate is none of an authority");
+        == "the authority's certificate does not belong to an authority");
+  CHECK(error_of({"", ""})
+        == "the authority's certificate does not belong to an authority");
   CHECK(error_of({authority.certificate, "?"})
         == "the authority's key is no private key in PEM");
   CHECK(error_of({authority.certificate, other.key})

@@ -294,7 +294,7 @@ TEST_CASE("a mail has as many sizes as tensors", "[codec]") {
   REQUIRE(at != bytes.end());
   at[4] = 3;
   CHECK(wire::decode_actor_message(bytes).error()
-        == "a mail has 3 tensors, and the sizes of 2");
+        == "a message has 3 tensors, and the number of sizes is 2");
 }
 
 TEST_CASE("numbers that no sender says are refused by name", "[codec]") {

@@ -30,8 +30,9 @@ std::string received_in_lines(const std::string& at_work) {
 
 TEST_CASE("a text of another process is printed as it is if it commands nothing",
           "[foreign_text]") {
-  for (const std::string plain : {"", "it plays another run", "gr\xc3\xbc\xc3\x9f",
-                                  "\xe2\x82\xac 5", "\xf0\x9f\x98\x80", "\xc2\xa0"})
+  for (const std::string plain :
+       {"", "it is busy with another run", "gr\xc3\xbc\xc3\x9f", "\xe2\x82\xac 5",
+        "\xf0\x9f\x98\x80", "\xc2\xa0"})
     CHECK(received(plain) == plain);
   CHECK(received_in_lines("rank 0\nrank 1") == "rank 0\nrank 1");
 }

@@ -101,14 +101,14 @@ TEST_CASE("members that come to collectives in other orders are told of", "[grou
     (void)a.begin(4);
     CHECK_THROWS_MATCHES(
       a.calls.receive(b.begin(5).front()), std::logic_error,
-      told("member 1 of a group of GPUs makes collective 5 its number 0, and member 0 "
+      told("member 1 of a group of GPUs calls collective 5 as number 0, and member 0 "
            "collective 4"));
   }
   SECTION("when it comes to the second") {
     a.calls.receive(b.begin(5).front());
     CHECK_THROWS_MATCHES(
       (void)a.begin(4), std::logic_error,
-      told("member 1 of a group of GPUs makes collective 5 its number 0"));
+      told("member 1 of a group of GPUs calls collective 5 as number 0"));
   }
   SECTION("when the other does") {
     (void)a.begin(4);
@@ -116,14 +116,14 @@ TEST_CASE("members that come to collectives in other orders are told of", "[grou
     (void)b.begin(5);
     CHECK_THROWS_MATCHES(
       a.calls.receive(b.begin(4).front()), std::logic_error,
-      told("makes collective 4 its number 1, and member 0 its number 0"));
+      told("calls collective 4 as number 1, and member 0 as number 0"));
   }
   SECTION("or it comes twice") {
     (void)a.begin(4);
     const auto call = b.begin(4).front();
     a.calls.receive(call);
     CHECK_THROWS_MATCHES(a.calls.receive(call), std::logic_error,
-                         told("heard that before"));
+                         told("has received that call before"));
   }
 }
 

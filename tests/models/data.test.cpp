@@ -160,7 +160,7 @@ TEST_CASE("texts to train on beside texts to evaluate on are refused", "[text]")
   CHECK(text_data(folder.path(), text_order::random, 8, 256, 1).has_value());
   folder.write("val.txt", some_text(500));
   CHECK_THAT(text_data(folder.path(), text_order::random, 8, 256, 1).error(),
-             ContainsSubstring("name the first behind --data and the second behind "
+             ContainsSubstring("give the first to --data and the second to "
                                "--evaluate-data"));
 }
 
@@ -203,7 +203,8 @@ TEST_CASE("a folder outside of what may be read is not listed", "[text]") {
     const auto wrong = text_data(folder.path() / path, text_order::random, 8, 256, 1,
                                  folder.path() / "in")
                          .error();
-    CHECK_THAT(wrong, ContainsSubstring("leads out of the folder that may be read"));
+    CHECK_THAT(wrong,
+               ContainsSubstring("is outside the folder that may be read (--folder)"));
     CHECK_THAT(wrong, !ContainsSubstring("secret"));
   }
 }
@@ -526,13 +527,13 @@ TEST_CASE("data is named as users name it", "[data]") {
   CHECK_THAT(refusal("text:" + path + ",order=random2", gpt),
              ContainsSubstring("random or sequential"));
   CHECK_THAT(refusal("text:" + path + ",width=32", gpt),
-             ContainsSubstring("width=32 does not belong behind text"));
+             ContainsSubstring("width= is no key of text"));
   CHECK_THAT(refusal("tokens:" + tokens + ",width=8", gpt),
              ContainsSubstring("16 or 32 bits"));
   CHECK_THAT(refusal("mnist:" + path + ",order=random", mlp),
-             ContainsSubstring("does not belong behind mnist"));
+             ContainsSubstring("order= is no key of mnist"));
   CHECK_THAT(refusal("mnist:" + path + ",split=train", mlp),
-             ContainsSubstring("split of t10k alone"));
+             ContainsSubstring("split=train: the only split of images is t10k"));
   CHECK_THAT(refusal("text:" + path + ",order=random,order=sequential", gpt),
              ContainsSubstring("has order= twice: give each key once"));
 }
@@ -589,8 +590,9 @@ TEST_CASE("data for evaluations is all evaluated, and no data is held out for it
   };
   CHECK_THAT(refusal("text:none"),
              ContainsSubstring("--evaluate-data: cannot read the text none"));
-  CHECK_THAT(refusal(evaluation + ",order=sequential"),
-             ContainsSubstring("--evaluate-data: order= is of data to train on"));
+  CHECK_THAT(
+    refusal(evaluation + ",order=sequential"),
+    ContainsSubstring("--evaluate-data: order= applies only to training data"));
   CHECK_THAT(refusal("text:" + folder.write("s.txt", "12345678").string()),
              ContainsSubstring("a text must be longer than a sequence of 8"));
   CHECK_THAT(refusal("mnist:x"), ContainsSubstring("trains on text or tokens"));

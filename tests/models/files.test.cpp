@@ -86,7 +86,7 @@ TEST_CASE("what cannot be written is refused before and while writing, without a
     {folder.path() / "protected", "protected from writing"},
     {folder.path() / "fifo", "not a file that can be replaced"},
     {"/dev/null", "not a file that can be replaced"},
-    {folder.path() / "loop", "its links lead to themselves"}};
+    {folder.path() / "loop", "its symbolic links form a cycle"}};
   for (const auto& [path, why] : mistakes)
     for (const auto& sentence :
          {writability_error(path), write_whole_file(path, "new")}) {
@@ -253,7 +253,7 @@ TEST_CASE("a file within a folder is none that a link leads to elsewhere",
     if (!file)
       CHECK(file.error()
             == "cannot read the text " + (folder.path() / path).string()
-                 + ": it leads out of the folder that may be read");
+                 + ": it is outside the folder that may be read (--folder)");
     return file.has_value();
   };
   for (const char* path : {"in/file", "in/there", "in/deep/up", "alias/file",

@@ -271,7 +271,10 @@ TEST_CASE("a config's key that asks for another function is refused by its name"
         {"quantization_config", {{"quant_method", "gptq"}}}})
     CHECK_THAT(refusal_with(key, value),
                ContainsSubstring("config.json: " + std::string{key} + " is "
-                                 + value.dump() + "; troupe computes"));
+                                 + value.dump()
+                                 + (std::string{key} == "n_inner"
+                                      ? "; troupe supports only 4 * n_embd"
+                                      : "; troupe computes a GPT-2 with ")));
   auto bf16 = sizes;
   bf16.stored = precision::bf16;
   auto config = config_of_sizes();

@@ -67,7 +67,7 @@ TEST_CASE("a split by costs goes by them, and not by operations", "[network]") {
   CHECK(*cut(whole, 2, {}, {0.1, 0.1, 0.1, 9}) == *cut(whole, 2, {3, 1}));
   CHECK(*cut(whole, 3, {}, {1, 5, 1, 1}) == *cut(whole, 3, {1, 1, 2}));
   CHECK_THAT(cut(whole, 2, {}, {1, 1, 1}).error(),
-             ContainsSubstring("one for each of the model's 4"));
+             ContainsSubstring("one cost for each of the model's 4"));
 }
 
 TEST_CASE("the largest stage costs as little as in any other split", "[network]") {
@@ -106,8 +106,10 @@ TEST_CASE("splits that do not fit are refused with what does", "[network]") {
   CHECK_THAT(cut(whole, 5, {}).error(), ContainsSubstring("at most 4 stages"));
   for (const std::vector<int>& bad :
        {std::vector{2, 2, 1}, {4}, {4, 0}, {5, -1}, {1, 1, 1, 1}})
-    CHECK_THAT(cut(whole, 2, bad).error(),
-               ContainsSubstring("each of the 2 stages at least one of the model's 4"));
+    CHECK_THAT(
+      cut(whole, 2, bad).error(),
+      ContainsSubstring(
+        "2 numbers of at least 1, one for each stage, whose sum is the model's 4"));
 }
 
 TEST_CASE("first values depend on seed, name and shape alone", "[parameter]") {

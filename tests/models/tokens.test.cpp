@@ -249,19 +249,19 @@ TEST_CASE("token files that are damaged are refused with one sentence", "[tokens
   CHECK(refusal(head + tokens).empty());
   CHECK_THAT(refusal(head.substr(0, 1000)),
              ContainsSubstring("ends within its header"));
-  CHECK_THAT(refusal(head), ContainsSubstring("has 0 bytes behind its header, which "
-                                              "promises 100 tokens of 2 bytes"));
+  CHECK_THAT(refusal(head), ContainsSubstring("has 0 bytes after its header, which "
+                                              "announces 100 tokens of 2 bytes"));
   for (const auto& other :
        {tokens + "xx", tokens + "x", tokens.substr(2), tokens.substr(1)})
-    CHECK_THAT(refusal(head + other), ContainsSubstring("promises 100 tokens"));
+    CHECK_THAT(refusal(head + other), ContainsSubstring("announces 100 tokens"));
   CHECK_THAT(refusal(header(20240520, 1, 0xffffffff) + tokens),
-             ContainsSubstring("bytes behind its header"));
+             ContainsSubstring("bytes after its header"));
   CHECK_THAT(refusal(header(20240520, 2, 100) + tokens),
              ContainsSubstring("is of version 2 of llm.c's format"));
   CHECK_THAT(refusal(header(20240801, 1, 50) + tokens),
              ContainsSubstring("is of version 1 of llm.c's format"));
   CHECK_THAT(refusal(header(20240801, 7, 100) + tokens),
-             ContainsSubstring("promises 100 tokens of 4 bytes"));
+             ContainsSubstring("announces 100 tokens of 4 bytes"));
   CHECK_THAT(refusal(header(20240801, 7, 50) + raw(std::vector(50, ~0U), 4)),
              ContainsSubstring("holds token 4294967295 at position 0"));
   temporary_folder folder;
@@ -355,9 +355,8 @@ TEST_CASE("files to train on beside files to evaluate on are refused", "[tokens]
     CHECK_THAT(read_from(folder.path()), ContainsSubstring("(1 file read)"));
     folder.write(evaluation, raw(some_tokens(60)));
     for (const auto& path : {folder.path(), folder.path() / "*.bin"})
-      CHECK_THAT(read_from(path),
-                 ContainsSubstring("name the first behind --data and the "
-                                   "second behind --evaluate-data"));
+      CHECK_THAT(read_from(path), ContainsSubstring("give the first to --data and the "
+                                                    "second to --evaluate-data"));
     CHECK_THAT(read_from(folder.path() / training), ContainsSubstring("60 tokens"));
   }
   temporary_folder folder; // names that contain the words only as parts

@@ -213,7 +213,7 @@ TEST_CASE("damaged safetensors files are refused whole", "[safetensors]") {
   CHECK_THAT(refusal(with_header(folder, "{" + a + "}", 7)),
              ContainsSubstring("lies outside the file"));
   CHECK_THAT(refusal(with_header(folder, "{" + a + "}", 9)),
-             ContainsSubstring("behind the last tensor"));
+             ContainsSubstring("after the last tensor"));
   CHECK_THAT(refusal(with_header(folder, "[1]", 0)),
              ContainsSubstring("not a JSON object"));
   CHECK_THAT(refusal(with_header(folder, "{" + a, 8)),

@@ -88,14 +88,14 @@ std::vector<wrong_plan> wrong_plans() {
      "a run has at most 1,073,741,823 microbatches, over all data replicas",
      changed(training({.data = 2}), [](run_plan& plan) { plan.dims.steps = 1 << 27; })},
     {{"user_exchange_sums"},
-     "an exchange of your own sums gradients of data replicas that each update all "
+     "a user_exchange sums gradients of data replicas that each update all "
      "parameters: give tensor=1, and no other exchange",
      changed(training({.data = 2, .exchange = "zero1"}), user)},
     {{"user_exchange_without_experts"},
-     "an expert of moe may serve some of them: train another model, as gpt",
+     "an expert of moe may serve only some replicas: train another model, as gpt",
      changed(training({.data = 2, .experts = true}), user)},
     {{"user_exchange_untied"},
-     "a tied matrix has gradients in two: train untied",
+     "a tied matrix has gradients in two stages: train untied",
      changed(training({.data = 2, .tied = true}), user)},
     {{"local_rule_updates_singly"},
      "so that data replicas have no common updates: give --mesh data=1, or --exchange "
@@ -127,10 +127,11 @@ std::vector<wrong_plan> wrong_plans() {
      "a network with experts cannot be cut into tensor shards: give --mesh tensor=1",
      changed(training({.experts = true}), tensor_of_two)},
     {{"experts_have_whole_gradients"},
-     "zero3 leaves a stage a share of its gradients and parameters, but an expert",
+     "zero3 keeps in each stage only a share of its gradients and parameters, but an "
+     "expert",
      training({.data = 2, .exchange = "zero3", .experts = true})},
     {{"experts_update_together"},
-     "updates data replicas one by one, but experts serve several of them: give an",
+     "updates data replicas one by one, but an expert serves several replicas: give an",
      training({.data = 2, .exchange = "hogwild", .experts = true})},
     {{"blocks_of_recomputation"},
      "--recompute blocks=: a stage recomputes at least 1 block or layer at once",
@@ -172,7 +173,8 @@ std::vector<wrong_plan> wrong_plans() {
                set_sizes(plan, {2, 2, 2, 2});
              })},
     {{"lengths_of_sequences"},
-     "--sequence-lengths is of gpt and moe: say --model gpt or moe, or leave it out",
+     "--sequence-lengths applies only to gpt and moe: say --model gpt or moe, or leave "
+     "it out",
      changed(training({}),
              [](run_plan& plan) {
                plan.work->whole.options.model = "mlp";

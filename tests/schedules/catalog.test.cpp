@@ -77,17 +77,17 @@ TEST_CASE("sizes that a schedule does not allow are refused with what is",
   CHECK_THAT(validation_error(chimera({.pairs = 3}), {8, 6}),
              ContainsSubstring("multiple of them"));
   CHECK_THAT(validation_error(chimera({.pairs = 2, .forward_doubling = true}), {8, 8}),
-             ContainsSubstring("of one pair"));
+             ContainsSubstring("forward_doubling of chimera needs pairs=1"));
   CHECK_THAT(validation_error(interleaved(3), {8, 6}),
              ContainsSubstring("3 stages on each"));
   CHECK_THAT(validation_error(zb_v(), {3, 6}),
              ContainsSubstring("2 stages on each rank"));
   CHECK_THAT(validation_error(dualpipe(), {4, 6}),
-             ContainsSubstring("at least twice as many"));
+             ContainsSubstring("at least two for each rank"));
   CHECK_THAT(validation_error(dualpipe(), {3, 6}),
              ContainsSubstring("an even number of ranks"));
   CHECK_THAT(validation_error(dualpipev(), {4, 3}),
-             ContainsSubstring("at least twice as many"));
+             ContainsSubstring("at least twice as many microbatches"));
   CHECK(validation_error(chimera(), {4, 2}).empty());
   CHECK(validation_error(two_bw(), {4, 4}).empty());
 }

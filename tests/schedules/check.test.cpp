@@ -74,7 +74,7 @@ TEST_CASE("a deadlock is shown as a cycle", "[check]") {
                                "rank 1 waits at F1 for F1 of rank 0"));
   CHECK_THAT(fault.picture, ContainsSubstring("> rank 0  F0   [B0]\n"
                                               "  rank 1  .    F0   ?F1\n"));
-  CHECK(fault.fix == "run F1 of rank 0, whose input is there, before B0");
+  CHECK(fault.fix == "run F1 of rank 0, whose input has arrived, before B0");
 }
 
 TEST_CASE("counts must be right", "[check]") {
@@ -238,7 +238,7 @@ TEST_CASE("what is no pair is refused", "[check]") {
     }
   }));
   CHECK_THAT(with_itself.text, ContainsSubstring("F0 of stage 1 and B0 of stage 1 "
-                                                 "cannot be one"));
+                                                 "cannot run as one"));
   CHECK(with_itself.fix == "run them one after the other");
 }
 
@@ -314,7 +314,7 @@ TEST_CASE("a gradient that an update lacks is named", "[check]") {
   const auto no_input = without(op::input_gradient, 1);
   CHECK_THAT(no_input.text,
              ContainsSubstring("W1 of stage 0 comes before its input gradient"));
-  CHECK(no_input.fix == "move it behind I1 of stage 0");
+  CHECK(no_input.fix == "move it after I1 of stage 0");
 }
 
 TEST_CASE("who waits for an input gradient is told so", "[check]") {
@@ -337,7 +337,7 @@ TEST_CASE("what is no schedule at all is told, and not tried", "[check]") {
   auto sch = gpipe();
   sch.order = explicit_program{};
   CHECK_THAT(check(sch, {2, 2}).value().text,
-             ContainsSubstring("a schedule has a name"));
+             ContainsSubstring("a schedule needs a name"));
   sch.order = explicit_program{[](int, const shape&) { return action_generator{}; }};
   CHECK_THAT(check(sch, {2, 2}).value().text,
              ContainsSubstring("stage 0 has no forward of microbatch 0"));

@@ -140,7 +140,7 @@ TEST_CASE("a placement that contradicts itself is refused with where", "[placeme
                  return rank == 0 ? hosted{{0, 0}, {0, 4}} : hosted{{0, 1}, {0, 3}};
                };
              }),
-             ContainsSubstring("has stage 4 on rank 0, which there is not"));
+             ContainsSubstring("has stage 4 on rank 0, which the run does not have"));
   CHECK_THAT(refused([](placement& p) {
                p.hosted = [](const shape&, int rank) {
                  return rank == 0 ? hosted{{0, 2}, {0, 0}} : hosted{{0, 1}, {0, 3}};
@@ -161,7 +161,7 @@ TEST_CASE("directions and microbatches that do not go together are refused",
   CHECK(validation_error(sch, {3, 4}).empty());
   auto local = ampnet();
   local.where = placement::bidirectional();
-  CHECK_THAT(validation_error(local, {4, 4}), ContainsSubstring("in one direction"));
+  CHECK_THAT(validation_error(local, {4, 4}), ContainsSubstring("needs one direction"));
 }
 
 TEST_CASE("a rank of several stages runs them merged by slot", "[placement]") {

@@ -136,23 +136,23 @@ TEST_CASE("the lowered form is checked, and computes the same", "[files]") {
              ContainsSubstring("row 1: F1 of stage 1 has no RECV_F"));
   CHECK_THAT(without("0RECV_B0,"), ContainsSubstring("has no RECV_B"));
   CHECK_THAT(without("0F0,0SEND_F0", "0SEND_F0,0F0"),
-             ContainsSubstring("is sent before"));
+             ContainsSubstring("is sent too early"));
   CHECK_THAT(without("0SEND_F1", "0SEND_F0"), ContainsSubstring("or twice"));
   CHECK_THAT(without("1RECV_F0,1F0", "1F0,1RECV_F0"), ContainsSubstring("no RECV_F"));
   CHECK_THAT(without("0UNSHARD,"), ContainsSubstring("was not unsharded"));
   CHECK_THAT(without("1UNSHARD,1RECV_F0,1F0", "1RECV_F0,1F0,1UNSHARD"),
              ContainsSubstring("UNSHARD comes first"));
   CHECK_THAT(without("0SEND_F1,"),
-             ContainsSubstring("row 0: what 0F1 makes has no SEND_F"));
+             ContainsSubstring("row 0: the output of 0F1 has no SEND_F"));
   CHECK_THAT(without("1B1,1SEND_B1", "1B1"), ContainsSubstring("has no SEND_B"));
   CHECK_THAT(without("0F1,0SEND_F1", "0F1,0SEND_F1,0RECV_F1"),
-             ContainsSubstring("received behind it"));
+             ContainsSubstring("is received too late"));
   CHECK_THAT(without("0F0,0SEND_F0", "0RECV_F0,0F0,0SEND_F0"),
              ContainsSubstring("comes from no other row"));
   CHECK_THAT(without("1F0,1B0", "1F0,1SEND_F0,1B0"),
              ContainsSubstring("goes to no other row"));
   CHECK_THAT(without("0B1,0REDUCE_GRAD", "0REDUCE_GRAD,0B1"),
-             ContainsSubstring("B1 of stage 0 comes behind REDUCE_GRAD"));
+             ContainsSubstring("B1 of stage 0 comes after REDUCE_GRAD"));
   CHECK_THAT(without("0REDUCE_GRAD", "0REDUCE_GRAD,0REDUCE_GRAD"),
              ContainsSubstring("twice"));
   CHECK_THAT(without("0REDUCE_GRAD", "7REDUCE_GRAD"),
@@ -203,7 +203,7 @@ TEST_CASE("a header is one however it is spaced and quoted", "[files]") {
     CHECK(read(std::string{header} + "\n0F0,0B0\n").sch.weights.name == "latest");
   CHECK_FALSE(read("# troupes: update_every=1\n0F0,0B0\n").is_whole_run);
   CHECK_THAT(refused("# toupe: weights=latest\n0F0,0B0\n"),
-             ContainsSubstring("line 1 is a remark"));
+             ContainsSubstring("line 1 is a comment that names weights="));
   CHECK_FALSE(read("\xEF\xBB\xBF"
                    "0F0,0B0\n")
                 .is_whole_run);
@@ -222,7 +222,7 @@ TEST_CASE("what is wrong with a file is said with where", "[files]") {
   for (const char* nothing : {"0UNSHARD", "0SEND_F0\n", "0F0,0B0\n1F0,1B0\n0RESHARD\n"})
     CHECK_THAT(refused(nothing), ContainsSubstring("has no action"));
   CHECK_THAT(refused("# troupe: weights=stash\n0F0,0B0", {{"weights", "latest"}}),
-             ContainsSubstring("give one of them"));
+             ContainsSubstring("give only one of the two"));
   CHECK(refused(std::string(1'000'000, '\a')).size() < 500);
   CHECK_THAT(refused("0F0,0X0\n"), ContainsSubstring("line 1: '0X0' is no action"));
   for (const char* cell :
@@ -239,7 +239,7 @@ TEST_CASE("what is wrong with a file is said with where", "[files]") {
              ContainsSubstring("there is no 'depth'"));
   CHECK_THAT(refused("0F0,0B0", {{"most_held", "0"}}), ContainsSubstring("from 1"));
   CHECK_THAT(refused("0F0,0B0", {{"update_every", "1"}}),
-             ContainsSubstring("weights that do not flush"));
+             ContainsSubstring("needs weights without a flush"));
   CHECK_THAT(refused("0F0,0B0", {{"microbatches", "2"}}),
              ContainsSubstring("one batch"));
   CHECK_THAT(
@@ -253,7 +253,8 @@ TEST_CASE("what is wrong with a file is said with where", "[files]") {
              ContainsSubstring("leave U0 of stage 0 out"));
   CHECK_THAT(
     refused("0F0,0SEND_F0,1F1,1B1,0B0\n1F0,0F1,0B1,1B0\n", {{"directions", "2"}}),
-    ContainsSubstring("go with one direction"));
+    ContainsSubstring(
+      "transfers, as SEND_F and UNSHARD, are allowed only with one direction"));
   CHECK_THAT(refused("0F0,0F1,0B1,0B0", {{"weights", "latest"}}),
              ContainsSubstring("the order of their microbatches"));
   const auto filed = read("0F0,0F1,0B0,0B1\n");
@@ -315,12 +316,12 @@ TEST_CASE("a wrong schedule of each kind is drawn with the step marked", "[files
   holds(told("0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1F1,1B1\n"), "comes twice", "F1",
         "leave the second one out");
   holds(told("0F0,0F1,0B0,0B1\n1F0,1B0,1B1,1F1\n"), "comes before its forward", "B1",
-        "move it behind F1 of stage 1");
+        "move it after F1 of stage 1");
   holds(told("0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n", "most_held=1"), "may hold 1", "F1",
         "run a backward before it");
   holds(told("0F0,0F1,0F2,0F3,0B0,0B1,0B2,0B3\n",
              "weights=double_buffered,update_every=1,microbatches=1"),
-        "reads version 1", "F2", "move it behind that update");
+        "reads version 1", "F2", "move it after that update");
   CHECK_THAT(told("0F0,0F1,0B0\n1F0,1B0,1F1,1B1\n"), ContainsSubstring("[U1]"));
 }
 

@@ -123,8 +123,8 @@ TEST_CASE("GPUs of two kinds in one machine are refused", "[streams]") {
   auto plan = tiny::training_of(one_f_one_b(), {2, 4, 3}, clock_kind::real);
   plan.processors = {{3}, {4}};
   CHECK(validation_error(plan)
-        == "--device: the GPUs of a run must be of one kind, as kinds differ in their "
-           "bits, and cuda:3 is stand-in, cuda:4 other stand-in");
+        == "--device: the GPUs of a run must be of one kind, as kinds round "
+           "differently; cuda:3 is stand-in, cuda:4 other stand-in");
   CHECK(validation_error(plan, {}, std::vector<int>{0}).empty());
 }
 
