@@ -203,15 +203,15 @@ int memory(const options& o) {
   std::FILE* const out = o.output.results_on_stdout() ? stderr : stdout;
   const auto& plan = runs.front().plan;
   if (!o.output.quiet) {
-    std::fprintf(out,
-                 "%s of %lld parameters, %d data replicas, %d stages, tensor=%d%s, "
-                 "under %s; megabytes (10^6)\n\n"
-                 "exchange rank  parameters gradients optimizer       sum    by formula"
-                 "    activations passing  checkpoint\n",
-                 o.model.model.c_str(),
-                 static_cast<long long>(plan.work->whole.values()), plan.data,
-                 plan.dims.stages, plan.tensor,
-                 plan.sequence_parallel ? " by sequence" : "", plan.sch.name.c_str());
+    std::fprintf(
+      out,
+      "%s of %lld parameters, %d data replicas, %d stages, tensor=%d%s, "
+      "under %s; megabytes (10^6)\n\n"
+      "exchange rank  parameters gradients optimizer       sum    by formula"
+      "    activations passing  checkpoint\n",
+      o.model.model.c_str(), static_cast<long long>(plan.work->whole.values()),
+      plan.data, plan.dims.stages, plan.tensor,
+      plan.sequence_parallel ? " with --sequence-parallel" : "", plan.sch.name.c_str());
     for (const auto& run : runs)
       print(out, run);
     std::fprintf(out, "\nsent in a step, by all data replicas to each other\n"

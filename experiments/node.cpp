@@ -51,8 +51,8 @@ void add_options(option_list& to, node_command& command) {
                 "Ranks that a run may place here. Value 0: any number.");
   to.add_option(
     "--max-memory", command.most_memory,
-    "MiB of tensors that a run may allocate here, on GPUs too. Value 0: the "
-    "free memory.");
+    "MiB of tensors that a run may allocate here, CPU and GPUs together. Value 0: "
+    "the free memory.");
   to.add_option(
     "--folder", command.folder,
     "Folder from which runs may read data sets; runs write no files into it. "

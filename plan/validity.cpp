@@ -569,7 +569,7 @@ const std::vector<rule>& all_rules() {
                 + (plan.keep_steps ? ": not every step can be kept: leave --keep-steps "
                                      "out, and take checkpoints"
                                    : ": take checkpoints")
-                + " after batches that end with an update, as every "
+                + " after batches that end with an update, as --checkpoint-every "
                 + number(std::lcm(size, plan.dims.microbatches)
                          / plan.dims.microbatches);
        })},

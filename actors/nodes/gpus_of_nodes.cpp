@@ -21,7 +21,8 @@ std::vector<mail::deciding_fact> facts_of_data(const run_plan& plan) {
 
 mail::prepared facts_of_part(const run_plan& plan, const std::vector<int>& ranks) {
   mail::prepared result{.machine = this_machine(), .facts = facts_of_data(plan)};
-  result.facts.push_back({"first values of a small network", sum_of_first_values()});
+  result.facts.push_back(
+    {"checksum of a small network's initial weights", sum_of_first_values()});
   bool by_cpu = false;
   for (const int rank : ranks) {
     const auto where = plan.processor_of(rank);
@@ -35,7 +36,8 @@ mail::prepared facts_of_part(const run_plan& plan, const std::vector<int>& ranks
       result.facts.push_back({"kind of GPU", result.kinds.back()});
   }
   if (by_cpu)
-    result.facts.push_back({"sum of a small training by CPU", sum_of_small_training()});
+    result.facts.push_back(
+      {"checksum of a small training on the CPU", sum_of_small_training()});
   return result;
 }
 

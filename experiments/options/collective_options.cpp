@@ -87,7 +87,7 @@ void add_collectives(option_list& to, typed_collectives& typed) {
   to.add_option("--bytes", typed.bytes,
                 "Bytes of each rank's array, four a value. Default: 1048576.");
   to.add_option("--values", typed.values,
-                "Values of each rank's array, in place of --bytes.");
+                "Number of fp32 values in each rank's array, in place of --bytes.");
   to.add_option("--latency", typed.latency, "Latency of a message, in milliseconds.");
   to.add_option("--bandwidth", typed.bandwidth,
                 "Bandwidth of each rank's port, in bytes a second. Value 0: bytes take "

@@ -216,8 +216,8 @@ std::string validation_error(const effect& e, const typed_options& typed,
     return name + " " + std::string{e.belongs};
   if (std::ranges::all_of(o.schedules.chosen, replaced_in))
     return name
-           + " has no effect, as every schedule has its own value: leave it out, or "
-             "the value of a schedule";
+           + " has no effect, as every schedule has its own value: leave this option "
+             "out, or the values in --schedule";
   return {};
 }
 

@@ -14,8 +14,9 @@ void add_evaluation(option_list& to, evaluation_options& typed) {
   to.add_option("--evaluate-samples", typed.samples,
                 "Held-out samples of an evaluation.");
   to.add_option("--verify", typed.verify,
-                "First steps that are proved before each schedule runs, as the program "
-                "verify proves them. The results contain the verdict. Value 0: none.");
+                "Number of first steps that are checked against a loop without actors "
+                "before each schedule runs, as the program verify does. The results "
+                "contain the verdict. Value 0: no check.");
 }
 
 std::string validation_error(const evaluation_options& o) {

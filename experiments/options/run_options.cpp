@@ -45,7 +45,8 @@ void add_precision(option_list& to, typed_run& typed, bool trains) {
       ? "Type of activations and products: fp32, bf16 or tf32. It is also that of the "
         "activations' gradients. Sums, statistics, updated weights and their gradients "
         "are fp32.\n"
-        "tf32\ton GPUs alone: fp32, but operands of products have 11 bits"
+        "tf32\ton GPUs alone: fp32, but operands of products are rounded to 11 "
+        "significant bits"
       : "Type of activations and their gradients: fp32 or bf16. In bf16 messages of "
         "--cost bytes= are half as long, and so are gathers of --sequence-parallel. "
         "Sums and the rows of experts are fp32.");
@@ -55,7 +56,8 @@ void add_precision_forwards(option_list& to, typed_run& typed) {
   to.begin_group("Devices and precision");
   to.add_option("--precision", typed.precision,
                 "Type of activations and products: fp32, bf16 or tf32.\n"
-                "tf32\ton GPUs alone: fp32, but operands of products have 11 bits");
+                "tf32\ton GPUs alone: fp32, but operands of products are "
+                "rounded to 11 significant bits");
 }
 
 void add_clock(option_list& to, typed_run& typed) {

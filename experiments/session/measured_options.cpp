@@ -87,7 +87,7 @@ std::string measure_options(options& o) {
   const auto* const option = asks_schedule ? "zb-auto:measured=on" : "--split measured";
   if (!o.trains)
     return std::string{option} + " measures a network, and a simulation has none: "
-           + "give times by --cost";
+           + "leave it out, and give times by --cost";
   if (std::ranges::any_of(o.run.processors, &processor::is_gpu))
     return std::string{option}
            + " measures only the CPU, and a rank uses a GPU: give the GPU's times, as "

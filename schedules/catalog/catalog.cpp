@@ -124,11 +124,11 @@ tl::expected<schedule, std::string>
 find_schedule(std::string_view name, const std::map<std::string, std::string>& values) {
   const auto entry = std::ranges::find(entries(), name, &catalog_entry::name);
   if (entry == entries().end())
-    return tl::unexpected{"there is no schedule '" + std::string{name} + "'; there are "
-                          + catalog_names()
-                          + (name.find_first_of("./") == std::string_view::npos
-                               ? ""
-                               : "; of a file say file:" + std::string{name})};
+    return tl::unexpected{
+      "there is no schedule '" + std::string{name} + "'; there are " + catalog_names()
+      + (name.find_first_of("./") == std::string_view::npos
+           ? ""
+           : "; for a schedule in a file write file:" + std::string{name})};
   const auto& known = entry->parameters;
   std::vector<int> chosen;
   for (const auto& p : known)

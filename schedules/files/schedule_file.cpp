@@ -244,8 +244,9 @@ read_schedule(const std::string& name, const std::string& text,
   sch.refuses = [sizes = result.dims, whole = result.is_whole_run, name,
                  sizes_text = sizes_of(result)](const shape& dims) -> std::string {
     if (whole && dims.batches_before > 0)
-      return name + " has the actions of a whole run from its first step: resume a "
-             + "checkpoint by a schedule of the catalog";
+      return name
+             + " has the actions of a whole run from its first step, so that it cannot "
+             + "continue a checkpoint: choose a schedule of the catalog by --schedule";
     if (dims.stages == sizes.stages && dims.microbatches == sizes.microbatches
         && (!whole || dims.steps == sizes.steps))
       return {};

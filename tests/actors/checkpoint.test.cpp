@@ -225,7 +225,7 @@ TEST_CASE("what holds no one network between batches is not saved", "[checkpoint
                                "by one"));
   plan = tiny::training_on({}, pipedream(3), {2, 4, 6}, clock_kind::virtual_time);
   plan.checkpoint_every = 2;
-  CHECK_THAT(validation_error(plan), ContainsSubstring("as every 3"));
+  CHECK_THAT(validation_error(plan), ContainsSubstring("as --checkpoint-every 3"));
   plan.checkpoint_every = 3;
   CHECK(validation_error(plan) == "");
   plan.dims.batches_before = 2;

@@ -215,7 +215,7 @@ std::vector<wrong_plan> wrong_plans() {
      changed(training({.tied = true}, pipedream()), checkpoints)},
     {{"checkpoints_after_updates"},
      " updates every 3 microbatches, and a batch has 4: take checkpoints after batches "
-     "that end with an update, as every 3",
+     "that end with an update, as --checkpoint-every 3",
      changed(training({}, pipedream(3)), checkpoints)},
     {{"samples_for_all_microbatches"},
      "a batch of 3 samples cannot be cut into 4 microbatches",
