@@ -320,8 +320,7 @@ cut(const network<Scalar>& whole, int stages, const std::vector<int>& split,
       || std::ranges::min(sizes) < 1)
     return tl::unexpected{
       "a split needs " + std::to_string(stages)
-      + " numbers of at least 1, one for each stage, whose sum is the "
-        "model's "
+      + " numbers of at least 1, one for each stage, whose sum is the model's "
       + std::to_string(units) + " blocks or layers"};
   std::vector<int> result;
   int unit = 0;

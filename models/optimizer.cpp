@@ -42,8 +42,7 @@ tl::expected<rate_schedule, std::string> rate_schedule::parse(const std::string&
   const tl::unexpected<std::string> error{
     "learning-rate schedule '" + text
     + "': write constant or cosine; ,warmup=SAMPLES and, for cosine, ,floor=FRACTION "
-      "may "
-      "follow, each once"};
+      "may follow, each once"};
   rate_schedule result;
   std::set<std::string> seen_keys;
   std::stringstream parts{text};

@@ -242,8 +242,7 @@ void gpu_groups::join_all(const std::function<bool()>& ended) {
       attempt.fail(std::make_exception_ptr(
         std::runtime_error{"the GPUs that exchange " + members_.front()->name
                            + " have not all connected within two minutes; "
-                             "NCCL_DEBUG=INFO makes NCCL print "
-                             "the reason"}));
+                             "NCCL_DEBUG=INFO makes NCCL print the reason"}));
     std::this_thread::sleep_for(1ms);
   }
   if (attempt.ended) {

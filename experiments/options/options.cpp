@@ -117,8 +117,7 @@ std::string clock_error(const typed_options& typed, clock_kind clock) {
            "out";
   if (!typed.machines.empty())
     return "--machines applies only in virtual time: say --clock virtual too, or leave "
-           "it "
-           "out";
+           "it out";
   return {};
 }
 

@@ -348,8 +348,7 @@ std::string rates_of(const options& o) {
     return "--cost " + o.cost.text + " (milliseconds)";
   return std::to_string(static_cast<int>(operations_a_nanosecond))
          + " operations a nanosecond on each rank; messages take no time; --cost sets "
-           "other "
-           "costs";
+           "other costs";
 }
 
 } // namespace

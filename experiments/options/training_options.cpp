@@ -210,8 +210,7 @@ std::string resume_error(const training_facts& recorded, const training_facts& n
 std::string without_facts(const std::string& checkpoint) {
   return checkpoint
          + " was written by an older version of troupe, without the training's data "
-           "and "
-           "options: this command's are used, without a comparison";
+           "and options: this command's are used, without a comparison";
 }
 
 std::string without_bf16_path(const std::string& checkpoint,

@@ -59,8 +59,7 @@ std::int64_t doubled_slot(op operation, int stage, int k, const shape& dims) {
 std::string refusal_of(const chimera_options& which, const shape& dims) {
   if (which.forward_doubling && which.pairs > 1)
     return "forward_doubling of chimera needs pairs=1: with more pairs, backwards of "
-           "two "
-           "pipelines would share slots";
+           "two pipelines would share slots";
   const int pairs = which.pairs, directions = 2 * pairs;
   if (dims.stages % directions == 0 && dims.microbatches % directions == 0)
     return {};

@@ -153,11 +153,10 @@ TEST_CASE("who throws between stages and is no relay is named, with where the te
   const auto result = train(job);
   REQUIRE(result);
   CHECK(result->outcome == ending::failed);
-  CHECK(
-    result->failure
-    == "the relay between stage 0 and stage 1 threw an exception, which CAF "
-       "printed on the "
-       "standard error stream: this message names only exceptions of a troupe::relay");
+  CHECK(result->failure
+        == "the relay between stage 0 and stage 1 threw an exception, which CAF "
+           "printed on the standard error stream: this message names only exceptions "
+           "of a troupe::relay");
 }
 
 TEST_CASE("a maker of relays that throws, or makes none, ends the run in words",

@@ -44,8 +44,7 @@ TEST_CASE("tf32 is of GPUs", "[device]") {
   typed.precision = "tf32";
   CHECK(parse(typed).error()
         == "--precision tf32 applies only to products on GPUs: say --device cuda too, "
-           "to train, "
-           "compare, verify, bench or evaluate");
+           "to train, compare, verify, bench or evaluate");
   typed.device = "cuda";
   if (absence_of_gpus().empty())
     CHECK(parse(typed)->processors.front().tf32);
