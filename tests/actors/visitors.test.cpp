@@ -310,7 +310,7 @@ TEST_CASE("a silent visitor goes while a run is played, one that waits stays",
   while (answer && std::holds_alternative<mail::beat>(*answer));
   REQUIRE(answer);
   CHECK(std::get<mail::node_status>(*answer).doing
-        == "plays ranks of a run as node 1 of 1");
+        == "executes ranks of a run as node 1 of 1");
 }
 
 TEST_CASE("a visitor without a place is told, and the run's leader has one",
