@@ -55,7 +55,7 @@ function show(all) {
     bar.max = all.now.all;
     bar.value = all.now.done;
   }
-  byId('waits').textContent = all.now && all.now.waits_for ? 'no action has ended for a while:\n' + all.now.waits_for : '';
+  byId('waits').textContent = all.now && all.now.waits_for ? 'no action has ended for a long time:\n' + all.now.waits_for : '';
   drawLosses(all.now);
   drawRecent(all.recent);
 }
