@@ -95,7 +95,7 @@ void epilogue<Scalar>::finish(matrix<Scalar> part, std::int64_t row,
     case epilogue_kind::bias_residual:
       add_both(part_bias, from.row(r), values, n);
       break;
-    case epilogue_kind::times:
+    case epilogue_kind::gelu_gradient:
       multiply_by(from.row(r), values, n);
       break;
     }

@@ -40,8 +40,8 @@ struct finish_values {
     case epilogue_kind::bias_residual:
       add(x, row, column, values);
       break;
-    case epilogue_kind::times:
-      multiply(row, column, values);
+    case epilogue_kind::gelu_gradient:
+      multiply_by_slope(row, column, values);
       break;
     }
     c.store(row, column, values);
@@ -61,21 +61,18 @@ private:
   __device__ void apply_gelu(std::int64_t row, std::int64_t column,
                              float (&values)[N]) const {
     float out[N];
-    for (int i = 0; i < N; ++i) {
-      const auto gelu = gelu_at(values[i]);
-      out[i] = gelu.value;
-      values[i] = gelu.slope;
-    }
+    for (int i = 0; i < N; ++i)
+      out[i] = gelu_at(values[i]).value;
     y.store(row, column, out);
   }
 
   template <int N>
-  __device__ void multiply(std::int64_t row, std::int64_t column,
-                           float (&values)[N]) const {
-    float factor[N];
-    x.load(row, column, factor);
+  __device__ void multiply_by_slope(std::int64_t row, std::int64_t column,
+                                    float (&values)[N]) const {
+    float at[N];
+    x.load(row, column, at);
     for (int i = 0; i < N; ++i)
-      values[i] *= factor[i];
+      values[i] *= gelu_at(at[i]).slope;
   }
 };
 

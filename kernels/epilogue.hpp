@@ -14,18 +14,21 @@ namespace troupe {
 ///   kind            c =         also writes        use in a layer
 ///   none            s
 ///   bias            v                              linear forward
-///   bias_gelu       gelu'(v)    y = gelu(v)        linear forward and GELU
+///   bias_gelu       see below   y = gelu(v)        linear forward and GELU
 ///   bias_relu       max(v, 0)   mask = (c > 0)     linear forward and ReLU
 ///   bias_residual   v + x                          end of a residual branch
-///   times           s * x                          input gradient of a GELU: x is
+///   gelu_gradient   s gelu'(v)                     input gradient of a GELU: x is
 ///                                                  the c of bias_gelu
+///
+/// The c of bias_gelu is what the processor's gelu_gradient reads: gelu'(v) on the CPU,
+/// and v on a GPU, as cuBLASLt's epilogues do.
 enum class epilogue_kind : std::uint8_t {
   none,
   bias,
   bias_gelu,
   bias_relu,
   bias_residual,
-  times,
+  gelu_gradient,
 };
 
 /// An epilogue: a kind, and arrays that the caller owns. Matrices are (M, N) and not
@@ -35,7 +38,7 @@ template <class Scalar>
 struct epilogue {
   epilogue_kind kind = epilogue_kind::none;
   const Scalar* bias = nullptr;       ///< (N); for kinds with a bias.
-  stored_matrix<const Scalar> x = {}; ///< Residual, or the factor of `times`.
+  stored_matrix<const Scalar> x = {}; ///< Residual, or the c of bias_gelu.
   stored_matrix<Scalar> y = {};       ///< Output of bias_gelu.
   matrix<std::uint8_t> mask = {};     ///< Output of bias_relu: 1 where c > 0, else 0.
 

@@ -37,6 +37,47 @@ input rounded_right(const kept_right_side<float>& b, stream& gpu_stream) {
   return rounded(b.b, kept, gpu_stream);
 }
 
+/// Whether kernels of 16-byte loads can process all rows.
+template <class Scalar>
+bool is_aligned(const stored_matrix<Scalar>& m) {
+  constexpr std::int64_t values = 16 / sizeof(bf16);
+  return m.is_bf16 && m.columns % values == 0 && m.stride % values == 0
+         && reinterpret_cast<std::uintptr_t>(m.data) % 16 == 0;
+}
+
+bool has_bias(epilogue_kind kind) {
+  return kind == epilogue_kind::bias || kind == epilogue_kind::bias_gelu
+         || kind == epilogue_kind::bias_residual;
+}
+
+/// Adds the epilogue to the product, if the library runs both in one kernel.
+/// \returns whether the product has the epilogue now
+bool fuse(library_product& product, const epilogue<float>& end, stream& gpu_stream) {
+  if (!product.c.is_bf16 || !product.a.is_bf16 || product.beta != 0
+      || end.kind == epilogue_kind::bias_relu || !is_aligned(product.c)
+      || (end.x.data != nullptr && !is_aligned(end.x))
+      || (end.y.data != nullptr && !is_aligned(end.y)))
+    return false;
+  const auto columns = product.c.columns;
+  auto fused = product;
+  fused.end = end.kind;
+  fused.x = end.x;
+  fused.y = end.y;
+  auto* const rounded_bias =
+    has_bias(end.kind) ? static_cast<bf16*>(gpu_stream.space(
+      workspace::bias, columns * static_cast<std::int64_t>(sizeof(bf16))))
+                       : nullptr;
+  fused.bias = rounded_bias;
+  if (!gpu_stream.is_available(fused))
+    return false;
+  if (rounded_bias != nullptr)
+    arrays::copy(dense(end.bias, 1, columns),
+                 matrix<bf16>{rounded_bias, 1, columns, columns, false},
+                 gpu_stream.handle());
+  product = fused;
+  return true;
+}
+
 } // namespace
 
 void matmul(precision operand_precision, input a, const kept_right_side<float>& b,
@@ -51,13 +92,18 @@ void matmul(precision operand_precision, input a, const kept_right_side<float>& 
         gpu_stream);
     factor = rounded_right(b, gpu_stream);
   }
+  library_product product{
+    .a = a, .b = factor, .beta = beta, .c = c, .tf32 = gpu_stream.tf32() && !exact};
+  if (fuse(product, end, gpu_stream))
+    return gpu_stream.launch_product(product);
   const auto sums =
     c.is_bf16 ? dense(static_cast<float*>(gpu_stream.space(
                         workspace::sums,
                         c.rows * c.columns * static_cast<std::int64_t>(sizeof(float)))),
                       c.rows, c.columns)
               : c.plain();
-  gpu_stream.product(a, factor, beta, sums, gpu_stream.tf32() && !exact);
+  product = {.a = a, .b = factor, .beta = beta, .c = sums, .tf32 = product.tf32};
+  gpu_stream.launch_product(product);
   if (c.is_bf16 || end.kind != epilogue_kind::none)
     epilogues::finish(sums, end, c, gpu_stream.handle());
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include "kernels/cuda/library_product.hpp"
 #include "kernels/memory_space.hpp"
 #include "kernels/processor_facts.hpp"
 #include "kernels/stored_matrix.hpp"
@@ -23,6 +24,7 @@ enum class workspace : std::uint8_t {
   left_factor,  ///< Left factor of a product, rounded to bf16.
   right_factor, ///< Right factor of a product, rounded to bf16.
   sums,         ///< Sums of a product, before rounding.
+  bias,         ///< Bias of a product, rounded to bf16.
   /// Values per row that a kernel writes or reads; parts of sums.
   rows,
 };
@@ -90,11 +92,17 @@ public:
   /// Index of the GPU.
   int gpu() const { return gpu_; }
 
-  /// c = a b + beta c, where a and b are read transposed if the view says so. a and b
-  /// have one type; c and sums are fp32. With beta 0, c may hold anything.
-  /// \param rounds whether fp32 operands are rounded to 11 bits
-  void product(stored_matrix<const float> a, stored_matrix<const float> b, float beta,
-               matrix<float> c, bool rounds);
+  /// Launches a product by cuBLASLt.
+  /// \pre is_available() if the product has an epilogue, or c is bf16
+  void launch_product(const library_product& product);
+
+  /// Whether launch_product() runs this product: cuBLASLt has an algorithm for the
+  /// sizes, and use_epilogues() was called for epilogues and results of bf16.
+  bool is_available(const library_product& product);
+
+  /// Sets whether is_available() may accept epilogues and results of bf16; at first
+  /// false.
+  void use_epilogues(bool use);
 
   /// A work space of at least `bytes` bytes in the GPU's memory; this machine neither
   /// reads nor writes there. Contents may be lost after wait(), and when the space

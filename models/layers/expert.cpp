@@ -34,7 +34,7 @@ public:
     if (f.samples == 0)
       return;
     const auto a = arrays_of(f);
-    matmul<Scalar>(this->x(f, f.samples), up_weight(f), 0, a.slope, *f.compute_stream,
+    matmul<Scalar>(this->x(f, f.samples), up_weight(f), 0, a.wide, *f.compute_stream,
                    {.kind = epilogue_kind::bias_gelu,
                     .bias = this->weight(f, up_bias),
                     .y = a.gelu});
@@ -47,7 +47,8 @@ public:
       return;
     const auto a = arrays_of(f);
     matmul<Scalar>(this->dy(f, f.samples), down_weight(f).t(), 0, a.dwide,
-                   *f.compute_stream, {.kind = epilogue_kind::times, .x = a.slope});
+                   *f.compute_stream,
+                   {.kind = epilogue_kind::gelu_gradient, .x = a.wide});
     matmul<Scalar>(a.dwide, up_weight(f).t(), 0, this->dx(f, f.samples),
                    *f.compute_stream);
   }
@@ -89,14 +90,15 @@ private:
   }
 
   struct frame_arrays {
-    stored_matrix<Scalar> slope, gelu; // saved: of c_fc's output (R, F)
-    stored_matrix<Scalar> dwide;       // kept: the gradient of that output (R, F)
+    // saved: what the GELU's gradient reads, and the GELU's output (R, F)
+    stored_matrix<Scalar> wide, gelu;
+    stored_matrix<Scalar> dwide; // kept: the gradient of c_fc's output (R, F)
     layer_sizes sizes;
   };
 
   frame_arrays arrays_of(const frame<Scalar>& f) const {
     array_layout<Scalar> saved{f.saved}, kept{f.kept};
-    frame_arrays a{.slope = saved.allocate(f.samples, hidden_, stored_),
+    frame_arrays a{.wide = saved.allocate(f.samples, hidden_, stored_),
                    .gelu = saved.allocate(f.samples, hidden_, stored_),
                    .dwide = kept.allocate(f.samples, hidden_, stored_)};
     a.sizes = {.saved = saved.end(), .kept = kept.end()};

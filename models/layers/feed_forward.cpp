@@ -8,8 +8,8 @@ namespace troupe {
 
 namespace {
 
-// Of 4C hidden units a shard has F. `wide` is the slope of the GELU and `narrow` the
-// GELU's output, both (R, F).
+// Of 4C hidden units a shard has F. `wide` is what the GELU's gradient reads and
+// `narrow` the GELU's output, both (R, F).
 template <class Scalar>
 class feed_forward_half : public half_block<Scalar> {
   using half = half_block<Scalar>;
@@ -67,7 +67,7 @@ private:
                       const inner_arrays& inner,
                       stored_matrix<Scalar> dwide) const override {
     matmul<Scalar>(dy, this->down_weight(f).t(), 0, dwide, *f.compute_stream,
-                   {.kind = epilogue_kind::times, .x = inner.wide});
+                   {.kind = epilogue_kind::gelu_gradient, .x = inner.wide});
   }
 };
 

@@ -25,7 +25,7 @@ struct product_shape {
 
 constexpr epilogue_kind all_kinds[] = {
   epilogue_kind::none,      epilogue_kind::bias,          epilogue_kind::bias_gelu,
-  epilogue_kind::bias_relu, epilogue_kind::bias_residual, epilogue_kind::times};
+  epilogue_kind::bias_relu, epilogue_kind::bias_residual, epilogue_kind::gelu_gradient};
 
 /// The operands of a product, and the results.
 template <class Scalar>
@@ -108,7 +108,7 @@ void multiply_by_definition(operands<double>& o) {
       case epilogue_kind::bias_residual:
         o.c[here] = with_bias + o.x[here];
         break;
-      case epilogue_kind::times:
+      case epilogue_kind::gelu_gradient:
         o.c[here] = s * o.x[here];
         break;
       }

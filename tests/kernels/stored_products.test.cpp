@@ -41,8 +41,9 @@ TEST_CASE("products of stored bf16 are those of fp32 that is rounded", "[bf16]")
                x = rounded(random_values<float>(m * n, 4));
     const auto half_a = stored(a), half_b = stored(b), half_x = stored(x);
     stream on{threads, precision::bf16};
-    for (const auto what : {epilogue_kind::none, epilogue_kind::bias_gelu,
-                            epilogue_kind::bias_residual, epilogue_kind::times}) {
+    for (const auto what :
+         {epilogue_kind::none, epilogue_kind::bias_gelu, epilogue_kind::bias_residual,
+          epilogue_kind::gelu_gradient}) {
       const auto multiply_into = [&, m = m, n = n, k = k](const auto& left,
                                                           const auto& right, auto& c,
                                                           auto& y, const auto& third) {

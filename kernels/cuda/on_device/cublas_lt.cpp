@@ -60,14 +60,20 @@ const cublas_lt& lt() {
   return loaded;
 }
 
-/// Sizes and types of a product. cuBLASLt stores matrices by columns, so products are
-/// of the transposes: c^T = b^T a^T.
+/// Everything of a product that its algorithm depends on.
 struct product_shape {
-  std::int64_t a_rows, a_columns, a_stride;
-  std::int64_t b_rows, b_columns, b_stride;
-  std::int64_t c_stride;
-  bool a_transposed, b_transposed, is_bf16, tf32;
-  std::uint32_t a_alignment, b_alignment, c_alignment; // bytes
+  struct layout {
+    std::int64_t stride = 0;
+    std::uint32_t alignment = 16; ///< bytes
+    bool is_bf16 = false;
+
+    auto operator<=>(const layout&) const = default;
+  };
+
+  std::int64_t a_rows, a_columns, b_rows, b_columns;
+  bool a_transposed, b_transposed, tf32;
+  epilogue_kind end;
+  layout a, b, c, x, y;
 
   auto operator<=>(const product_shape&) const = default;
 };
@@ -80,41 +86,84 @@ std::uint32_t alignment_of(const void* array) {
   return static_cast<std::uint32_t>(address & -address);
 }
 
+template <class Scalar>
+product_shape::layout layout_of(const stored_matrix<Scalar>& m) {
+  return {m.stride, alignment_of(m.data), m.is_bf16};
+}
+
+product_shape shape_of(const library_product& p) {
+  return {p.a.rows,
+          p.a.columns,
+          p.b.rows,
+          p.b.columns,
+          p.a.transposed,
+          p.b.transposed,
+          p.tf32 && !p.a.is_bf16,
+          p.end,
+          layout_of(p.a),
+          layout_of(p.b),
+          layout_of(p.c),
+          layout_of(p.x),
+          layout_of(p.y)};
+}
+
+cublasLtEpilogue_t epilogue_of(epilogue_kind kind) {
+  switch (kind) {
+  case epilogue_kind::bias:
+  case epilogue_kind::bias_residual:
+    return CUBLASLT_EPILOGUE_BIAS;
+  case epilogue_kind::bias_gelu:
+    return CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
+  case epilogue_kind::gelu_gradient:
+    return CUBLASLT_EPILOGUE_DGELU;
+  case epilogue_kind::none:
+  case epilogue_kind::bias_relu:
+    break;
+  }
+  return CUBLASLT_EPILOGUE_DEFAULT;
+}
+
 /// A product of one shape: made once, with the algorithm that the library finds best.
+/// cuBLASLt stores matrices by columns, so products are of the transposes:
+/// c^T = b^T a^T. In its terms D is the result, C the array that is added, and the
+/// auxiliary array holds the GELU's inputs.
 class planned_product {
 public:
-  planned_product(cublasLtHandle_t handle, const product_shape& shape)
+  planned_product(cublasLtHandle_t handle, const library_product& product)
     : planned_product() {
-    const auto stored = shape.is_bf16 ? CUDA_R_16BF : CUDA_R_32F;
+    const auto shape = shape_of(product);
     check(lt().create_product(
       &product_, shape.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
       CUDA_R_32F));
     // The left factor of the transposes is b.
-    set_operation(CUBLASLT_MATMUL_DESC_TRANSA, shape.b_transposed);
-    set_operation(CUBLASLT_MATMUL_DESC_TRANSB, shape.a_transposed);
+    set(CUBLASLT_MATMUL_DESC_TRANSA, operation(shape.b_transposed));
+    set(CUBLASLT_MATMUL_DESC_TRANSB, operation(shape.a_transposed));
+    set_epilogue(product);
     const auto rows = shape.a_transposed ? shape.a_columns : shape.a_rows,
                columns = shape.b_transposed ? shape.b_rows : shape.b_columns;
-    layout(left_, stored, shape.b_columns, shape.b_rows, shape.b_stride);
-    layout(right_, stored, shape.a_columns, shape.a_rows, shape.a_stride);
-    layout(result_, CUDA_R_32F, columns, rows, shape.c_stride);
+    create(left_, shape.b_columns, shape.b_rows, shape.b);
+    create(right_, shape.a_columns, shape.a_rows, shape.a);
+    const auto added = adds_residual(product) ? shape.x : shape.c;
+    const auto result = has_two_results(product) ? shape.y : shape.c;
+    create(added_, columns, rows, has_two_results(product) ? result : added);
+    create(result_, columns, rows, result);
     const auto most = static_cast<std::size_t>(cublas_lt_products::workspace_bytes);
     check(lt().create_wish(&wish_));
     wish(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, most);
-    wish(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, shape.b_alignment);
-    wish(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, shape.a_alignment);
-    wish(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, shape.c_alignment);
-    wish(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, shape.c_alignment);
+    wish(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, shape.b.alignment);
+    wish(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, shape.a.alignment);
+    wish(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, added.alignment);
+    wish(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, result.alignment);
     cublasLtMatmulHeuristicResult_t heuristic{};
     int count = 0;
-    check(lt().choose(handle, product_, left_, right_, result_, result_, wish_, 1,
-                      &heuristic, &count));
-    if (count == 0)
-      throw std::runtime_error{"cuBLASLt has no algorithm for a product"};
+    const auto found = lt().choose(handle, product_, left_, right_, added_, result_,
+                                   wish_, 1, &heuristic, &count);
+    has_algorithm_ = found == CUBLAS_STATUS_SUCCESS && count > 0;
     algorithm_ = heuristic.algo;
   }
 
   ~planned_product() {
-    for (auto* const layout : {left_, right_, result_})
+    for (auto* const layout : {left_, right_, added_, result_})
       if (layout != nullptr)
         lt().destroy_layout(layout);
     if (wish_ != nullptr)
@@ -126,13 +175,22 @@ public:
   planned_product(const planned_product&) = delete;
   planned_product& operator=(const planned_product&) = delete;
 
-  void run(cublasLtHandle_t handle, const void* a, const void* b, float beta, float* c,
-           void* space, cudaStream_t stream) const {
+  bool has_algorithm() const { return has_algorithm_; }
+
+  void run(cublasLtHandle_t handle, const library_product& product, void* space,
+           cudaStream_t stream) {
+    if (!has_algorithm_)
+      throw std::runtime_error{"cuBLASLt has no algorithm for a product"};
+    set_epilogue(product);
     const float alpha = 1;
-    check(lt().multiply(handle, product_, &alpha, b, left_, a, right_, &beta, c,
-                        result_, c, result_, &algorithm_, space,
-                        static_cast<std::size_t>(cublas_lt_products::workspace_bytes),
-                        stream));
+    const bool adds_x = adds_residual(product);
+    const float beta = adds_x ? 1 : product.beta;
+    void* const result = has_two_results(product) ? product.y.data : product.c.data;
+    const void* const added = adds_x ? product.x.data : result;
+    check(lt().multiply(
+      handle, product_, &alpha, product.b.data, left_, product.a.data, right_, &beta,
+      added, added_, result, result_, &algorithm_, space,
+      static_cast<std::size_t>(cublas_lt_products::workspace_bytes), stream));
   }
 
 private:
@@ -140,26 +198,59 @@ private:
   // throws.
   planned_product() = default;
 
+  static bool adds_residual(const library_product& product) {
+    return product.end == epilogue_kind::bias_residual;
+  }
+
+  /// Whether the library's result is y, and its auxiliary array is c.
+  static bool has_two_results(const library_product& product) {
+    return product.end == epilogue_kind::bias_gelu;
+  }
+
+  static cublasOperation_t operation(bool transposed) {
+    return transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+  }
+
   template <class Value>
   void wish(cublasLtMatmulPreferenceAttributes_t attribute, const Value& value) {
     check(lt().set_of_wish(wish_, attribute, &value, sizeof value));
   }
 
-  void set_operation(cublasLtMatmulDescAttributes_t which, bool transposed) {
-    const auto operation = transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
-    check(lt().set_of_product(product_, which, &operation, sizeof operation));
+  template <class Value>
+  void set(cublasLtMatmulDescAttributes_t which, const Value& value) {
+    check(lt().set_of_product(product_, which, &value, sizeof value));
   }
 
-  static void layout(cublasLtMatrixLayout_t& to, cudaDataType_t stored,
-                     std::int64_t rows, std::int64_t columns, std::int64_t stride) {
-    check(lt().create_layout(&to, stored, static_cast<std::uint64_t>(rows),
-                             static_cast<std::uint64_t>(columns), stride));
+  void set_epilogue(const library_product& product) {
+    if (product.end == epilogue_kind::none)
+      return;
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(product.end));
+    if (product.end != epilogue_kind::gelu_gradient)
+      set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, product.bias);
+    if (product.end == epilogue_kind::bias_gelu)
+      set_inputs_of_gelu(product.c.data, product.c.stride);
+    if (product.end == epilogue_kind::gelu_gradient)
+      set_inputs_of_gelu(product.x.data, product.x.stride);
+  }
+
+  void set_inputs_of_gelu(const void* data, std::int64_t stride) {
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, data);
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, stride);
+  }
+
+  static void create(cublasLtMatrixLayout_t& to, std::int64_t rows,
+                     std::int64_t columns, const product_shape::layout& stored) {
+    check(lt().create_layout(&to, stored.is_bf16 ? CUDA_R_16BF : CUDA_R_32F,
+                             static_cast<std::uint64_t>(rows),
+                             static_cast<std::uint64_t>(columns), stored.stride));
   }
 
   cublasLtMatmulDesc_t product_ = nullptr;
   cublasLtMatmulPreference_t wish_ = nullptr;
-  cublasLtMatrixLayout_t left_ = nullptr, right_ = nullptr, result_ = nullptr;
+  cublasLtMatrixLayout_t left_ = nullptr, right_ = nullptr, added_ = nullptr,
+                         result_ = nullptr;
   cublasLtMatmulAlgo_t algorithm_{};
+  bool has_algorithm_ = false;
 };
 
 } // namespace
@@ -169,6 +260,20 @@ struct cublas_lt_products::state {
     planned.clear();
     if (handle != nullptr)
       lt().destroy(handle);
+  }
+
+  planned_product& planned_for(const library_product& product) {
+    const auto shape = shape_of(product);
+    auto match = planned.find(shape);
+    if (match == planned.end()) {
+      if (planned.size() >= most_planned) // counts of experts' rows keep changing
+        planned.clear();
+      match = planned
+                .emplace(std::piecewise_construct, std::forward_as_tuple(shape),
+                         std::forward_as_tuple(handle, product))
+                .first;
+    }
+    return match->second;
   }
 
   cublasLtHandle_t handle = nullptr;
@@ -181,35 +286,13 @@ cublas_lt_products::cublas_lt_products() : state_(std::make_unique<state>()) {
 
 cublas_lt_products::~cublas_lt_products() = default;
 
-void cublas_lt_products::launch(stored_matrix<const float> a,
-                                stored_matrix<const float> b, float beta,
-                                matrix<float> c, bool rounds, void* workspace,
+bool cublas_lt_products::has_algorithm(const library_product& product) {
+  return state_->planned_for(product).has_algorithm();
+}
+
+void cublas_lt_products::launch(const library_product& product, void* workspace,
                                 CUstream_st* stream) {
-  const product_shape shape{a.rows,
-                            a.columns,
-                            a.stride,
-                            b.rows,
-                            b.columns,
-                            b.stride,
-                            c.stride,
-                            a.transposed,
-                            b.transposed,
-                            a.is_bf16,
-                            rounds && !a.is_bf16,
-                            alignment_of(a.data),
-                            alignment_of(b.data),
-                            alignment_of(c.data)};
-  auto& planned = state_->planned;
-  auto match = planned.find(shape);
-  if (match == planned.end()) {
-    if (planned.size() >= most_planned) // counts of experts' rows keep changing
-      planned.clear();
-    match = planned
-              .emplace(std::piecewise_construct, std::forward_as_tuple(shape),
-                       std::forward_as_tuple(state_->handle, shape))
-              .first;
-  }
-  match->second.run(state_->handle, a.data, b.data, beta, c.data, workspace, stream);
+  state_->planned_for(product).run(state_->handle, product, workspace, stream);
 }
 
 } // namespace troupe::cuda

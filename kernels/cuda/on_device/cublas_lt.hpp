@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "kernels/stored_matrix.hpp"
+#include "kernels/cuda/library_product.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -22,11 +22,13 @@ public:
 
   static constexpr std::int64_t workspace_bytes = std::int64_t{32} << 20;
 
-  /// Launches the product of stream::product().
+  /// Whether cuBLASLt has an algorithm for a product.
+  bool has_algorithm(const library_product& product);
+
+  /// Launches a product.
   /// \param workspace memory of workspace_bytes bytes on the GPU
-  /// \throws std::runtime_error if the launch fails
-  void launch(stored_matrix<const float> a, stored_matrix<const float> b, float beta,
-              matrix<float> c, bool rounds, void* workspace, CUstream_st* stream);
+  /// \throws std::runtime_error if there is no algorithm, or the launch fails
+  void launch(const library_product& product, void* workspace, CUstream_st* stream);
 
 private:
   struct state;

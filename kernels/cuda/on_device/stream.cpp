@@ -157,6 +157,7 @@ struct stream::state {
   std::optional<launch_graphs> graphs;
   std::unique_ptr<event_thread> ends;
   std::unique_ptr<cublas_lt_products> products;
+  bool epilogues = false; // use_epilogues()
   std::map<workspace, kept_space> spaces;
   std::mutex lock; // of the members below
   std::vector<void*> result_slots;
@@ -215,17 +216,27 @@ void stream::wait() {
   check(status, "compute");
 }
 
-void stream::product(stored_matrix<const float> a, stored_matrix<const float> b,
-                     float beta, matrix<float> c, bool rounds) {
+void stream::launch_product(const library_product& product) {
   auto* const where = handle(); // cuBLASLt uses the current GPU
   void* const scratch = space(workspace::products, cublas_lt_products::workspace_bytes);
   const auto launch = [=, products = state_->products.get()] {
-    products->launch(a, b, beta, c, rounds, scratch, where);
+    products->launch(product, scratch, where);
   };
   if (auto* const list = deferred_on(where))
-    list->add(launch, a, b, beta, c, rounds, scratch);
+    list->add(launch, product, scratch);
   else
     launch();
+}
+
+bool stream::is_available(const library_product& product) {
+  if (product.c.is_bf16 && !state_->epilogues)
+    return false;
+  handle();
+  return state_->products->has_algorithm(product);
+}
+
+void stream::use_epilogues(bool use) {
+  state_->epilogues = use;
 }
 
 // Allocates and frees in the stream's order, so that no thread waits for the GPU. Other

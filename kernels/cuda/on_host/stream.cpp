@@ -9,6 +9,7 @@
 #include "kernels/cuda/on_host/launch_registry.hpp"
 #include "kernels/cuda/on_host/stream_events.hpp"
 #include "kernels/cuda/on_host/stream_queue.hpp"
+#include "kernels/vector_math.hpp"
 
 #include <algorithm>
 #include <array>
@@ -56,6 +57,71 @@ void watch_rows(const stored_matrix<const float>& m, on_host::access_kind kind) 
     on_host::watch_library(static_cast<const char*>(m.data)
                              + static_cast<std::size_t>(r * m.stride) * value,
                            m.columns * static_cast<std::int64_t>(value), kind);
+}
+
+void store_at(const stored_matrix<float>& m, std::int64_t row, std::int64_t column,
+              float value) {
+  if (m.is_bf16)
+    m.rounded().row(row)[column].bits = bf16_of(value);
+  else
+    m.plain().row(row)[column] = value;
+}
+
+/// Applies cuBLASLt's epilogue, as its documentation defines the epilogue: to the sum
+/// of products and the added matrix, with the bias of the column.
+/// \returns the value of c
+float finish_as_library(const library_product& p, std::int64_t m, std::int64_t n,
+                        float sum) {
+  const auto with_bias = [&] {
+    on_host::watch_library(p.bias + n, sizeof(bf16), on_host::access_kind::read);
+    return sum + fp32_of(p.bias[n].bits);
+  };
+  switch (p.end) {
+  case epilogue_kind::none:
+  case epilogue_kind::bias_relu: // not the library's
+    return sum;
+  case epilogue_kind::bias:
+    return with_bias();
+  case epilogue_kind::bias_residual:
+    return with_bias() + value_at(p.x, m, n);
+  case epilogue_kind::bias_gelu: {
+    const auto input = with_bias();
+    store_at(p.y, m, n, static_cast<float>(gelu_and_slope(double{input}).value));
+    return input;
+  }
+  case epilogue_kind::gelu_gradient:
+    return sum
+           * static_cast<float>(
+             gelu_and_slope(static_cast<double>(value_at(p.x, m, n))).slope);
+  }
+  return sum;
+}
+
+/// The product of stream::launch_product(), with sums in double.
+void multiply(const library_product& p) {
+  using enum on_host::access_kind;
+  watch_rows(p.a, read);
+  watch_rows(p.b, read);
+  if (p.beta != 0)
+    watch_rows(p.c, read);
+  if (p.x.data != nullptr)
+    watch_rows(p.x, read);
+  watch_rows(p.c, write);
+  if (p.y.data != nullptr)
+    watch_rows(p.y, write);
+  const auto factor = [tf32 = p.tf32 && !p.a.is_bf16](float value) {
+    return static_cast<double>(tf32 ? tf32_of(value) : value);
+  };
+  const auto depth = p.a.transposed ? p.a.rows : p.a.columns;
+  for (std::int64_t m = 0; m < p.c.rows; ++m)
+    for (std::int64_t n = 0; n < p.c.columns; ++n) {
+      double sum = 0;
+      for (std::int64_t k = 0; k < depth; ++k)
+        sum += factor(value_at(p.a, m, k)) * factor(value_at(p.b, k, n));
+      const auto added =
+        p.beta == 0 ? 0 : p.beta * value_at(stored_matrix<const float>{p.c}, m, n);
+      store_at(p.c, m, n, finish_as_library(p, m, n, static_cast<float>(sum) + added));
+    }
 }
 
 /// Memory of this machine that the memory watch knows: kernels may access no other
@@ -138,7 +204,8 @@ struct stream::state {
     return std::make_unique<graph_on_host>(launches);
   }};
   std::map<workspace, words> spaces;
-  std::mutex lock; // of the members below
+  bool epilogues = false; // use_epilogues()
+  std::mutex lock;        // of the members below
   std::vector<std::unique_ptr<result_slot>> result_slots;
   std::vector<void*> free;
 };
@@ -186,33 +253,21 @@ void stream::wait() {
     state::renew(kept);
 }
 
-void stream::product(stored_matrix<const float> a, stored_matrix<const float> b,
-                     float beta, matrix<float> c, bool rounds) {
-  const auto launch = [=] {
-    using enum on_host::access_kind;
-    watch_rows(a, read);
-    watch_rows(b, read);
-    if (beta != 0)
-      watch_rows(c, read);
-    watch_rows(c, write);
-    const auto factor = [rounds = rounds && !a.is_bf16](float value) {
-      return static_cast<double>(rounds ? tf32_of(value) : value);
-    };
-    const auto depth = a.transposed ? a.rows : a.columns;
-    for (std::int64_t m = 0; m < c.rows; ++m)
-      for (std::int64_t n = 0; n < c.columns; ++n) {
-        double sum = 0;
-        for (std::int64_t k = 0; k < depth; ++k)
-          sum += factor(value_at(a, m, k)) * factor(value_at(b, k, n));
-        auto& to = c.row(m)[n];
-        to = static_cast<float>(sum) + (beta == 0 ? 0 : beta * to);
-      }
-  };
+void stream::launch_product(const library_product& product) {
+  const auto launch = [product] { multiply(product); };
   auto& queue = state_->queue;
   if (auto* const list = deferred_on(&queue))
-    list->add([&queue, launch] { queue.enqueue(launch); }, a, b, beta, c, rounds);
+    list->add([&queue, launch] { queue.enqueue(launch); }, product);
   else
     queue.enqueue(launch);
+}
+
+bool stream::is_available(const library_product& product) {
+  return !product.c.is_bf16 || state_->epilogues;
+}
+
+void stream::use_epilogues(bool use) {
+  state_->epilogues = use;
 }
 
 void* stream::space(workspace which, std::int64_t bytes) {

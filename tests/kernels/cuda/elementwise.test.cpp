@@ -5,6 +5,7 @@
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/epilogue.hpp"
 #include "kernels/relu.hpp"
+#include "kernels/vector_math.hpp"
 #include "tests/kernels/cuda/judge.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -113,15 +114,15 @@ TEST_CASE("what follows a product on a GPU is what follows it on the CPU", "[cud
   GPU_OR_SKIP();
   using kind = epilogue_kind;
   const auto what = GENERATE(kind::none, kind::bias, kind::bias_gelu, kind::bias_relu,
-                             kind::bias_residual, kind::times);
+                             kind::bias_residual, kind::gelu_gradient);
   const auto stored = GENERATE(precision::fp32, precision::bf16);
   const auto dims = GENERATE(from_range(sizes));
   CAPTURE(static_cast<int>(what), dims.rows, dims.columns, stored == precision::bf16);
   const auto R = dims.rows, C = dims.columns;
   const auto product = random_values<float>(R * C, 1), b = random_values<float>(C, 2),
              x = gpu::rounded(random_values<float>(R * C, 3), stored);
-  const bool has_bias = what != kind::none && what != kind::times;
-  const bool has_x = what == kind::bias_residual || what == kind::times;
+  const bool has_bias = what != kind::none && what != kind::gelu_gradient;
+  const bool has_x = what == kind::bias_residual || what == kind::gelu_gradient;
   const auto made = gpu::in_every_order([&] {
     const stored_array sums{"product", product, dims, precision::fp32},
       gx{"x", x, dims, stored}, y{"y", dims, stored}, c{"c", dims, stored};
@@ -143,8 +144,8 @@ TEST_CASE("what follows a product on a GPU is what follows it on the CPU", "[cud
       c.values(), what == kind::bias_gelu ? y.values() : std::vector<float>{},
       what == kind::bias_relu ? gpu::as_floats(mask.values()) : std::vector<float>{}};
   });
-  auto c = gpu::exact(product);
-  const auto bd = gpu::exact(b), xd = gpu::exact(x);
+  auto c = gpu::exact(product), xd = gpu::exact(x);
+  const auto bd = gpu::exact(b);
   std::vector<double> y(c.size());
   std::vector<std::uint8_t> mask(c.size());
   epilogue<double> end;
@@ -153,10 +154,17 @@ TEST_CASE("what follows a product on a GPU is what follows it on the CPU", "[cud
   end.x = dense(xd.data(), R, C);
   end.y = dense(y.data(), R, C);
   end.mask = dense(mask.data(), R, C);
+  if (what == kind::bias_gelu) {
+    auto slopes = c;
+    end.finish(dense(slopes.data(), R, C), 0, 0);
+    CHECK(relative_difference(made[1], y) < gpu::near(stored));
+    end.kind = kind::bias; // a GPU keeps the GELU's inputs
+  }
+  if (what == kind::gelu_gradient)
+    for (auto& value : xd)
+      value = gelu_and_slope(value).slope;
   end.finish(dense(c.data(), R, C), 0, 0);
   CHECK(relative_difference(made[0], c) < gpu::near(stored));
-  if (what == kind::bias_gelu)
-    CHECK(relative_difference(made[1], y) < gpu::near(stored));
   if (what == kind::bias_relu)
     CHECK(made[2] == gpu::as_floats(mask));
 }

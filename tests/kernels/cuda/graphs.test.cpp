@@ -204,7 +204,7 @@ TEST_CASE("products are deferred as kernels are", "[graphs]") {
   for (int i = 0; i < 4; ++i) {
     s.on.capture_launches();
     cuda::arrays::add(s.b.data(), 4, s.a.data(), s.on.handle()); // 11, 21, ..
-    s.on.product(one, one, 0, dense(c.data(), 2, 2), false);
+    s.on.launch_product({.a = one, .b = one, .c = dense(c.data(), 2, 2)});
     s.on.launch_captured();
     s.on.stop_capture();
     s.on.wait();

@@ -4,6 +4,7 @@
 
 #include "kernels/cuda/stream.hpp"
 #include "kernels/matmul.hpp"
+#include "kernels/vector_math.hpp"
 #include "tests/kernels/cuda/judge.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -15,8 +16,20 @@ using gpu::stored_array;
 
 namespace {
 
-stream gpu_stream(precision products) {
-  return stream{1, products, std::make_shared<cuda::stream>(0)};
+stream gpu_stream(precision products, bool library_epilogues = false) {
+  auto on_gpu = std::make_shared<cuda::stream>(0);
+  on_gpu->use_epilogues(library_epilogues);
+  return stream{1, products, std::move(on_gpu)};
+}
+
+/// Turns what the CPU's kernels in double compute into what a GPU's compute: v as the c
+/// of bias_gelu, whose gradient multiplies by GELU's slope there.
+void expect_inputs_of_gelu(epilogue<double>& end, std::vector<double>& x) {
+  if (end.kind == epilogue_kind::bias_gelu)
+    end.kind = epilogue_kind::bias;
+  if (end.kind == epilogue_kind::gelu_gradient)
+    for (auto& value : x)
+      value = gelu_and_slope(value).slope;
 }
 
 /// The size of a stored factor that reads as (rows, columns).
@@ -41,11 +54,13 @@ TEST_CASE("a GPU's product and what follows it are the CPU's", "[cuda]") {
     GENERATE(table<std::int64_t, std::int64_t, std::int64_t, std::int64_t>(
       {{1, 1, 1, 0}, {8, 16, 24, 0}, {16, 8, 40, 8}, {40, 24, 8, 0}}));
   const bool a_t = GENERATE(false, true), b_t = GENERATE(false, true);
-  const auto what = GENERATE(epilogue_kind::none, epilogue_kind::bias,
-                             epilogue_kind::bias_gelu, epilogue_kind::times);
+  const auto what =
+    GENERATE(epilogue_kind::none, epilogue_kind::bias, epilogue_kind::bias_gelu,
+             epilogue_kind::bias_residual, epilogue_kind::gelu_gradient);
   const bool rounds_c = by == precision::bf16 && GENERATE(false, true);
+  const bool by_library = rounds_c && GENERATE(false, true);
   const bool adds = !rounds_c && what == epilogue_kind::none && GENERATE(false, true);
-  CAPTURE(M, N, K, a_t, b_t, static_cast<int>(what), rounds_c, adds);
+  CAPTURE(M, N, K, a_t, b_t, static_cast<int>(what), rounds_c, by_library, adds);
   const auto a_size = stored_size(M, K, a_t, gap), b_size = stored_size(K, N, b_t, gap);
   const stored_array::size c_size{M, N, gap};
   const auto c_stored = rounds_c ? precision::bf16 : precision::fp32;
@@ -63,14 +78,14 @@ TEST_CASE("a GPU's product and what follows it are the CPU's", "[cuda]") {
                                                          gpu::use::updated)
                         : std::make_unique<stored_array>("c", c_size, c_stored);
     const gpu::array<float> bias{"bias", offsets};
-    auto on = gpu_stream(by);
+    auto on = gpu_stream(by, by_library);
     epilogue<float> end;
     end.kind = what;
-    if (what == epilogue_kind::bias || what == epilogue_kind::bias_gelu)
+    if (what != epilogue_kind::none && what != epilogue_kind::gelu_gradient)
       end.bias = bias.data();
     if (what == epilogue_kind::bias_gelu)
       end.y = y.out();
-    if (what == epilogue_kind::times)
+    if (what == epilogue_kind::gelu_gradient || what == epilogue_kind::bias_residual)
       end.x = gx.in();
     matmul<float>(a_t ? ga.in().t() : ga.in(), b_t ? gb.in().t() : gb.in(),
                   adds ? 1.0F : 0.0F, c->out(), on, end);
@@ -80,9 +95,8 @@ TEST_CASE("a GPU's product and what follows it are the CPU's", "[cuda]") {
                                        : std::vector<float>{}};
   });
 
-  const auto ad = gpu::exact(ra), bd = gpu::exact(rb), xd = gpu::exact(x),
-             offsetsd = gpu::exact(offsets);
-  auto c = gpu::exact(before);
+  const auto ad = gpu::exact(ra), bd = gpu::exact(rb), offsetsd = gpu::exact(offsets);
+  auto xd = gpu::exact(x), c = gpu::exact(before);
   std::vector<double> y(c.size());
   epilogue<double> end;
   end.kind = what;
@@ -90,11 +104,17 @@ TEST_CASE("a GPU's product and what follows it are the CPU's", "[cuda]") {
   end.x = dense(xd.data(), M, N);
   end.y = dense(y.data(), M, N);
   stream on;
-  matmul<double>(read_as(ad, a_size, a_t), read_as(bd, b_size, b_t), adds ? 1 : 0,
-                 dense(c.data(), M, N), on, end);
-  CHECK(relative_difference(made[0], c) < gpu::near(c_stored));
-  if (what == epilogue_kind::bias_gelu)
+  const auto multiply = [&] {
+    matmul<double>(read_as(ad, a_size, a_t), read_as(bd, b_size, b_t), adds ? 1 : 0,
+                   dense(c.data(), M, N), on, end);
+  };
+  if (what == epilogue_kind::bias_gelu) {
+    multiply();
     CHECK(relative_difference(made[1], y) < gpu::near(c_stored));
+  }
+  expect_inputs_of_gelu(end, xd);
+  multiply();
+  CHECK(relative_difference(made[0], c) < gpu::near(c_stored));
 }
 
 TEST_CASE("a GPU's products in tf32 are near, and exact ones are not rounded",
