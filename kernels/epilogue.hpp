@@ -3,6 +3,7 @@
 
 #include "kernels/stored_matrix.hpp"
 
+#include <cstddef>
 #include <cstdint>
 
 namespace troupe {
@@ -30,6 +31,23 @@ enum class epilogue_kind : std::uint8_t {
   bias_residual,
   gelu_gradient,
 };
+
+/// Whether an epilogue of this kind adds a bias.
+constexpr bool has_bias(epilogue_kind kind) {
+  return kind != epilogue_kind::none && kind != epilogue_kind::gelu_gradient;
+}
+
+/// Whether an epilogue of this kind reads x.
+constexpr bool reads_x(epilogue_kind kind) {
+  return kind == epilogue_kind::bias_residual || kind == epilogue_kind::gelu_gradient;
+}
+
+/// Name of a kind, for messages: "bias_gelu".
+constexpr const char* name_of(epilogue_kind kind) {
+  constexpr const char* names[] = {"none",      "bias",          "bias_gelu",
+                                   "bias_relu", "bias_residual", "gelu_gradient"};
+  return names[static_cast<std::size_t>(kind)];
+}
 
 /// An epilogue: a kind, and arrays that the caller owns. Matrices are (M, N) and not
 /// transposed; none may overlap c. Elements are independent of each other, so a split

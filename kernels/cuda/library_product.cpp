@@ -52,25 +52,24 @@ struct trial {
   }
 
   library_product product(epilogue_kind kind) const {
-    return {.a = a.stored(),
-            .b = b.stored(),
-            .c = by_library[0].stored(),
-            .end = kind,
-            .bias = bias.stored().data,
-            .x = kind == epilogue_kind::bias_residual
-                     || kind == epilogue_kind::gelu_gradient
-                   ? stored_matrix<const float>{x.stored()}
-                   : stored_matrix<const float>{},
-            .y = kind == epilogue_kind::bias_gelu
-                   ? stored_matrix<float>{by_library[1].stored()}
-                   : stored_matrix<float>{}};
+    library_product result{
+      .a = a.stored(), .b = b.stored(), .c = by_library[0].stored(), .end = kind};
+    if (has_bias(kind))
+      result.bias = bias.stored().data;
+    if (reads_x(kind))
+      result.x = x.stored();
+    if (kind == epilogue_kind::bias_gelu)
+      result.y = by_library[1].stored();
+    return result;
   }
 
   void run_ours(epilogue_kind kind, stream& gpu_stream) const {
     const auto fused = product(kind);
     const auto products = dense(sums.data(), M, N);
     gpu_stream.launch_product({.a = fused.a, .b = fused.b, .c = products});
-    epilogue<float> end{.kind = kind, .bias = exact_bias.data(), .x = fused.x};
+    epilogue<float> end{.kind = kind, .x = fused.x};
+    if (has_bias(kind))
+      end.bias = exact_bias.data();
     if (kind == epilogue_kind::bias_gelu)
       end.y = ours[1].stored();
     epilogues::finish(products, end, ours[0].stored(), gpu_stream.handle());
@@ -112,7 +111,7 @@ std::string error_of_epilogues(stream& gpu_stream, memory_space& space) {
     for (std::size_t i = 0; i < results; ++i)
       if (const auto off = distance(tried.by_library[i], tried.ours[i]);
           !(off <= allowed))
-        return "cuBLASLt's epilogue " + std::to_string(static_cast<int>(kind))
+        return std::string{"cuBLASLt's epilogue "} + name_of(kind)
                + " differs from this build's kernel by " + std::to_string(off)
                + " (allowed: " + std::to_string(allowed) + ")";
   }

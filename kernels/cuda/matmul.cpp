@@ -45,11 +45,6 @@ bool is_aligned(const stored_matrix<Scalar>& m) {
          && reinterpret_cast<std::uintptr_t>(m.data) % 16 == 0;
 }
 
-bool has_bias(epilogue_kind kind) {
-  return kind == epilogue_kind::bias || kind == epilogue_kind::bias_gelu
-         || kind == epilogue_kind::bias_residual;
-}
-
 /// Adds the epilogue to the product, if the library runs both in one kernel.
 /// \returns whether the product has the epilogue now
 bool fuse(library_product& product, const epilogue<float>& end, stream& gpu_stream) {

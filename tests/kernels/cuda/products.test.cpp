@@ -4,6 +4,7 @@
 
 #include "kernels/cuda/stream.hpp"
 #include "kernels/matmul.hpp"
+#include "kernels/processor.hpp"
 #include "kernels/vector_math.hpp"
 #include "tests/kernels/cuda/judge.hpp"
 
@@ -115,6 +116,16 @@ TEST_CASE("a GPU's product and what follows it are the CPU's", "[cuda]") {
   expect_inputs_of_gelu(end, xd);
   multiply();
   CHECK(relative_difference(made[0], c) < gpu::near(c_stored));
+}
+
+TEST_CASE("the library's epilogues agree with this build's, and are used", "[cuda]") {
+  GPU_OR_SKIP();
+  const auto on = stream_on(processor{.gpu = 0}, 1, precision::bf16);
+  constexpr std::int64_t M = 16, N = 8, K = 8;
+  const stored_array a{"a", {M, K}, precision::bf16}, b{"b", {K, N}, precision::bf16},
+    c{"c", {M, N}, precision::bf16};
+  CHECK(cuda::error_of_epilogues(*on.gpu(), cuda::unified_memory(0)).empty());
+  CHECK(on.gpu()->is_available({.a = a.in(), .b = b.in(), .c = c.out()}));
 }
 
 TEST_CASE("a GPU's products in tf32 are near, and exact ones are not rounded",
