@@ -34,8 +34,13 @@ template <class Scalar>
 void bias<Scalar>::gradient(stored_matrix<const Scalar> dy, Scalar beta, Scalar* dbias,
                             stream& stream) {
   if constexpr (cuda::may_run<Scalar>)
-    if (auto* const gpu = stream.gpu())
-      return cuda::bias::gradient(dy, beta, dbias, gpu->handle());
+    if (auto* const gpu = stream.gpu()) {
+      const auto values = cuda::column_sums::space(dy.rows, dy.columns, 1);
+      return cuda::bias::gradient(
+        dy, beta, dbias,
+        static_cast<float*>(gpu->space(cuda::workspace::rows, 4 * values)),
+        gpu->handle());
+    }
   constexpr std::int64_t columns_a_slice = 256; // a slice adds whole columns, in order
   const auto sum_columns = [&](std::int64_t first, std::int64_t last, int) {
     if (beta == 0)

@@ -28,7 +28,6 @@ struct add_bias_and_residual {
 
 struct bias_terms {
   stored dy;
-  float* to[1];
 
   template <int N>
   using bits = stored_bits<N>;
@@ -57,9 +56,10 @@ void bias::add_with_residual(matrix<const float> product, const float* bias, inp
     input{product}, bias, x, y);
 }
 
-void bias::gradient(input dy, float beta, float* dbias, stream_handle stream) {
-  launch_column_sums<1>(stream, dy.rows, dy.columns, bias_terms{stored_of(dy), {dbias}},
-                        beta, dy);
+void bias::gradient(input dy, float beta, float* dbias, float* space,
+                    stream_handle stream) {
+  launch_column_sums<1>(stream, dy.rows, dy.columns, bias_terms{stored_of(dy)}, {dbias},
+                        beta, space, dy);
 }
 
 } // namespace troupe::cuda

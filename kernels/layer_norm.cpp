@@ -95,9 +95,13 @@ void layer_norm<Scalar>::weight_gradient(stored_matrix<const Scalar> x,
                                          stored_matrix<const Scalar> dy, Scalar beta,
                                          Scalar* dgain, Scalar* dbias, stream& stream) {
   if constexpr (cuda::may_run<Scalar>)
-    if (auto* const gpu = stream.gpu())
-      return cuda::layer_norm::weight_gradient(x, mean, rstd, dy, beta, dgain, dbias,
-                                               gpu->handle());
+    if (auto* const gpu = stream.gpu()) {
+      const auto values = cuda::column_sums::space(x.rows, x.columns, 2);
+      return cuda::layer_norm::weight_gradient(
+        x, mean, rstd, dy, beta, dgain, dbias,
+        static_cast<float*>(gpu->space(cuda::workspace::rows, 4 * values)),
+        gpu->handle());
+    }
   constexpr std::int64_t columns_a_slice = 256; // a slice adds whole columns, in order
   stream.cpu().run_ranges(
     x.columns, columns_a_slice, [&](std::int64_t first, std::int64_t last, int) {

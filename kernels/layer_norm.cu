@@ -19,8 +19,7 @@ __global__ void normalise(stored x, const float* gain, const float* bias, stored
   const auto row = own_row();
   if (row >= rows)
     return;
-  const row_packs<N> inputs{x, row, columns}, gains{stored_of(gain), 0, columns},
-    biases{stored_of(bias), 0, columns};
+  const row_packs<N> inputs{x, row, columns}; // gains and biases stay in the L1 cache
   float values[N], factor[N], offset[N];
   float sum = 0;
   for_packs_of_row<N>(columns, [&](auto which, int) {
@@ -39,8 +38,8 @@ __global__ void normalise(stored x, const float* gain, const float* bias, stored
     1 / sqrtf(sum_over_warp(squares) / static_cast<float>(columns) + 1e-5F);
   for_packs_of_row<N>(columns, [&](auto which, int c) {
     inputs.get(which, values);
-    gains.get(which, factor);
-    biases.get(which, offset);
+    stored_of(gain).load(0, c, factor);
+    stored_of(bias).load(0, c, offset);
     for (int j = 0; j < N; ++j)
       values[j] = (values[j] - m) * s * factor[j] + offset[j];
     y.store(row, c, values);
@@ -60,22 +59,21 @@ __global__ void input_gradients(stored x, const float* gain, const float* mean,
   const auto row = own_row();
   if (row >= rows)
     return;
-  const row_packs<N> inputs{x, row, columns}, upper{dy, row, columns},
-    gains{stored_of(gain), 0, columns};
+  const row_packs<N> inputs{x, row, columns}, upper{dy, row, columns};
   const float m = mean[row], s = rstd[row];
   float h[N], g[N], factor[N], residual[N] = {};
-  const auto get = [&](auto which) {
+  const auto get = [&](auto which, int c) {
     inputs.get(which, h);
     upper.get(which, g);
-    gains.get(which, factor);
+    stored_of(gain).load(0, c, factor);
     for (int j = 0; j < N; ++j) {
       h[j] = (h[j] - m) * s;
       g[j] = __fmul_rn(g[j], factor[j]); // no FMA: the subtracted value is rounded too
     }
   };
   float sum = 0, sum_h = 0;
-  for_packs_of_row<N>(columns, [&](auto which, int) {
-    get(which);
+  for_packs_of_row<N>(columns, [&](auto which, int c) {
+    get(which, c);
     for (int j = 0; j < N; ++j) {
       sum += g[j];
       sum_h += g[j] * h[j];
@@ -84,7 +82,7 @@ __global__ void input_gradients(stored x, const float* gain, const float* mean,
   const float mean_g = sum_over_warp(sum) / static_cast<float>(columns),
               mean_h = sum_over_warp(sum_h) / static_cast<float>(columns);
   for_packs_of_row<N>(columns, [&](auto which, int c) {
-    get(which);
+    get(which, c);
     if (dresidual.data != nullptr)
       dresidual.load(row, c, residual);
     for (int j = 0; j < N; ++j)
@@ -97,7 +95,6 @@ struct weight_terms {
   stored x;
   const float *mean, *rstd;
   stored dy;
-  float* to[2]; // dgain, dbias
 
   template <int N>
   struct bits {
@@ -149,10 +146,10 @@ void layer_norm::input_gradient(input x, const float* gain, const float* mean,
 
 void layer_norm::weight_gradient(input x, const float* mean, const float* rstd,
                                  input dy, float beta, float* dgain, float* dbias,
-                                 stream_handle stream) {
-  launch_column_sums<2>(
-    stream, x.rows, x.columns,
-    weight_terms{stored_of(x), mean, rstd, stored_of(dy), {dgain, dbias}}, beta, x, dy);
+                                 float* space, stream_handle stream) {
+  launch_column_sums<2>(stream, x.rows, x.columns,
+                        weight_terms{stored_of(x), mean, rstd, stored_of(dy)},
+                        {dgain, dbias}, beta, space, x, dy);
 }
 
 } // namespace troupe::cuda

@@ -2,6 +2,7 @@
 // Sums over the rows of a matrix, for each column, inside a .cu.
 #pragma once
 
+#include "kernels/cuda/kernels.hpp"
 #include "kernels/cuda/stored.hpp"
 #include "kernels/cuda/warp.hpp"
 
@@ -13,34 +14,48 @@ namespace troupe::cuda {
 // blocks. 16 columns of bf16 fill 32 bytes, the smallest transfer of memory.
 inline constexpr int columns_a_block = 16;
 inline constexpr int column_sum_warps = 16;
+inline constexpr int column_sum_threads = 128; // of a block that adds parts
 inline constexpr int rows_under_way = 4; // loaded by a thread before the first is added
 
-/// to[s][c] = beta to[s][c] + the sum over rows of terms for sums[s].
+/// Where sums are stored: (C) for each sum.
+template <int Sums>
+struct sum_arrays {
+  float* to[Sums];
+};
+
+/// Sums the terms of column_sums::rows_a_part rows: part blockIdx.y of all rows.
+///   to[s][c] = beta to[s][c] + the sum over rows of terms for sums[s], for one part;
+///   space[part][s][c] = the sum over rows of terms for sums[s], for several.
 ///
 /// The function terms.load(row, c) loads the bits of a row, and terms.add(bits, sums)
 /// adds terms to sums. A thread sums N columns of every `rows_at_once`-th row. A warp
 /// then adds the sums of threads, and the block adds the sums of warps in order.
 template <int Sums, int N, class Terms>
 __global__ void __launch_bounds__(column_sum_warps* warp_size)
-  sum_columns(std::int64_t rows, std::int64_t columns, Terms terms, float beta) {
+  sum_columns(std::int64_t rows, std::int64_t columns, Terms terms,
+              sum_arrays<Sums> arrays, float beta, float* space) {
   TROUPE_SHARED(float, groups, [column_sum_warps][Sums][columns_a_block]);
   constexpr int across = columns_a_block / N,
                 rows_at_once = column_sum_warps * warp_size / across;
   const int thread = static_cast<int>(threadIdx.x), thread_column = thread % across * N;
   const auto first = std::int64_t{blockIdx.x} * columns_a_block,
              c = first + thread_column;
+  const auto first_row = blockIdx.y * column_sums::rows_a_part,
+             last_row = first_row + column_sums::rows_a_part < rows
+                          ? first_row + column_sums::rows_a_part
+                          : rows;
   float sums[Sums][N] = {};
-  for (std::int64_t row = thread / across; row < rows && c < columns;
+  for (std::int64_t row = first_row + thread / across; row < last_row && c < columns;
        row += rows_under_way * rows_at_once) {
     typename Terms::template bits<N> bits[rows_under_way];
     TROUPE_UNROLL
     for (int i = 0; i < rows_under_way; ++i) { // no branch: loads a valid row again
       const auto next = row + i * rows_at_once;
-      bits[i] = terms.template load<N>(next < rows ? next : row, c);
+      bits[i] = terms.template load<N>(next < last_row ? next : row, c);
     }
     TROUPE_UNROLL
     for (int i = 0; i < rows_under_way; ++i)
-      if (row + i * rows_at_once < rows)
+      if (row + i * rows_at_once < last_row)
         terms.add(bits[i], sums);
   }
   TROUPE_UNROLL
@@ -58,23 +73,55 @@ __global__ void __launch_bounds__(column_sum_warps* warp_size)
     float sum = 0;
     for (int warp = 0; warp < column_sum_warps; ++warp)
       sum += groups[warp][s][thread];
-    float* const to = terms.to[s] + first + thread;
+    if (gridDim.y > 1) {
+      space[(blockIdx.y * Sums + s) * columns + first + thread] = sum;
+      continue;
+    }
+    float* const to = arrays.to[s] + first + thread;
     *to = sum + (beta == 0 ? 0 : beta * *to);
   }
 }
 
-/// Launches sum_columns() for all columns.
+/// to[s][c] = beta to[s][c] + the sum of space[part][s][c] over parts, one thread per
+/// value.
+template <int Sums>
+__global__ void __launch_bounds__(column_sum_threads)
+  add_parts(std::int64_t columns, std::int64_t parts, const float* space,
+            sum_arrays<Sums> arrays, float beta) {
+  const auto i = std::int64_t{blockIdx.x} * column_sum_threads + threadIdx.x;
+  if (i >= Sums * columns)
+    return;
+  float sum = 0;
+  for (std::int64_t part = 0; part < parts; ++part)
+    sum += space[part * Sums * columns + i];
+  for (int s = 0; s < Sums; ++s) // arrays has no index on a GPU
+    if (i / columns == s) {
+      float* const to = arrays.to[s] + i % columns;
+      *to = sum + (beta == 0 ? 0 : beta * *to);
+    }
+}
+
+/// Launches sum_columns() for all columns, and add_parts().
+/// \param space scratch memory of column_sums::space() values
 /// \param matrices decide the width of loads: packs if all matrices are wide
 template <int Sums, class Terms, class... Matrices>
 void launch_column_sums(cudaStream_t stream, std::int64_t rows, std::int64_t columns,
-                        const Terms& terms, float beta, const Matrices&... matrices) {
+                        const Terms& terms, const sum_arrays<Sums>& arrays, float beta,
+                        float* space, const Matrices&... matrices) {
+  const auto parts = column_sums::parts(rows);
   by_pack(
     [&](auto n) {
-      launch(stream, {blocks_of(columns, columns_a_block), 1, 1},
+      launch(stream,
+             {blocks_of(columns, columns_a_block),
+              parts > 1 ? static_cast<unsigned>(parts) : 1, 1},
              {column_sum_warps * warp_size, 1, 1}, 0, sum_columns<Sums, n, Terms>, rows,
-             columns, terms, beta);
+             columns, terms, arrays, beta, space);
     },
     matrices...);
+  if (parts > 1)
+    launch(stream, {blocks_of(Sums * columns, column_sum_threads), 1, 1},
+           {column_sum_threads, 1, 1}, 0, add_parts<Sums>, columns, parts, space,
+           arrays, beta);
 }
 
 } // namespace troupe::cuda

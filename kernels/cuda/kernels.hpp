@@ -49,10 +49,27 @@ struct arrays {
   static void clear(std::int64_t n, float* to, stream_handle stream);
 };
 
+/// Sums over the rows of a matrix, for each column. Parts of many rows are summed by
+/// blocks of their own, into scratch memory, and then added in order.
+struct column_sums {
+  static constexpr std::int64_t rows_a_part = 1024;
+
+  static std::int64_t parts(std::int64_t rows) {
+    return (rows + rows_a_part - 1) / rows_a_part;
+  }
+
+  /// Values of scratch memory for `sums` sums of each column; 0 for one part.
+  static std::int64_t space(std::int64_t rows, std::int64_t columns, int sums) {
+    return parts(rows) > 1 ? parts(rows) * columns * sums : 0;
+  }
+};
+
 struct bias {
   static void add_with_residual(matrix<const float> product, const float* bias, input x,
                                 output y, stream_handle stream);
-  static void gradient(input dy, float beta, float* dbias, stream_handle stream);
+  /// \param space scratch memory for one sum of each column (column_sums)
+  static void gradient(input dy, float beta, float* dbias, float* space,
+                       stream_handle stream);
 };
 
 struct epilogues {
@@ -72,8 +89,9 @@ struct layer_norm {
   static void input_gradient(input x, const float* gain, const float* mean,
                              const float* rstd, input dy, input dresidual, output dx,
                              stream_handle stream);
+  /// \param space scratch memory for two sums of each column (column_sums)
   static void weight_gradient(input x, const float* mean, const float* rstd, input dy,
-                              float beta, float* dgain, float* dbias,
+                              float beta, float* dgain, float* dbias, float* space,
                               stream_handle stream);
 };
 

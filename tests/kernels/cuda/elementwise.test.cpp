@@ -20,7 +20,8 @@ namespace {
 
 /// Sizes that packs fit, and sizes that packs do not fit.
 const std::vector<stored_array::size> sizes{{1, 1},      {3, 7, 2},   {6, 64, 8},
-                                            {9, 104, 1}, {37, 33, 1}, {2, 1024}};
+                                            {9, 104, 1}, {37, 33, 1}, {2, 1024},
+                                            {2050, 9}};
 
 std::vector<std::uint8_t> random_mask(std::int64_t n, unsigned seed) {
   std::vector<std::uint8_t> result;
@@ -74,7 +75,9 @@ TEST_CASE("a GPU adds biases with residuals, and sums their gradients", "[cuda]"
     const auto dbias = gpu::sum_of("dbias", before, adds);
     cuda::bias::add_with_residual(sums.in().plain(), offsets.data(), residual.in(),
                                   y.out(), nullptr);
-    cuda::bias::gradient(residual.in(), adds ? 1.0F : 0.0F, dbias->data(), nullptr);
+    const gpu::array<float> space{"space", cuda::column_sums::space(R, C, 1)};
+    cuda::bias::gradient(residual.in(), adds ? 1.0F : 0.0F, dbias->data(), space.data(),
+                         nullptr);
     gpu::wait();
     return gpu::results{y.values(), dbias->values()};
   });
