@@ -16,6 +16,12 @@ struct CUstream_st;
 
 // CUDA streams of one rank, and the memory and properties of GPUs.
 
+namespace troupe {
+
+struct attention_shape;
+
+} // namespace troupe
+
 namespace troupe::cuda {
 
 /// Work spaces for kernels of a stream; each kind serves one launch after another.
@@ -27,6 +33,7 @@ enum class workspace : std::uint8_t {
   bias,         ///< Bias of a product, rounded to bf16.
   /// Values per row that a kernel writes or reads; parts of sums.
   rows,
+  attention, ///< Work space of cuDNN.
 };
 
 /// A CUDA stream for one rank: kernels and cuBLASLt's products are launched without
@@ -103,6 +110,28 @@ public:
   /// Sets whether is_available() may accept epilogues and results of bf16; at first
   /// false.
   void use_epilogues(bool use);
+
+  /// Loads cuDNN for attention (library_checks.hpp). Returns one sentence that says why
+  /// cuDNN cannot be used; empty if loaded.
+  std::string load_attention();
+
+  /// Launches attention by kernels of this program from now on.
+  void unload_attention();
+
+  /// Version of the library for attention: 91900 for cuDNN 9.19.0; 0 if none is loaded.
+  std::int64_t attention_version() const;
+
+  /// Launches attention<float>::forward() by the library. Returns false, and launches
+  /// nothing, if no library is loaded, or if library_can_attend() is false, or if the
+  /// library has no algorithm. A first call for sizes and strides may take a second.
+  /// \throws std::runtime_error if the launch fails
+  bool attention_forward(const attention_shape& dims, stored_matrix<const float> qkv,
+                         stored_matrix<float> y, float* log_sum);
+
+  /// Launches attention<float>::backward(), as attention_forward() does.
+  bool attention_backward(const attention_shape& dims, stored_matrix<const float> qkv,
+                          stored_matrix<const float> y, const float* log_sum,
+                          stored_matrix<const float> dy, stored_matrix<float> dqkv);
 
   /// A work space of at least `bytes` bytes in the GPU's memory; this machine neither
   /// reads nor writes there. Contents may be lost after wait(), and when the space

@@ -3,9 +3,11 @@
 
 #include "kernels/cuda/stream.hpp"
 
+#include "kernels/cuda/library_attention.hpp"
 #include "kernels/cuda/on_device/captured_graph.hpp"
 #include "kernels/cuda/on_device/check.hpp"
 #include "kernels/cuda/on_device/cublas_lt.hpp"
+#include "kernels/cuda/on_device/cudnn_attention.hpp"
 #include "kernels/cuda/on_device/event_thread.hpp"
 
 #include <cuda_runtime.h>
@@ -127,6 +129,7 @@ struct stream::state {
     cudaStreamSynchronize(stream);
     ends.reset(); // runs the remaining callbacks
     graphs.reset();
+    attention.reset();
     for (auto& [which, kept] : spaces)
       cudaFreeAsync(kept.memory, stream);
     for (auto* const slot : result_slots)
@@ -158,6 +161,7 @@ struct stream::state {
   std::unique_ptr<event_thread> ends;
   std::unique_ptr<cublas_lt_products> products;
   bool epilogues = false; // use_epilogues()
+  std::unique_ptr<cudnn_attention> attention; // null: not loaded
   std::map<workspace, kept_space> spaces;
   std::mutex lock; // of the members below
   std::vector<void*> result_slots;
@@ -237,6 +241,67 @@ bool stream::is_available(const library_product& product) {
 
 void stream::use_epilogues(bool use) {
   state_->epilogues = use;
+}
+
+std::string stream::load_attention() {
+  handle(); // cuDNN uses the current GPU
+  try {
+    state_->attention = std::make_unique<cudnn_attention>();
+    return {};
+  } catch (const std::runtime_error& error) {
+    return error.what();
+  }
+}
+
+void stream::unload_attention() {
+  wait(); // launched work uses cuDNN's kernels
+  state_->attention.reset();
+}
+
+std::int64_t stream::attention_version() const {
+  return state_->attention == nullptr ? 0 : state_->attention->version();
+}
+
+bool stream::attention_forward(const attention_shape& dims,
+                               stored_matrix<const float> qkv, stored_matrix<float> y,
+                               float* log_sum) {
+  auto* const library = state_->attention.get();
+  if (library == nullptr || !library_can_attend(dims, {qkv, y}))
+    return false;
+  auto* const where = handle(); // cuDNN uses the current GPU
+  const auto bytes = library->forward_space(dims, qkv, y);
+  if (!bytes)
+    return false;
+  void* const scratch = space(workspace::attention, *bytes);
+  const auto launch = [=] { library->forward(dims, qkv, y, log_sum, scratch, where); };
+  if (auto* const list = deferred_on(where))
+    list->add(launch, workspace::attention, dims, qkv, y, log_sum, scratch);
+  else
+    launch();
+  return true;
+}
+
+bool stream::attention_backward(const attention_shape& dims,
+                                stored_matrix<const float> qkv,
+                                stored_matrix<const float> y, const float* log_sum,
+                                stored_matrix<const float> dy,
+                                stored_matrix<float> dqkv) {
+  auto* const library = state_->attention.get();
+  if (library == nullptr || !library_can_attend(dims, {qkv, y, dy, dqkv}))
+    return false;
+  auto* const where = handle(); // cuDNN uses the current GPU
+  const auto bytes = library->backward_space(dims, qkv, y, dy, dqkv);
+  if (!bytes)
+    return false;
+  void* const scratch = space(workspace::attention, *bytes);
+  const auto launch = [=] {
+    library->backward(dims, qkv, y, log_sum, dy, dqkv, scratch, where);
+  };
+  if (auto* const list = deferred_on(where))
+    list->add(launch, workspace::attention, dims, qkv, y, log_sum, dy, dqkv, scratch);
+  else
+    launch();
+  return true;
 }
 
 // Allocates and frees in the stream's order, so that no thread waits for the GPU. Other

@@ -6,9 +6,12 @@
 
 #include "kernels/bf16.hpp"
 #include "kernels/cuda/launch_list.hpp"
+#include "kernels/cuda/library_attention.hpp"
 #include "kernels/cuda/on_host/launch_registry.hpp"
+#include "kernels/cuda/on_host/plain_attention.hpp"
 #include "kernels/cuda/on_host/stream_events.hpp"
 #include "kernels/cuda/on_host/stream_queue.hpp"
+#include "kernels/cuda/on_host/watched_rows.hpp"
 #include "kernels/vector_math.hpp"
 
 #include <algorithm>
@@ -49,14 +52,6 @@ constexpr int gpus = 5; // one thread imitates all GPUs (stream_queue.hpp)
 void check_gpu_index(int gpu) {
   if (gpu < 0 || gpu >= gpus)
     throw std::runtime_error{"there is no cuda:" + std::to_string(gpu)};
-}
-
-void watch_rows(const stored_matrix<const float>& m, on_host::access_kind kind) {
-  const auto value = m.is_bf16 ? sizeof(bf16) : sizeof(float);
-  for (std::int64_t r = 0; r < m.rows; ++r)
-    on_host::watch_library(static_cast<const char*>(m.data)
-                             + static_cast<std::size_t>(r * m.stride) * value,
-                           m.columns * static_cast<std::int64_t>(value), kind);
 }
 
 void store_at(const stored_matrix<float>& m, std::int64_t row, std::int64_t column,
@@ -206,6 +201,8 @@ struct stream::state {
   std::map<workspace, words> spaces;
   bool epilogues = false; // use_epilogues()
   std::mutex lock;        // of the members below
+  bool has_attention = false;
+  std::mutex lock; // of the members below
   std::vector<std::unique_ptr<result_slot>> result_slots;
   std::vector<void*> free;
 };
@@ -255,6 +252,30 @@ void stream::wait() {
 
 void stream::launch_product(const library_product& product) {
   const auto launch = [product] { multiply(product); };
+}
+
+void stream::product(stored_matrix<const float> a, stored_matrix<const float> b,
+                     float beta, matrix<float> c, bool rounds) {
+  const auto launch = [=] {
+    using enum on_host::access_kind;
+    on_host::watch_rows(a, read);
+    on_host::watch_rows(b, read);
+    if (beta != 0)
+      on_host::watch_rows(c, read);
+    on_host::watch_rows(c, write);
+    const auto factor = [rounds = rounds && !a.is_bf16](float value) {
+      return static_cast<double>(rounds ? tf32_of(value) : value);
+    };
+    const auto depth = a.transposed ? a.rows : a.columns;
+    for (std::int64_t m = 0; m < c.rows; ++m)
+      for (std::int64_t n = 0; n < c.columns; ++n) {
+        double sum = 0;
+        for (std::int64_t k = 0; k < depth; ++k)
+          sum += factor(value_at(a, m, k)) * factor(value_at(b, k, n));
+        auto& to = c.row(m)[n];
+        to = static_cast<float>(sum) + (beta == 0 ? 0 : beta * to);
+      }
+  };
   auto& queue = state_->queue;
   if (auto* const list = deferred_on(&queue))
     list->add([&queue, launch] { queue.enqueue(launch); }, product);
@@ -268,6 +289,53 @@ bool stream::is_available(const library_product& product) {
 
 void stream::use_epilogues(bool use) {
   state_->epilogues = use;
+}
+
+std::string stream::load_attention() {
+  state_->has_attention = true;
+  return {};
+}
+
+void stream::unload_attention() {
+  state_->has_attention = false;
+}
+
+std::int64_t stream::attention_version() const {
+  return state_->has_attention ? 1 : 0;
+}
+
+bool stream::attention_forward(const attention_shape& dims,
+                               stored_matrix<const float> qkv, stored_matrix<float> y,
+                               float* log_sum) {
+  if (!state_->has_attention || !library_can_attend(dims, {qkv, y}))
+    return false;
+  const auto launch = [=] { on_host::attend(dims, qkv, y, log_sum); };
+  auto& queue = state_->queue;
+  if (auto* const list = deferred_on(&queue))
+    list->add([&queue, launch] { queue.enqueue(launch); }, workspace::attention, dims,
+              qkv, y, log_sum);
+  else
+    queue.enqueue(launch);
+  return true;
+}
+
+bool stream::attention_backward(const attention_shape& dims,
+                                stored_matrix<const float> qkv,
+                                stored_matrix<const float> y, const float* log_sum,
+                                stored_matrix<const float> dy,
+                                stored_matrix<float> dqkv) {
+  if (!state_->has_attention || !library_can_attend(dims, {qkv, y, dy, dqkv}))
+    return false;
+  const auto launch = [=] {
+    on_host::attend_backward(dims, qkv, y, log_sum, dy, dqkv);
+  };
+  auto& queue = state_->queue;
+  if (auto* const list = deferred_on(&queue))
+    list->add([&queue, launch] { queue.enqueue(launch); }, workspace::attention, dims,
+              qkv, y, log_sum, dy, dqkv);
+  else
+    queue.enqueue(launch);
+  return true;
 }
 
 void* stream::space(workspace which, std::int64_t bytes) {
