@@ -182,8 +182,11 @@ void attention<Scalar>::forward(const attention_shape& dims,
                                 stored_matrix<Scalar> y, Scalar* log_sum, Scalar* space,
                                 stream& stream) {
   if constexpr (cuda::may_run<Scalar>)
-    if (auto* const gpu = stream.gpu())
-      return cuda::attention::forward(dims, qkv, y, log_sum, gpu->handle());
+    if (auto* const gpu = stream.gpu()) {
+      if (!gpu->attention_forward(dims, qkv, y, log_sum))
+        cuda::attention::forward(dims, qkv, y, log_sum, gpu->handle());
+      return;
+    }
   const auto heads = static_cast<int>(dims.sequences * dims.heads);
   const auto products = stream.products();
   stream.cpu().run(heads, [&](int slice, int worker) {
@@ -230,6 +233,8 @@ void attention<Scalar>::backward(const attention_shape& dims,
                                  stream& stream) {
   if constexpr (cuda::may_run<Scalar>)
     if (auto* const gpu = stream.gpu()) {
+      if (gpu->attention_backward(dims, qkv, y, log_sum, dy, dqkv))
+        return;
       const auto rows = dims.sequences * dims.heads * dims.length;
       return cuda::attention::backward(
         dims, qkv, y, log_sum, dy, dqkv,

@@ -2,6 +2,7 @@
 #include "kernels/processor.hpp"
 
 #include "kernels/cuda/dispatch.hpp"
+#include "kernels/cuda/library_checks.hpp"
 #include "kernels/switched_off.hpp"
 
 #include <memory>
@@ -31,14 +32,10 @@ stream stream_on(const processor& target, int threads, precision products) {
   if (!target.is_gpu())
     return stream{threads, products};
   if constexpr (cuda::is_built) {
-    auto gpu_stream = std::make_shared<cuda::stream>(target.gpu, target.tf32);
-    if (products == precision::bf16 && !switched_off("TROUPE_EPILOGUES")) {
-      gpu_stream->use_epilogues(true);
-      gpu_stream->use_epilogues(
-        cuda::error_of_epilogues(*gpu_stream, cuda::unified_memory(target.gpu))
-          .empty());
-    }
-    return stream{1, products, std::move(gpu_stream)};
+    auto gpu = std::make_shared<cuda::stream>(target.gpu, target.tf32);
+    if (products == precision::bf16)
+      cuda::use_attention_library(*gpu);
+    return stream{1, products, std::move(gpu)};
   }
   throw std::runtime_error{absence_of_gpus()};
 }

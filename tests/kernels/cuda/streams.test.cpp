@@ -3,6 +3,8 @@
 // show each place where nothing orders two launches.
 
 #include "kernels/cuda/kernels.hpp"
+#include "kernels/cuda/library_checks.hpp"
+#include "kernels/cuda/on_host/plain_attention.hpp"
 #include "kernels/cuda/on_host/stream_queue.hpp"
 #include "kernels/cuda/stream.hpp"
 #include "tests/kernels/cuda/gpu_array.hpp"
@@ -218,6 +220,16 @@ TEST_CASE("places for results are nobody else's while they are held", "[streams]
   const auto again = s.first.result(), more = s.first.result();
   CHECK(again.get() != kept.get());
   CHECK(more.get() != kept.get());
+}
+
+TEST_CASE("a library whose attention differs from the kernels' is not used", "[cuda]") {
+  cuda::stream first{3}, second{3}; // a GPU that no other test compares
+  on_host::spoil_attention(true);
+  const auto why = cuda::use_attention_library(first);
+  on_host::spoil_attention(false);
+  CHECK_THAT(why, ContainsSubstring("its gradients of queries differ"));
+  CHECK(first.attention_version() == 0);
+  CHECK(cuda::use_attention_library(second) == why); // found once for each GPU
 }
 
 } // namespace troupe::streams_test

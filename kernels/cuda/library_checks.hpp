@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <string>
+
+// Comparisons of a GPU's libraries with kernels of this program.
+
+namespace troupe::cuda {
+
+class stream;
+
+/// Lets cuDNN compute the attention of a stream where stream::attention_forward() and
+/// attention_backward() can. The first call for a GPU in this process compares cuDNN
+/// with the kernels of kernels/attention.cu. Outputs, log sums and the three gradients
+/// of a small attention must agree within 1e-2 in relative norm. TROUPE_CUDNN=off
+/// leaves cuDNN out. Waits for the stream. Safe to call from several threads, for
+/// different streams. \pre no launch of the stream is deferred \throws
+/// std::runtime_error if kernels of this program fail \return one sentence that says
+/// why kernels of this program compute all attention; empty if cuDNN is used
+std::string use_attention_library(stream& gpu_stream);
+
+} // namespace troupe::cuda
