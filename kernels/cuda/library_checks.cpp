@@ -114,26 +114,48 @@ std::string compare_attention(stream& on) {
   return difference_of(its, ours);
 }
 
-/// What the first stream of a GPU found.
-std::string found_on(stream& gpu_stream) {
-  static std::mutex lock;
-  static std::map<int, std::string> found; // by GPU
-  const std::lock_guard guard{lock};
-  const auto match = found.find(gpu_stream.gpu());
-  if (match != found.end())
+/// Outcomes for each GPU.
+struct outcomes {
+  std::mutex lock;
+  std::map<int, std::string> compared, last;
+};
+
+outcomes& known() {
+  static outcomes all;
+  return all;
+}
+
+/// The outcome of the comparison, which the first stream of a GPU makes.
+std::string comparison_on(stream& gpu_stream) {
+  auto& compared = known().compared;
+  const auto match = compared.find(gpu_stream.gpu());
+  if (match != compared.end())
     return match->second;
-  return found[gpu_stream.gpu()] = compare_attention(gpu_stream);
+  return compared[gpu_stream.gpu()] = compare_attention(gpu_stream);
+}
+
+std::string name_of(std::int64_t version) {
+  return "cuDNN " + std::to_string(version / 10000) + "."
+         + std::to_string(version / 100 % 100) + "." + std::to_string(version % 100);
 }
 
 } // namespace
 
 std::string use_attention_library(stream& gpu_stream) {
-  if (switched_off("TROUPE_CUDNN"))
-    return "TROUPE_CUDNN says off";
-  auto why = gpu_stream.load_attention();
-  if (why.empty() && !(why = found_on(gpu_stream)).empty())
+  const std::lock_guard guard{known().lock};
+  auto why = switched_off("TROUPE_CUDNN") ? std::string{"TROUPE_CUDNN says off"}
+                                          : gpu_stream.load_attention();
+  if (why.empty() && !(why = comparison_on(gpu_stream)).empty())
     gpu_stream.unload_attention();
+  known().last[gpu_stream.gpu()] =
+    why.empty() ? name_of(gpu_stream.attention_version()) : why;
   return why;
+}
+
+std::string attention_library_of(int gpu) {
+  const std::lock_guard guard{known().lock};
+  const auto match = known().last.find(gpu);
+  return match == known().last.end() ? "" : match->second;
 }
 
 } // namespace troupe::cuda

@@ -14,9 +14,16 @@ class stream;
 /// with the kernels of kernels/attention.cu. Outputs, log sums and the three gradients
 /// of a small attention must agree within 1e-2 in relative norm. TROUPE_CUDNN=off
 /// leaves cuDNN out. Waits for the stream. Safe to call from several threads, for
-/// different streams. \pre no launch of the stream is deferred \throws
-/// std::runtime_error if kernels of this program fail \return one sentence that says
-/// why kernels of this program compute all attention; empty if cuDNN is used
+/// different streams.
+///
+/// Returns one sentence that says why kernels of this program compute all attention;
+/// empty if cuDNN is used.
+/// \pre no launch of the stream is deferred
+/// \throws std::runtime_error if kernels of this program fail
 std::string use_attention_library(stream& gpu_stream);
+
+/// The last outcome of use_attention_library() for a GPU, for reports: "cuDNN 9.19.0",
+/// or the sentence; empty before the first call. Safe to call from several threads.
+std::string attention_library_of(int gpu);
 
 } // namespace troupe::cuda

@@ -223,13 +223,17 @@ TEST_CASE("places for results are nobody else's while they are held", "[streams]
 }
 
 TEST_CASE("a library whose attention differs from the kernels' is not used", "[cuda]") {
-  cuda::stream first{3}, second{3}; // a GPU that no other test compares
+  cuda::stream first{4}, second{4}; // a GPU that no other test compares
   on_host::spoil_attention(true);
   const auto why = cuda::use_attention_library(first);
   on_host::spoil_attention(false);
   CHECK_THAT(why, ContainsSubstring("its gradients of queries differ"));
   CHECK(first.attention_version() == 0);
   CHECK(cuda::use_attention_library(second) == why); // found once for each GPU
+  CHECK(cuda::attention_library_of(4) == why);
+  cuda::stream other{0};
+  CHECK(cuda::use_attention_library(other).empty());
+  CHECK(cuda::attention_library_of(0) == "cuDNN 9.0.0");
 }
 
 } // namespace troupe::streams_test
