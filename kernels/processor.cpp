@@ -3,7 +3,6 @@
 
 #include "kernels/cuda/dispatch.hpp"
 #include "kernels/cuda/library_checks.hpp"
-#include "kernels/switched_off.hpp"
 
 #include <memory>
 #include <stdexcept>
@@ -33,8 +32,10 @@ stream stream_on(const processor& target, int threads, precision products) {
     return stream{threads, products};
   if constexpr (cuda::is_built) {
     auto gpu = std::make_shared<cuda::stream>(target.gpu, target.tf32);
-    if (products == precision::bf16)
+    if (products == precision::bf16) { // results say which libraries are used
+      cuda::use_library_epilogues(*gpu);
       cuda::use_attention_library(*gpu);
+    }
     return stream{1, products, std::move(gpu)};
   }
   throw std::runtime_error{absence_of_gpus()};

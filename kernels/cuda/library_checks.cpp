@@ -3,6 +3,7 @@
 
 #include "kernels/attention.hpp"
 #include "kernels/cuda/kernels.hpp"
+#include "kernels/cuda/library_product.hpp"
 #include "kernels/cuda/stream.hpp"
 #include "kernels/space_allocator.hpp"
 #include "kernels/switched_off.hpp"
@@ -17,9 +18,9 @@ namespace troupe::cuda {
 
 namespace {
 
-// Tokens of no multiple of a tile, and more than one tile.
+// The shortest length that all versions of cuDNN accept.
 constexpr attention_shape compared{
-  .sequences = 2, .length = 72, .heads = 2, .width = 128};
+  .sequences = 1, .length = 128, .heads = 2, .width = 128};
 constexpr auto rows = compared.sequences * compared.length,
                row_values = rows * compared.heads;
 constexpr double most_difference = 1e-2;
@@ -117,7 +118,8 @@ std::string compare_attention(stream& on) {
 /// Outcomes for each GPU.
 struct outcomes {
   std::mutex lock;
-  std::map<int, std::string> compared, last;
+  std::map<int, std::string> compared; // attention
+  std::map<int, used_libraries> last;
 };
 
 outcomes& known() {
@@ -147,15 +149,27 @@ std::string use_attention_library(stream& gpu_stream) {
                                           : gpu_stream.load_attention();
   if (why.empty() && !(why = comparison_on(gpu_stream)).empty())
     gpu_stream.unload_attention();
-  known().last[gpu_stream.gpu()] =
+  known().last[gpu_stream.gpu()].attention =
     why.empty() ? name_of(gpu_stream.attention_version()) : why;
   return why;
 }
 
-std::string attention_library_of(int gpu) {
+std::string use_library_epilogues(stream& gpu_stream) {
+  std::string why = "TROUPE_EPILOGUES says off";
+  if (!switched_off("TROUPE_EPILOGUES")) {
+    gpu_stream.use_epilogues(true);
+    why = error_of_epilogues(gpu_stream, unified_memory(gpu_stream.gpu()));
+    gpu_stream.use_epilogues(why.empty());
+  }
+  const std::lock_guard guard{known().lock};
+  known().last[gpu_stream.gpu()].epilogues = why.empty() ? "cuBLASLt" : why;
+  return why;
+}
+
+used_libraries libraries_of(int gpu) {
   const std::lock_guard guard{known().lock};
   const auto match = known().last.find(gpu);
-  return match == known().last.end() ? "" : match->second;
+  return match == known().last.end() ? used_libraries{} : match->second;
 }
 
 } // namespace troupe::cuda

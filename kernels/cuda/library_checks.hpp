@@ -22,8 +22,19 @@ class stream;
 /// \throws std::runtime_error if kernels of this program fail
 std::string use_attention_library(stream& gpu_stream);
 
-/// The last outcome of use_attention_library() for a GPU, for reports: "cuDNN 9.19.0",
-/// or the sentence; empty before the first call. Safe to call from several threads.
-std::string attention_library_of(int gpu);
+/// Lets cuBLASLt finish the products of a stream where stream::is_available(). Each
+/// call compares all epilogues (error_of_epilogues). TROUPE_EPILOGUES=off leaves the
+/// epilogues out. Otherwise as use_attention_library().
+std::string use_library_epilogues(stream& gpu_stream);
+
+/// The libraries of a GPU's streams, for reports: a name with the version, or the
+/// sentence that says why kernels of this program are used. Empty before the first
+/// stream for bf16.
+struct used_libraries {
+  std::string epilogues, attention;
+};
+
+/// The last outcomes for a GPU. Safe to call from several threads.
+used_libraries libraries_of(int gpu);
 
 } // namespace troupe::cuda
