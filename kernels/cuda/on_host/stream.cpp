@@ -92,9 +92,17 @@ float finish_as_library(const library_product& p, std::int64_t m, std::int64_t n
   return sum;
 }
 
+/// Whether cuBLASLt takes the array of a GELU's inputs.
+bool is_auxiliary(const stored_matrix<const float>& m) {
+  return m.stride % 8 == 0 && reinterpret_cast<std::uintptr_t>(m.data) % 16 == 0;
+}
+
 /// The product of stream::launch_product(), with sums in double.
 void multiply(const library_product& p) {
   using enum on_host::access_kind;
+  if ((p.end == epilogue_kind::bias_gelu && !is_auxiliary(p.c))
+      || (p.end == epilogue_kind::gelu_gradient && !is_auxiliary(p.x)))
+    throw std::runtime_error{"the rows of a GELU's inputs are not aligned"};
   watch_rows(p.a, read);
   watch_rows(p.b, read);
   if (p.beta != 0)
@@ -200,7 +208,6 @@ struct stream::state {
   }};
   std::map<workspace, words> spaces;
   bool epilogues = false; // use_epilogues()
-  std::mutex lock;        // of the members below
   bool has_attention = false;
   std::mutex lock; // of the members below
   std::vector<std::unique_ptr<result_slot>> result_slots;
@@ -252,30 +259,6 @@ void stream::wait() {
 
 void stream::launch_product(const library_product& product) {
   const auto launch = [product] { multiply(product); };
-}
-
-void stream::product(stored_matrix<const float> a, stored_matrix<const float> b,
-                     float beta, matrix<float> c, bool rounds) {
-  const auto launch = [=] {
-    using enum on_host::access_kind;
-    on_host::watch_rows(a, read);
-    on_host::watch_rows(b, read);
-    if (beta != 0)
-      on_host::watch_rows(c, read);
-    on_host::watch_rows(c, write);
-    const auto factor = [rounds = rounds && !a.is_bf16](float value) {
-      return static_cast<double>(rounds ? tf32_of(value) : value);
-    };
-    const auto depth = a.transposed ? a.rows : a.columns;
-    for (std::int64_t m = 0; m < c.rows; ++m)
-      for (std::int64_t n = 0; n < c.columns; ++n) {
-        double sum = 0;
-        for (std::int64_t k = 0; k < depth; ++k)
-          sum += factor(value_at(a, m, k)) * factor(value_at(b, k, n));
-        auto& to = c.row(m)[n];
-        to = static_cast<float>(sum) + (beta == 0 ? 0 : beta * to);
-      }
-  };
   auto& queue = state_->queue;
   if (auto* const list = deferred_on(&queue))
     list->add([&queue, launch] { queue.enqueue(launch); }, product);
