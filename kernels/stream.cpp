@@ -38,6 +38,12 @@ void stream::stop_capture() const noexcept {
       gpu_->stop_capture();
 }
 
+void stream::measure_choices(std::shared_ptr<cuda::product_choices> to) const {
+  if constexpr (cuda::is_built)
+    if (gpu_)
+      gpu_->measure_choices(std::move(to));
+}
+
 void stream::wait() const {
   if constexpr (cuda::is_built)
     if (gpu_)

@@ -15,7 +15,8 @@ namespace troupe {
 
 namespace cuda {
 class stream;
-}
+struct product_choices;
+} // namespace cuda
 
 /// Runs the kernels of a rank, one after another in the order of the calls. On the CPU
 /// a kernel runs on the caller's thread with the help of a team, and has ended when the
@@ -79,6 +80,11 @@ public:
 
   /// Ends the recording, and drops recorded kernels that were not launched.
   void stop_capture() const noexcept;
+
+  /// Measures a GPU's algorithms for each new product from now on, and stores the
+  /// choices (cuda/product_choices.hpp). No effect on the CPU.
+  /// \param to receives the choices, until this stream's end; not null
+  void measure_choices(std::shared_ptr<cuda::product_choices> to) const;
 
   /// Waits until all kernels have ended, and all callbacks of on_complete() have
   /// returned.

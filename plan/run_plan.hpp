@@ -101,6 +101,9 @@ struct run_plan {
   /// Receives launch times of rank 0, if that rank is on a GPU; null if launches are
   /// not recorded.
   std::shared_ptr<launch_times> launches = nullptr;
+  /// Receives measured choices of algorithms for the products of rank 0, if that rank
+  /// is on a GPU; null if nothing is measured.
+  std::shared_ptr<cuda::product_choices> choices = nullptr;
   /// Batches between two evaluations, counted with the batches before the run. 0: no
   /// evaluations.
   int evaluate_every = 0;

@@ -123,6 +123,8 @@ group_finder run_resources::groups_of(position where) {
 void run_resources::make_rank(int rank) {
   auto& resources = ranks_[static_cast<std::size_t>(rank)];
   resources = std::make_unique<rank_resources>(plan_, rank);
+  if (rank == 0 && plan_.choices)
+    resources->main_stream.measure_choices(plan_.choices);
   const auto of_data = static_cast<std::size_t>(plan_.data_of(rank));
   const double slowdown = plan_.slowdowns.empty() ? 1 : plan_.slowdowns[of_data];
   resources->computer =

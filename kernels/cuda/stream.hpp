@@ -24,6 +24,8 @@ struct attention_shape;
 
 namespace troupe::cuda {
 
+struct product_choices;
+
 /// Work spaces for kernels of a stream; each kind serves one launch after another.
 enum class workspace : std::uint8_t {
   products,     ///< Work space of cuBLASLt.
@@ -132,6 +134,12 @@ public:
   bool attention_backward(const attention_shape& dims, stored_matrix<const float> qkv,
                           stored_matrix<const float> y, const float* log_sum,
                           stored_matrix<const float> dy, stored_matrix<float> dqkv);
+
+  /// From now on, measures cuBLASLt's algorithms for each new product, when the product
+  /// is launched or deferred. This takes memory for a copy of the product's arrays. On
+  /// the simulated GPU, which has no algorithms, nothing is measured.
+  /// \param to receives the choices, until this object's end; not null
+  void measure_choices(std::shared_ptr<product_choices> to);
 
   /// A work space of at least `bytes` bytes in the GPU's memory; this machine neither
   /// reads nor writes there. Contents may be lost after wait(), and when the space

@@ -2,15 +2,19 @@
 #include "kernels/cuda/on_device/cublas_lt.hpp"
 
 #include "kernels/cuda/on_device/library.hpp"
+#include "kernels/cuda/on_device/scratch_product.hpp"
 
 #include <cublasLt.h>
 
+#include <array>
+#include <cmath>
 #include <compare>
 #include <map>
 #include <stdexcept>
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 namespace troupe::cuda {
 
@@ -25,6 +29,7 @@ void check(cublasStatus_t state) {
 /// The functions of cuBLASLt. The library is half a gigabyte, and is loaded when the
 /// first stream of a GPU is made.
 struct cublas_lt {
+  decltype(&cublasLtGetVersion) version;
   decltype(&cublasLtCreate) create;
   decltype(&cublasLtDestroy) destroy;
   decltype(&cublasLtMatmulDescCreate) create_product;
@@ -40,6 +45,7 @@ struct cublas_lt {
 
   cublas_lt() {
     const library loaded{"cuBLASLt", CUBLAS_VER_MAJOR, "libcublasLt.so"};
+    loaded.find("cublasLtGetVersion", version);
     loaded.find("cublasLtCreate", create);
     loaded.find("cublasLtDestroy", destroy);
     loaded.find("cublasLtMatmulDescCreate", create_product);
@@ -71,7 +77,7 @@ struct product_shape {
   };
 
   std::int64_t a_rows, a_columns, b_rows, b_columns;
-  bool a_transposed, b_transposed, tf32;
+  bool a_transposed, b_transposed, tf32, adds;
   epilogue_kind end;
   layout a, b, c, x, y;
 
@@ -99,6 +105,7 @@ product_shape shape_of(const library_product& p) {
           p.a.transposed,
           p.b.transposed,
           p.tf32 && !p.a.is_bf16,
+          p.beta != 0,
           p.end,
           layout_of(p.a),
           layout_of(p.b),
@@ -123,13 +130,15 @@ cublasLtEpilogue_t epilogue_of(epilogue_kind kind) {
   return CUBLASLT_EPILOGUE_DEFAULT;
 }
 
-/// A product of one shape: made once, with the algorithm that the library finds best.
+/// A product of one shape: made once, with the algorithms that the library proposes.
+/// The first is used until take() names another.
 /// cuBLASLt stores matrices by columns, so products are of the transposes:
 /// c^T = b^T a^T. In its terms D is the result, C the array that is added, and the
 /// auxiliary array holds the GELU's inputs.
 class planned_product {
 public:
-  planned_product(cublasLtHandle_t handle, const library_product& product)
+  /// \param most largest number of algorithms
+  planned_product(cublasLtHandle_t handle, const library_product& product, int most)
     : planned_product() {
     const auto shape = shape_of(product);
     check(lt().create_product(
@@ -147,19 +156,21 @@ public:
     const auto result = has_two_results(product) ? shape.y : shape.c;
     create(added_, columns, rows, has_two_results(product) ? result : added);
     create(result_, columns, rows, result);
-    const auto most = static_cast<std::size_t>(cublas_lt_products::workspace_bytes);
     check(lt().create_wish(&wish_));
-    wish(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, most);
+    wish(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+         static_cast<std::size_t>(cublas_lt_products::workspace_bytes));
     wish(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, shape.b.alignment);
     wish(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, shape.a.alignment);
     wish(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, added.alignment);
     wish(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, result.alignment);
-    cublasLtMatmulHeuristicResult_t heuristic{};
+    std::array<cublasLtMatmulHeuristicResult_t, most_algorithms> proposed{};
     int count = 0;
-    const auto found = lt().choose(handle, product_, left_, right_, added_, result_,
-                                   wish_, 1, &heuristic, &count);
-    has_algorithm_ = found == CUBLAS_STATUS_SUCCESS && count > 0;
-    algorithm_ = heuristic.algo;
+    if (lt().choose(handle, product_, left_, right_, added_, result_, wish_, most,
+                    proposed.data(), &count)
+        != CUBLAS_STATUS_SUCCESS)
+      return;
+    for (int i = 0; i < count; ++i)
+      algorithms_.push_back(proposed[static_cast<std::size_t>(i)].algo);
   }
 
   ~planned_product() {
@@ -175,22 +186,36 @@ public:
   planned_product(const planned_product&) = delete;
   planned_product& operator=(const planned_product&) = delete;
 
-  bool has_algorithm() const { return has_algorithm_; }
+  std::size_t algorithms() const { return algorithms_.size(); }
+
+  /// Makes run() use an algorithm. Without an algorithm of this index, run() continues
+  /// to use the first.
+  void take(int algorithm) {
+    const auto index = static_cast<std::size_t>(algorithm);
+    taken_ = index < algorithms_.size() ? index : 0;
+  }
 
   void run(cublasLtHandle_t handle, const library_product& product, void* space,
            cudaStream_t stream) {
-    if (!has_algorithm_)
+    if (algorithms_.empty())
       throw std::runtime_error{"cuBLASLt has no algorithm for a product"};
+    check(run_by(taken_, handle, product, space, stream));
+  }
+
+  /// Launches the product by one of the algorithms.
+  cublasStatus_t run_by(std::size_t algorithm, cublasLtHandle_t handle,
+                        const library_product& product, void* space,
+                        cudaStream_t stream) {
     set_epilogue(product);
     const float alpha = 1;
     const bool adds_x = adds_residual(product);
     const float beta = adds_x ? 1 : product.beta;
     void* const result = has_two_results(product) ? product.y.data : product.c.data;
     const void* const added = adds_x ? product.x.data : result;
-    check(lt().multiply(
+    return lt().multiply(
       handle, product_, &alpha, product.b.data, left_, product.a.data, right_, &beta,
-      added, added_, result, result_, &algorithm_, space,
-      static_cast<std::size_t>(cublas_lt_products::workspace_bytes), stream));
+      added, added_, result, result_, &algorithms_[algorithm], space,
+      static_cast<std::size_t>(cublas_lt_products::workspace_bytes), stream);
   }
 
 private:
@@ -249,8 +274,8 @@ private:
   cublasLtMatmulPreference_t wish_ = nullptr;
   cublasLtMatrixLayout_t left_ = nullptr, right_ = nullptr, added_ = nullptr,
                          result_ = nullptr;
-  cublasLtMatmulAlgo_t algorithm_{};
-  bool has_algorithm_ = false;
+  std::vector<cublasLtMatmulAlgo_t> algorithms_;
+  std::size_t taken_ = 0;
 };
 
 } // namespace
@@ -268,26 +293,76 @@ struct cublas_lt_products::state {
     if (match == planned.end()) {
       if (planned.size() >= most_planned) // counts of experts' rows keep changing
         planned.clear();
-      match = planned
-                .emplace(std::piecewise_construct, std::forward_as_tuple(shape),
-                         std::forward_as_tuple(handle, product))
-                .first;
+      const auto key = key_of(product, gpu, version);
+      const bool measures = key && measured;
+      const int listed = key && !measures ? listed_algorithm(*key) : 0;
+      match =
+        planned
+          .emplace(std::piecewise_construct, std::forward_as_tuple(shape),
+                   std::forward_as_tuple(handle, product,
+                                         measures || listed > 0 ? most_algorithms : 1))
+          .first;
+      match->second.take(measures ? measured_algorithm(*key, product, match->second)
+                                  : listed);
     }
     return match->second;
   }
 
+  /// The algorithm that the table of this build names; without a choice the first.
+  static int listed_algorithm(const product_key& key) {
+    const auto& listed = built_in_choices().rows;
+    const auto match = listed.find(key);
+    return match == listed.end() ? 0 : match->second.algorithm;
+  }
+
+  /// The algorithm that is the fastest on this GPU now, or was when first measured.
+  int measured_algorithm(const product_key& key, const library_product& product,
+                         planned_product& of_product) const {
+    if (of_product.algorithms() == 0)
+      return 0;
+    if (!measured->rows.contains(key)) {
+      const scratch_product scratch{product, workspace_bytes, measured_on};
+      const auto times = microseconds_of_turns(
+        of_product.algorithms(),
+        [&](std::size_t algorithm) {
+          return of_product.run_by(algorithm, handle, scratch.product(),
+                                   scratch.workspace(), measured_on)
+                 == CUBLAS_STATUS_SUCCESS;
+        },
+        measured_on);
+      if (!std::isfinite(times.front()))
+        return 0; // run() reports why
+      measured->rows.emplace(key, choice_of(times));
+    }
+    return measured->rows.at(key).algorithm;
+  }
+
+  std::string gpu;
+  std::int64_t version = 0;
   cublasLtHandle_t handle = nullptr;
   std::map<product_shape, planned_product> planned;
+  std::shared_ptr<product_choices> measured; // null: the table's choices are taken
+  cudaStream_t measured_on = nullptr;
 };
 
-cublas_lt_products::cublas_lt_products() : state_(std::make_unique<state>()) {
+cublas_lt_products::cublas_lt_products(std::string gpu)
+  : state_(std::make_unique<state>()) {
+  state_->gpu = std::move(gpu);
+  state_->version = static_cast<std::int64_t>(lt().version());
   check(lt().create(&state_->handle));
 }
 
 cublas_lt_products::~cublas_lt_products() = default;
 
+void cublas_lt_products::measure_choices(std::shared_ptr<product_choices> measured,
+                                         CUstream_st* stream) {
+  state_->measured = std::move(measured);
+  state_->measured_on = stream;
+  state_->planned.clear();
+}
+
 bool cublas_lt_products::has_algorithm(const library_product& product) {
-  return state_->planned_for(product).has_algorithm();
+  return state_->planned_for(product).algorithms() > 0;
 }
 
 void cublas_lt_products::launch(const library_product& product, void* workspace,

@@ -2,9 +2,11 @@
 #pragma once
 
 #include "kernels/cuda/library_product.hpp"
+#include "kernels/cuda/product_choices.hpp"
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 struct CUstream_st;
 
@@ -12,12 +14,14 @@ namespace troupe::cuda {
 
 /// Products of one GPU by cuBLASLt, which is loaded when the first object is made. An
 /// algorithm is chosen once for each combination of sizes, strides, types and
-/// alignments. At 1,024 combinations all choices are dropped. For one thread at a time,
-/// and for the GPU that is current in the constructor.
+/// alignments: the algorithm of built_in_choices(), else cuBLASLt's first. At 1,024
+/// combinations all choices are dropped. For one thread at a time, and for the GPU that
+/// is current in the constructor.
 class cublas_lt_products {
 public:
+  /// \param gpu model of the GPU: "NVIDIA H200"
   /// \throws std::runtime_error if cuBLASLt is not installed
-  cublas_lt_products();
+  explicit cublas_lt_products(std::string gpu);
   ~cublas_lt_products();
 
   static constexpr std::int64_t workspace_bytes = std::int64_t{32} << 20;
@@ -29,6 +33,13 @@ public:
   /// \param workspace memory of workspace_bytes bytes on the GPU
   /// \throws std::runtime_error if there is no algorithm, or the launch fails
   void launch(const library_product& product, void* workspace, CUstream_st* stream);
+
+  /// From now on, measures the algorithms of each new product that has a key, and takes
+  /// the choice instead of the table's. A measurement waits for the stream, and runs on
+  /// memory of its own: the product's arrays stay as they are.
+  /// \param measured receives the choices; measured products are not measured again
+  /// \pre no list of launches is being captured when a product is new
+  void measure_choices(std::shared_ptr<product_choices> measured, CUstream_st* stream);
 
 private:
   struct state;

@@ -160,8 +160,9 @@ struct stream::state {
   std::optional<launch_graphs> graphs;
   std::unique_ptr<event_thread> ends;
   std::unique_ptr<cublas_lt_products> products;
-  bool epilogues = false; // use_epilogues()
   std::unique_ptr<cudnn_attention> attention; // null: not loaded
+  bool epilogues = false;                     // use_epilogues()
+  bool measures_choices = false;              // measure_choices()
   std::map<workspace, kept_space> spaces;
   std::mutex lock; // of the members below
   std::vector<void*> result_slots;
@@ -180,7 +181,7 @@ stream::stream(int gpu, bool tf32) : gpu_(gpu), tf32_(tf32) {
       + " cannot share memory with this machine while it computes"};
   state_ = std::make_unique<state>(gpu);
   state_->ends = std::make_unique<event_thread>(gpu);
-  state_->products = std::make_unique<cublas_lt_products>();
+  state_->products = std::make_unique<cublas_lt_products>(facts_of(gpu).kind);
 }
 
 stream::~stream() = default;
@@ -223,6 +224,8 @@ void stream::wait() {
 void stream::launch_product(const library_product& product) {
   auto* const where = handle(); // cuBLASLt uses the current GPU
   void* const scratch = space(workspace::products, cublas_lt_products::workspace_bytes);
+  if (state_->measures_choices) // now, not while a graph is captured
+    state_->products->has_algorithm(product);
   const auto launch = [=, products = state_->products.get()] {
     products->launch(product, scratch, where);
   };
@@ -302,6 +305,11 @@ bool stream::attention_backward(const attention_shape& dims,
   else
     launch();
   return true;
+}
+
+void stream::measure_choices(std::shared_ptr<product_choices> to) {
+  state_->measures_choices = true;
+  state_->products->measure_choices(std::move(to), handle());
 }
 
 // Allocates and frees in the stream's order, so that no thread waits for the GPU. Other

@@ -321,6 +321,10 @@ bool stream::attention_backward(const attention_shape& dims,
   return true;
 }
 
+void stream::measure_choices(std::shared_ptr<product_choices>) {
+  // nop
+}
+
 void* stream::space(workspace which, std::int64_t bytes) {
   auto& kept = state_->spaces[which];
   const auto words = static_cast<std::size_t>((bytes + 7) / 8);
