@@ -106,6 +106,15 @@ int bench(options o) {
       }
       comparison = std::move(*measured);
       exit_code = interruption() ? ended_by_user : measurements.empty() ? 1 : 0;
+    } else if (!o.run.choose.empty()) {
+      const auto chosen = write_choices(b);
+      if (!chosen) {
+        std::cerr << "bench: " << chosen.error() << '\n';
+        return 2;
+      }
+      if (*chosen == 0)
+        std::cerr << "bench: --choose: no product of this GPU offers algorithms to "
+                     "choose from, so no row was added\n";
     } else if (b.plan.processor_of(0).is_gpu()) {
       measure_gpu(b);
       measure_gpu_runs(b);

@@ -4,13 +4,16 @@
 #include "actors/run/run_result.hpp"
 #include "experiments/benchmarks/measurement.hpp"
 #include "experiments/options/setup.hpp"
+#include "kernels/cuda/product_choices.hpp"
 
 #include <nlohmann/json.hpp>
 #include <tl/expected.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <functional>
+#include <string>
 #include <vector>
 
 namespace troupe {
@@ -80,6 +83,17 @@ double gpu_product_rate(const processor& where, precision product_precision,
 /// loss and gradients from the CPU's.
 /// \pre b.plan.processor_of(0).is_gpu()
 void measure_gpu_runs(const benchmark& b);
+
+/// Measures cuBLASLt's algorithms for the products of two steps of one stage on the GPU
+/// of the first rank. Returns the table of the choices, and reports each choice.
+/// \pre b.plan.processor_of(0).is_gpu()
+cuda::product_choices measure_choices(const benchmark& b);
+
+/// Writes the choices of measure_choices() to the CSV file `asked.run.choose`. Rows of
+/// the file for other products stay. Returns the number of new choices. The error is
+/// one sentence.
+/// \pre as for measure_choices()
+tl::expected<std::size_t, std::string> write_choices(const benchmark& b);
 
 /// Returns the plan with 1F1B and other numbers of stages and steps, as plan_of_steps
 /// does (training_steps.hpp). The number of threads stays.

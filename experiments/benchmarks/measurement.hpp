@@ -12,7 +12,7 @@ namespace troupe {
 /// One measured number, a line of a benchmark's output.
 struct measurement {
   /// "ceilings", "kernels", "training", "actors", "links" or "beside PyTorch"; on a GPU
-  /// also "actions" and "checks".
+  /// also "actions", "checks" and "products".
   std::string part;
   std::string name;
   double value; ///< For times and rates the median, unless `name` says mean.

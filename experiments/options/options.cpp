@@ -67,6 +67,8 @@ void add_runs(option_list& to, typed_options& typed, const program_info& program
     add_checkpoints(to, typed.checkpoint);
   if (program.trains)
     add_device(to, typed.run);
+  if (program.measures)
+    add_choose(to, typed.run);
   add_precision(to, typed.run, program.trains);
   if (program.trains)
     add_threads(to, typed.run);
@@ -222,6 +224,9 @@ tl::expected<options, std::string> parse(typed_options typed, bool trains) {
     parse_comparison(typed.comparison, !first.empty() && first.front().is_gpu());
   if (!comparison)
     return problem{comparison.error()};
+  if (!comparison->rows.empty() && !run->choose.empty())
+    return problem{"--choose and --beside each measure nothing else: leave one of them "
+                   "out"};
   auto collectives = parse(typed.collectives);
   if (!collectives)
     return problem{collectives.error()};

@@ -37,6 +37,15 @@ void add_device_forwards(option_list& to, typed_run& typed) {
                 "cuda:0,cuda:1,cpu\tthese, in rotation; several stages may share one");
 }
 
+void add_choose(option_list& to, typed_run& typed) {
+  to.begin_group("Devices and precision");
+  to.add_option(
+    "--choose", typed.choose,
+    "CSV file for the fastest algorithms of cuBLASLt. With this option bench "
+    "measures nothing else. It times the products of two training steps "
+    "on the first GPU. Rows of other products in the file stay.");
+}
+
 void add_precision(option_list& to, typed_run& typed, bool trains) {
   to.begin_group("Devices and precision");
   to.add_option(
@@ -144,6 +153,10 @@ tl::expected<run_options, std::string> parse(const typed_run& typed) {
       return problem{"--device " + typed.device + ": " + why};
     processors = std::move(*parsed);
   }
+  if (!typed.choose.empty() && (processors.empty() || !processors.front().is_gpu()))
+    return problem{
+      "--choose times algorithms of a GPU: say --device cuda too, or leave "
+      "it out"};
   if (typed.precision == "tf32") {
     if (processors.empty())
       return problem{
@@ -164,6 +177,7 @@ tl::expected<run_options, std::string> parse(const typed_run& typed) {
     .products = rounds ? precision::bf16 : precision::fp32,
     .processors = std::move(processors),
     .lists_processors = typed.device != "cuda",
+    .choose = typed.choose,
     .threads = typed.threads,
     .stall_timeout =
       std::chrono::milliseconds{static_cast<std::int64_t>(typed.stall_timeout * 1000)}};

@@ -20,6 +20,7 @@ struct typed_run {
   int threads = 0;
   std::string device = "cpu";
   std::string precision = "fp32";
+  std::string choose; ///< File of bench's table of algorithms; empty: none.
   /// Seconds without the end of an action after which the run fails.
   double stall_timeout = 10;
   /// Set by --nodes, not typed. If true, each node checks the numbers of its GPUs, and
@@ -38,6 +39,8 @@ struct run_options {
   /// True if --device is `cpu` or lists `processors`; each listed entry must have a
   /// rank. False for `cuda`: all GPUs of a rank's machine.
   bool lists_processors = false;
+  /// File for the algorithms that bench chooses for products; empty: none.
+  std::string choose;
   /// Threads of the CPU; 0: the number of cores of the machine that performs the run.
   int threads = 0;
   std::chrono::milliseconds stall_timeout{10'000};
@@ -52,6 +55,9 @@ void add_threads(option_list& to, typed_run& typed);
 void add_device(option_list& to, typed_run& typed);
 /// Adds --device for programs that compute only forwards.
 void add_device_forwards(option_list& to, typed_run& typed);
+
+/// Adds --choose.
+void add_choose(option_list& to, typed_run& typed);
 
 /// Adds --precision.
 /// \param trains true: values are computed; false: only the sizes of messages matter

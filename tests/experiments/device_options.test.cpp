@@ -50,6 +50,14 @@ TEST_CASE("tf32 is of GPUs", "[device]") {
     CHECK(parse(typed)->processors.front().tf32);
 }
 
+TEST_CASE("algorithms are chosen for GPUs", "[device]") {
+  typed_run typed;
+  typed.choose = "choices.csv";
+  CHECK(
+    parse(typed).error()
+    == "--choose times algorithms of a GPU: say --device cuda too, or leave it out");
+}
+
 TEST_CASE("a machine without GPUs says so", "[device]") {
   typed_run typed;
   typed.device = "cuda";

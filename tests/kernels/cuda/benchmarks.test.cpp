@@ -3,7 +3,9 @@
 
 #include "experiments/benchmarks/benchmarks.hpp"
 
+#include "models/input_file.hpp"
 #include "tests/actors/tiny.hpp"
+#include "tests/temporary_folder.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -87,6 +89,29 @@ TEST_CASE("runs on a GPU are held to each other and to the CPU", "[streams]") {
   const auto gradients = of("gradients in fp32 beside the CPU's");
   CHECK(gradients > 0); // the processor was another one
   CHECK(gradients < 1e-5);
+}
+
+TEST_CASE("a GPU without algorithms adds no row to a table, and keeps the others",
+          "[streams]") {
+  const temporary_folder folder;
+  options asked{};
+  const auto file = folder.path() / "choices.csv";
+  asked.run.choose = file;
+  const auto plan = on_a_gpu(tiny::gpt(2));
+  const benchmark b{
+    asked, plan, {.model = plan.work->whole.options.model}, [](const auto&) {}, 8};
+  const auto write_and_read = [&] {
+    CHECK(write_choices(b) == 0U);
+    return cuda::parse_choices(input_file::open(file, "the table")->content()).value();
+  };
+  CHECK(write_and_read() == cuda::product_choices{});
+  cuda::product_choices other;
+  other.rows[{.gpu = "NVIDIA H200", .cublaslt = 1, .m = 2, .k = 3, .n = 4}] = {5, 1, 2};
+  folder.write("choices.csv", cuda::to_csv(other));
+  CHECK(write_and_read() == other);
+  folder.write("choices.csv", "gpu,m\n");
+  CHECK(write_choices(b).error().starts_with("--choose: " + file.string()
+                                             + ": line 1 is not the header"));
 }
 
 } // namespace troupe::benchmarks_test
