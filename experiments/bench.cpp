@@ -95,6 +95,10 @@ int bench(options o) {
                       if (interruption())
                         throw interrupted{};
                     }};
+  const auto measure = [&](const char* name, void (*function)(const benchmark&)) {
+    if (std::ranges::find(o.parts, name) != o.parts.end())
+      function(b);
+  };
   int exit_code = 0;
   nlohmann::ordered_json comparison = nullptr;
   try {
@@ -116,15 +120,18 @@ int bench(options o) {
         std::cerr << "bench: --choose: no product of this GPU offers algorithms to "
                      "choose from, so no row was added\n";
     } else if (b.plan.processor_of(0).is_gpu()) {
-      measure_gpu(b);
-      measure_gpu_runs(b);
-      measure_training(b);
+      measure("ceilings", measure_gpu);
+      measure("training", measure_training);
+      measure("actions", measure_actions);
+      measure("checks", check_gpu_runs);
+      measure("schedules", measure_schedules);
     } else {
-      measure_ceilings(b);
-      measure_kernels(b);
-      measure_training(b);
-      measure_actors(b);
-      measure_links(b);
+      measure("ceilings", measure_ceilings);
+      measure("kernels", measure_kernels);
+      measure("training", measure_training);
+      measure("schedules", measure_schedules);
+      measure("actors", measure_actors);
+      measure("links", measure_links);
     }
   } catch (const interrupted&) {
     std::cerr << "bench: interrupted: the results have the earlier measurements\n";
@@ -150,8 +157,8 @@ int main(int argc, char** argv) {
     .description =
       "Measurements of this machine: its peak rates, kernels at a model's shapes, the "
       "bare loop, actors and pipelines, an action and a message. Medians of "
-      "alternating calls. On a GPU: its peak rates, the gaps between actions, "
-      "checks, training.",
+      "alternating calls. On a GPU: its peak rates, training, the gaps between actions, "
+      "checks, pipelines.",
     .keeps = false,
     .measures = true,
     .defaults = {.model = {.width = 256, .length = 128},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Whole runs on a GPU. The first measures the gaps between the actions of one stage.
-// Checks show whether two runs have the same bits, and how far a GPU is from the CPU in
-// fp32.
+// Checks show whether two runs have the same bits, whether four stages have the bits of
+// one stage, and how far a GPU is from the CPU in fp32.
 
 #include "experiments/benchmarks/benchmarks.hpp"
 #include "models/plain_loop.hpp"
@@ -15,33 +15,6 @@ namespace troupe {
 namespace {
 
 using buckets = std::vector<std::vector<float>>;
-
-/// Measures the actions of one stage, after the first batches, in which actions become
-/// graphs. Each of the first batches uses the buffers of another slot of the ring.
-void measure_actions(const benchmark& b) {
-  constexpr int batches = 12;
-  auto plan = plan_of_1f1b(b.plan, 1, batches);
-  plan.threads = 1;
-  plan.launches = std::make_shared<launch_times>();
-  (void)performed(plan);
-  const auto& launches_made = plan.launches->launches;
-  std::vector<double> gaps, host;
-  for (auto i = std::max<std::size_t>(launches_made.size() * 3 / 4, 1);
-       i < launches_made.size(); ++i) {
-    gaps.push_back(seconds_between(launches_made[i - 1].end, launches_made[i].begin));
-    host.push_back(launches_made[i].host_seconds);
-  }
-  double sum = 0;
-  for (const double gap : gaps)
-    sum += gap;
-  const auto report_value = [&](const std::string& name, double seconds) {
-    b.report({"actions", name, seconds * 1e6, "us", {}, ""});
-  };
-  report_value("mean gap between actions on the stream",
-               sum / static_cast<double>(gaps.size()));
-  report_value("gap between actions on the stream", median(std::move(gaps)));
-  report_value("host time of an action", median(std::move(host)));
-}
 
 std::int64_t differences(const buckets& first, const buckets& second) {
   std::int64_t result = 0;
@@ -103,23 +76,59 @@ void compare_with_cpu(const benchmark& b) {
                distance(on_gpu.gradients, on_cpu.gradients));
 }
 
-void compare_two_runs(const benchmark& b) {
-  auto plan = plan_of_1f1b(b.plan, 1, 2);
+/// The parameters after a run.
+buckets parameters_after(run_plan plan) {
   plan.keep_weights = true;
-  const auto first = performed(plan).parameters, second = performed(plan).parameters;
-  b.report({"checks",
-            "values in which two runs differ",
-            static_cast<double>(differences(first, second)),
-            "values",
-            {},
-            ""});
+  return performed(plan).parameters;
+}
+
+void compare_runs(const benchmark& b) {
+  constexpr int steps = 2;
+  const auto one_stage = plan_of_1f1b(b.plan, 1, steps);
+  const auto first = parameters_after(one_stage);
+  const auto report_differences = [&](const std::string& name, const buckets& other) {
+    const auto count = static_cast<double>(differences(first, other));
+    b.report({"checks", name, count, "values", {}, ""});
+  };
+  report_differences("values in which two runs differ", parameters_after(one_stage));
+  if (b.plan.work->whole.units() >= sharing_stages)
+    report_differences("values in which one stage and four stages differ",
+                       parameters_after(plan_of_sharing(b.plan, steps)));
 }
 
 } // namespace
 
-void measure_gpu_runs(const benchmark& b) {
-  measure_actions(b);
-  compare_two_runs(b);
+void measure_actions(const benchmark& b) {
+  constexpr int measured_batches = 4;
+  const int batches = warmup_batches(b.plan) + measured_batches;
+  auto plan = plan_of_1f1b(b.plan, 1, batches);
+  plan.threads = 1;
+  plan.launches = std::make_shared<launch_times>();
+  (void)performed(plan);
+  const auto& launches_made = plan.launches->launches;
+  const auto actions_of_a_batch =
+    launches_made.size() / static_cast<std::size_t>(batches);
+  std::vector<double> gaps, host;
+  for (auto i = std::max<std::size_t>(
+         launches_made.size() - measured_batches * actions_of_a_batch, 1);
+       i < launches_made.size(); ++i) {
+    gaps.push_back(seconds_between(launches_made[i - 1].end, launches_made[i].begin));
+    host.push_back(launches_made[i].host_seconds);
+  }
+  double sum = 0;
+  for (const double gap : gaps)
+    sum += gap;
+  const auto report_value = [&](const std::string& name, double seconds) {
+    b.report({"actions", name, seconds * 1e6, "us", {}, ""});
+  };
+  report_value("mean gap between actions on the stream",
+               sum / static_cast<double>(gaps.size()));
+  report_value("gap between actions on the stream", median(std::move(gaps)));
+  report_value("host time of an action", median(std::move(host)));
+}
+
+void check_gpu_runs(const benchmark& b) {
+  compare_runs(b);
   compare_with_cpu(b);
 }
 

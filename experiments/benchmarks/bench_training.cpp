@@ -46,9 +46,15 @@ void append(seconds_list& to, const seconds_list& more) {
   to.insert(to.end(), more.begin(), more.end());
 }
 
+/// The batches behind the warm-up; `batches` begins with the second batch.
+seconds_list without_warmup(const run_plan& plan, seconds_list batches) {
+  batches.erase(batches.begin(), batches.begin() + (warmup_batches(plan) - 1));
+  return batches;
+}
+
 seconds_list through_actors(run_plan plan, int threads) {
   plan.threads = threads;
-  return batch_seconds(plan, performed(plan).actions);
+  return without_warmup(plan, batch_seconds(plan, performed(plan).actions));
 }
 
 seconds_list bare(const run_plan& plan, int threads, int steps) {
@@ -73,6 +79,13 @@ seconds_list bare(const run_plan& plan, int threads, int steps) {
   return result;
 }
 
+/// Steps of a run that warms up, and then measures for 0.7 seconds.
+int steps_of_a_run(const run_plan& plan) {
+  const int steps_before = plan.processor_of(0).is_gpu() ? 6 : 2; // the first are slow
+  return std::clamp(static_cast<int>(0.7 / bare(plan, 1, steps_before).back()), 2, 50)
+         + warmup_batches(plan);
+}
+
 double product_rate(const benchmark& b) {
   if (const auto where = b.plan.processor_of(0); where.is_gpu())
     return gpu_product_rate(where, b.plan.work->whole.options.stored, b.gpu_side);
@@ -82,16 +95,31 @@ double product_rate(const benchmark& b) {
   return 2.0 * n * n * n / took.first;
 }
 
-/// Stages of a GPU check; all of the stages share the GPU of the first rank.
-constexpr int sharing_stages = 4;
+/// Tokens or samples that a step predicts, with their name.
+struct step_size {
+  double predictions;
+  std::string unit;
+};
 
-run_plan plan_of_sharing(const benchmark& b, int steps) {
-  auto result = plan_of_1f1b(b.plan, sharing_stages, steps);
-  result.processors = {b.plan.processor_of(0)};
-  return result;
+step_size size_of_a_step(const benchmark& b) {
+  const auto& work = *b.plan.work;
+  return {static_cast<double>(work.batch * work.whole.rows),
+          work.whole.reads_tokens ? "tokens/s" : "samples/s"};
 }
 
 } // namespace
+
+int warmup_batches(const run_plan& plan) {
+  // A list of launches becomes a graph when it repeats, and batches take turns with the
+  // slots of rings.
+  return plan.processor_of(0).is_gpu() ? 12 : 1;
+}
+
+run_plan plan_of_sharing(const run_plan& plan, int steps) {
+  auto result = plan_of_1f1b(plan, sharing_stages, steps);
+  result.processors = {plan.processor_of(0)};
+  return result;
+}
 
 run_plan plan_of_1f1b(run_plan plan, int stages, int steps) {
   return plan_of_steps(std::move(plan), one_f_one_b(), stages, steps);
@@ -105,22 +133,22 @@ run_result performed(const run_plan& plan) {
 }
 
 void measure_training(const benchmark& b) {
-  const bool tokens = b.plan.work->whole.reads_tokens;
-  const auto predictions =
-    static_cast<double>(b.plan.work->batch * b.plan.work->whole.rows);
-  const std::string unit = tokens ? "tokens/s" : "samples/s";
-  const int steps =
-    std::clamp(static_cast<int>(0.7 / bare(b.plan, 1, 2).front()), 2, 50) + 1;
+  using clock = std::chrono::steady_clock;
+  const auto [predictions, unit] = size_of_a_step(b);
+  const int steps = steps_of_a_run(b.plan);
   const bool on_gpu = b.plan.processor_of(0).is_gpu();
   const bool shares = on_gpu && b.plan.work->whole.units() >= sharing_stages;
   const auto one_stage = plan_of_1f1b(b.plan, 1, steps);
   seconds_list plain, actors, rates, sharing;
+  const auto last_begin = clock::now() + std::chrono::seconds{20};
   for (int turn = 0; turn < 3; ++turn) {
-    append(plain, bare(b.plan, 1, steps));
+    if (on_gpu && turn > 0 && clock::now() > last_begin)
+      break;
+    append(plain, without_warmup(b.plan, bare(b.plan, 1, steps)));
     rates.push_back(product_rate(b));
     append(actors, through_actors(one_stage, 1));
     if (shares)
-      append(sharing, through_actors(plan_of_sharing(b, steps), b.plan.threads));
+      append(sharing, through_actors(plan_of_sharing(b.plan, steps), b.plan.threads));
   }
   b.report({"training",
             "parameters",
@@ -142,14 +170,17 @@ void measure_training(const benchmark& b) {
     b.report({"training", "1f1b, 4 stages that share the GPU",
               predictions / median(sharing), unit, median(actors) / median(sharing),
               "one stage"});
-  const auto beside_one_core = [&](const std::string& name, const seconds_list& times) {
-    const double rate = predictions / median(times);
-    b.report({"training", name, rate, unit, rate / one_core, "bare loop"});
-  };
-  const int threads = b.plan.threads;
-  if (threads > 1 && !on_gpu)
-    beside_one_core("one stage's actors, " + std::to_string(threads) + " threads",
-                    through_actors(one_stage, threads));
+  if (const int threads = b.plan.threads; threads > 1 && !on_gpu) {
+    const double rate = predictions / median(through_actors(one_stage, threads));
+    b.report({"training", "one stage's actors, " + std::to_string(threads) + " threads",
+              rate, unit, rate / one_core, "bare loop"});
+  }
+}
+
+void measure_schedules(const benchmark& b) {
+  const auto [predictions, unit] = size_of_a_step(b);
+  const int steps = steps_of_a_run(b.plan);
+  const double plain = median(without_warmup(b.plan, bare(b.plan, 1, steps)));
   for (const int stages : {2, 4})
     for (const auto& entry : catalog()) {
       const auto sch = *find_schedule(entry.name);
@@ -157,9 +188,11 @@ void measure_training(const benchmark& b) {
           || !validation_error(sch, {stages, b.plan.dims.microbatches, steps}).empty())
         continue;
       const auto plan = plan_of_steps(b.plan, sch, stages, steps);
-      if (validation_error(plan).empty())
-        beside_one_core(sch.name + ", " + std::to_string(stages) + " ranks",
-                        through_actors(plan, threads));
+      if (!validation_error(plan).empty())
+        continue;
+      const double took = median(through_actors(plan, plan.threads));
+      b.report({"schedules", sch.name + ", " + std::to_string(stages) + " ranks",
+                predictions / took, unit, plain / took, "bare loop"});
     }
 }
 

@@ -78,11 +78,25 @@ void measure_gpu(const benchmark& b);
 double gpu_product_rate(const processor& where, precision product_precision,
                         std::int64_t side);
 
-/// Measures the gaps between actions on the GPU of the first rank. Reports the number
-/// of parameters in which two runs differ, and the relative distance of the GPU's fp32
-/// loss and gradients from the CPU's.
+/// Measures the gaps between the actions of one stage on the GPU of the first rank.
 /// \pre b.plan.processor_of(0).is_gpu()
-void measure_gpu_runs(const benchmark& b);
+void measure_actions(const benchmark& b);
+
+/// Reports the number of parameters in which two runs differ, on the GPU of the first
+/// rank, and in which a run of one stage and a run of four differ. Reports the relative
+/// distance of the GPU's fp32 loss and gradients from the CPU's.
+/// \pre b.plan.processor_of(0).is_gpu()
+void check_gpu_runs(const benchmark& b);
+
+/// Batches of a run before the measured ones. On a GPU, actions become graphs in them.
+int warmup_batches(const run_plan& plan);
+
+/// Stages that share a GPU when one stage and several stages are compared.
+inline constexpr int sharing_stages = 4;
+
+/// Returns the plan with 1F1B and `sharing_stages` stages on the GPU of the first rank.
+/// \pre as for plan_of_steps
+run_plan plan_of_sharing(const run_plan& plan, int steps);
 
 /// Measures cuBLASLt's algorithms for the products of two steps of one stage on the GPU
 /// of the first rank. Returns the table of the choices, and reports each choice.
@@ -108,10 +122,14 @@ run_result performed(const run_plan& plan);
 /// a product or a copy of memory.
 void measure_kernels(const benchmark& b);
 
-/// Measures the plain loop, the same training through the actors of one stage, and
-/// pipelines. If the plan's ranks have GPUs, the loop and all runs compute on these
-/// GPUs.
+/// Measures the plain loop and the same training through the actors of one stage, in
+/// turns. If the plan's ranks have GPUs, both compute on the first GPU, and so does a
+/// pipeline of `sharing_stages` stages. On a GPU no turn begins after 20 seconds.
 void measure_training(const benchmark& b);
+
+/// Measures the schedules of the catalog on 2 and 4 ranks, as fractions of the plain
+/// loop. If the plan's ranks have GPUs, the loop and all runs compute on these GPUs.
+void measure_schedules(const benchmark& b);
 
 /// Trains in rounds that alternate with PyTorch's programs, the rows of
 /// `asked.comparison`. Returns the measurements as JSON for the results; a row without

@@ -11,8 +11,8 @@ namespace troupe {
 
 /// One measured number, a line of a benchmark's output.
 struct measurement {
-  /// "ceilings", "kernels", "training", "actors", "links" or "beside PyTorch"; on a GPU
-  /// also "actions", "checks" and "products".
+  /// A name of parts_of_bench() (experiments/options/part_options.hpp), "products", or
+  /// "beside PyTorch".
   std::string part;
   std::string name;
   double value; ///< For times and rates the median, unless `name` says mean.

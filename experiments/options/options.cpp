@@ -82,8 +82,10 @@ void add_runs(option_list& to, typed_options& typed, const program_info& program
     add_nodes(to, typed.nodes, program.keeps);
   if (program.trains)
     add_experts(to, typed.model);
-  if (program.measures)
+  if (program.measures) {
+    add_parts(to, typed.parts);
     add_comparison(to, typed.comparison);
+  }
 }
 
 /// Adds options of programs that compute only forwards, of saved weights.
@@ -219,14 +221,18 @@ tl::expected<options, std::string> parse(typed_options typed, bool trains) {
   if (nodes->restart && typed.checkpoint.folder.empty() && !nodes->keep_steps)
     return problem{"--restart continues from a checkpoint or from kept steps: say "
                    "--checkpoint and --checkpoint-every too, or --keep-steps"};
-  const auto& first = run->processors;
-  auto comparison =
-    parse_comparison(typed.comparison, !first.empty() && first.front().is_gpu());
+  const bool on_gpu = !run->processors.empty() && run->processors.front().is_gpu();
+  auto comparison = parse_comparison(typed.comparison, on_gpu);
   if (!comparison)
     return problem{comparison.error()};
   if (!comparison->rows.empty() && !run->choose.empty())
     return problem{"--choose and --beside each measure nothing else: leave one of them "
                    "out"};
+  auto parts = parse_parts(typed.parts, on_gpu);
+  if (!parts)
+    return problem{parts.error()};
+  if (!typed.parts.empty() && !typed.comparison.empty())
+    return problem{"--beside measures in place of all parts: leave --parts out"};
   auto collectives = parse(typed.collectives);
   if (!collectives)
     return problem{collectives.error()};
@@ -245,6 +251,7 @@ tl::expected<options, std::string> parse(typed_options typed, bool trains) {
                  .collectives = std::move(*collectives),
                  .inference = typed.inference,
                  .comparison = std::move(*comparison),
+                 .parts = std::move(*parts),
                  .output = typed.output};
 }
 

@@ -14,12 +14,14 @@
 #include "experiments/options/node_options.hpp"
 #include "experiments/options/optimizer_options.hpp"
 #include "experiments/options/output_options.hpp"
+#include "experiments/options/part_options.hpp"
 #include "experiments/options/run_options.hpp"
 #include "experiments/options/schedule_options.hpp"
 
 #include <tl/expected.hpp>
 
 #include <string>
+#include <vector>
 
 namespace troupe {
 
@@ -39,6 +41,7 @@ struct typed_options {
   typed_collectives collectives;
   inference_options inference;
   std::string comparison;
+  std::string parts;
   output_options output;
 };
 
@@ -61,6 +64,7 @@ struct options {
   collective_options collectives;
   inference_options inference;
   comparison_options comparison;
+  std::vector<std::string> parts; ///< Names that bench measures, in any order.
   output_options output;
 };
 

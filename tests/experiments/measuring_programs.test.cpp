@@ -11,6 +11,8 @@
 #include <nlohmann/json.hpp>
 
 #include <cmath>
+#include <string>
+#include <vector>
 
 namespace troupe::measuring_programs_test {
 
@@ -98,6 +100,29 @@ TEST_CASE("bench counts the operations that a causal model's formula has",
   products += 2 * 8 + 8 * 11; // the last norm, and the head
   // Each product is a multiplication and an addition; a backward has twice as many.
   CHECK(std::abs(troupe::operations_a_token(*whole, m) - 6 * products) < 1e-6);
+}
+
+TEST_CASE("bench measures the parts that are named, and refuses others", "[programs]") {
+  temporary_folder folder;
+  const auto ran = run_program_in(
+    folder, "bench --parts actors,training --threads 1 --json r.json" + tiny);
+  INFO(ran.err);
+  REQUIRE(ran.exit_code == 0);
+  std::vector<std::string> parts;
+  for (const auto& m :
+       json::parse(content_of(folder.path() / "r.json"))["measurements"])
+    if (parts.empty() || parts.back() != m["part"])
+      parts.push_back(m["part"]);
+  CHECK(parts == std::vector<std::string>{"training", "actors"}); // in bench's order
+
+  const auto [typed, refused] = GENERATE(table<std::string, std::string>(
+    {{"trainings", "there is no part 'trainings' on the CPU; there are ceilings"},
+     {"checks", "there is no part 'checks' on the CPU"},
+     {"training,", "there is no part '' on the CPU"},
+     {"training --beside pytorch", "leave --parts out"}}));
+  const auto other = run_program_in(folder, "bench --parts " + typed + tiny);
+  CHECK(other.exit_code == 2);
+  CHECK_THAT(other.err, ContainsSubstring(refused));
 }
 
 TEST_CASE("memory measures every level of ZeRO beside its formulas", "[programs]") {

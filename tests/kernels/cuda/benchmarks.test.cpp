@@ -42,6 +42,7 @@ TEST_CASE("a GPU's ceilings and training are measured on it", "[streams]") {
   const auto all = measured_by(on_a_gpu({"mlp", 4, 6}), [](const benchmark& b) {
     measure_gpu(b);
     measure_training(b);
+    measure_schedules(b);
   });
   const auto has = [&](const std::string& name) {
     return std::ranges::count(all, name, &measurement::name) == 1;
@@ -61,7 +62,10 @@ TEST_CASE("a network whose head is tied is measured under schedules that it goes
           "[streams]") {
   auto model = tiny::gpt(2);
   model.tied = true;
-  const auto all = measured_by(on_a_gpu(model), measure_training);
+  const auto all = measured_by(on_a_gpu(model), [](const benchmark& b) {
+    measure_training(b);
+    measure_schedules(b);
+  });
   const auto of = [&](const std::string& name) {
     const auto found = std::ranges::find(all, name, &measurement::name);
     return found == all.end() ? -1 : found->value;
@@ -75,7 +79,10 @@ TEST_CASE("a network whose head is tied is measured under schedules that it goes
 TEST_CASE("runs on a GPU are held to each other and to the CPU", "[streams]") {
   auto model = tiny::gpt(2);
   model.stored = precision::bf16;
-  const auto all = measured_by(on_a_gpu(model), measure_gpu_runs);
+  const auto all = measured_by(on_a_gpu(model), [](const benchmark& b) {
+    measure_actions(b);
+    check_gpu_runs(b);
+  });
   const auto of = [&](const std::string& name) {
     const auto found = std::ranges::find(all, name, &measurement::name);
     REQUIRE(found != all.end());
@@ -85,6 +92,7 @@ TEST_CASE("runs on a GPU are held to each other and to the CPU", "[streams]") {
   CHECK(of("mean gap between actions on the stream") > 0);
   CHECK(of("host time of an action") > 0);
   CHECK(of("values in which two runs differ") == 0);
+  CHECK(of("values in which one stage and four stages differ") == 0);
   CHECK(of("loss in fp32 beside the CPU's") < 1e-5); // of bf16 it would be 1e-3
   const auto gradients = of("gradients in fp32 beside the CPU's");
   CHECK(gradients > 0); // the processor was another one
