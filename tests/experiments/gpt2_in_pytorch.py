@@ -88,6 +88,14 @@ def prints_a_line_each():
         assert compiled["what"] == "compiled" and ("failed" in compiled or compiled["tokens_per_second"] > 0), compiled
 
 
+def prints_only_the_named():
+    ran, lines = lines_of("--device", "cpu", "--only", "compiled,eager")
+    assert [line["what"] for line in lines] == ["compiled", "eager"], (lines, ran.stderr)
+    for names, why in (("eagre", "there is no 'eagre'"), ("eager,graphs", "say --device cuda")):
+        ran, lines = lines_of("--device", "cpu", "--only", names)
+        assert ran.returncode == 2 and not lines and why in ran.stderr, ran
+
+
 def rounds_of(row, ranks, blocks, *arguments):
     program = root / "experiments/benchmarks/rounds_in_pytorch.py"
     ran = subprocess.run([sys.executable, "-B", program, "--row", row, "--ranks", str(ranks), "--blocks", blocks, "--device", "cpu",
@@ -168,6 +176,7 @@ for tied in (False, True):
     is_as_large_as_troupes(Path(sys.argv[1]).resolve(), tied)
 has_124_million()
 prints_a_line_each()
+prints_only_the_named()
 if not torch.cuda.is_available():
     without_a_gpu_nothing_is_measured()
 without_pytorch_nothing_is_measured()
