@@ -5,6 +5,7 @@
 #include "kernels/cuda/kernels.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace troupe {
 
@@ -31,6 +32,11 @@ template <class Scalar>
 void arrays<Scalar>::add(const Scalar* from, std::int64_t n, Scalar* to) {
   for (std::int64_t i = 0; i < n; ++i)
     to[i] += from[i];
+}
+
+template <class Scalar>
+Scalar arrays<Scalar>::sum_in_order(const Scalar* from, std::int64_t n) {
+  return std::accumulate(from, from + n, Scalar{0});
 }
 
 template <class Scalar>

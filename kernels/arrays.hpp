@@ -30,6 +30,9 @@ struct arrays {
 
   static void copy(const Scalar* from, std::int64_t n, Scalar* to);
   static void add(const Scalar* from, std::int64_t n, Scalar* to);
+
+  /// The sum of n values, added one after another, on the caller's thread.
+  static Scalar sum_in_order(const Scalar* from, std::int64_t n);
 };
 
 } // namespace troupe

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/cross_entropy.hpp"
 
+#include "kernels/arrays.hpp"
 #include "kernels/cuda/dispatch.hpp"
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/vector_math.hpp"
@@ -9,6 +10,7 @@
 #include <atomic>
 #include <cmath>
 #include <exception>
+#include <memory>
 
 namespace troupe {
 
@@ -32,6 +34,38 @@ bool is_first_largest(const Scalar* row, std::int64_t label, Scalar most) {
   return row[label] == most && std::find(row, row + label, most) == row + label;
 }
 
+/// Changes rows of a stored matrix, one at a time, as Scalars. Allocates one row if the
+/// matrix is bf16.
+template <class Scalar>
+class row_changer {
+public:
+  explicit row_changer(const stored_matrix<Scalar>& all) : all_(all) {
+    if (all.is_bf16)
+      row_ =
+        std::make_unique_for_overwrite<Scalar[]>(static_cast<std::size_t>(all.columns));
+  }
+
+  /// Row r, valid until the next call of row(); end(r) stores the changed row.
+  Scalar* row(std::int64_t r) {
+    if constexpr (std::same_as<Scalar, float>)
+      if (all_.is_bf16) {
+        widen_row(all_.rounded().row(r), all_.columns, row_.get());
+        return row_.get();
+      }
+    return all_.plain().row(r);
+  }
+
+  void end(std::int64_t r) {
+    if constexpr (std::same_as<Scalar, float>)
+      if (all_.is_bf16)
+        round_row(row_.get(), all_.columns, all_.rounded().row(r));
+  }
+
+private:
+  stored_matrix<Scalar> all_;
+  std::unique_ptr<Scalar[]> row_;
+};
+
 [[maybe_unused]] std::int32_t* hits_on(cuda::stream& gpu, std::int64_t rows) {
   return static_cast<std::int32_t*>(gpu.space(cuda::workspace::rows, 4 * rows));
 }
@@ -54,9 +88,9 @@ bool is_first_largest(const Scalar* row, std::int64_t label, Scalar most) {
 } // namespace
 
 template <class Scalar>
-void cross_entropy<Scalar>::forward(matrix<Scalar> logits, const std::int32_t* labels,
-                                    Scalar scale, Scalar* row_losses, loss_sum& sum,
-                                    stream& stream) {
+void cross_entropy<Scalar>::forward(stored_matrix<Scalar> logits,
+                                    const std::int32_t* labels, Scalar scale,
+                                    Scalar* row_losses, loss_sum& sum, stream& stream) {
   if constexpr (cuda::may_run<Scalar>)
     if (auto* const gpu = stream.gpu()) {
       auto* const hits = hits_on(*gpu, logits.rows);
@@ -67,9 +101,10 @@ void cross_entropy<Scalar>::forward(matrix<Scalar> logits, const std::int32_t* l
   std::atomic<std::int64_t> correct = 0;
   stream.cpu().run_ranges(logits.rows, rows_a_slice,
                           [&](std::int64_t first, std::int64_t last, int) {
+                            row_changer<Scalar> rows{logits};
                             std::int64_t hits = 0;
                             for (auto r = first; r < last; ++r) {
-                              auto* row = logits.row(r);
+                              auto* row = rows.row(r);
                               const auto label = labels[r];
                               const Scalar label_logit = row[label];
                               const Scalar most = largest(row, logits.columns);
@@ -83,6 +118,7 @@ void cross_entropy<Scalar>::forward(matrix<Scalar> logits, const std::int32_t* l
                               for (std::int64_t v = 0; v < logits.columns; ++v)
                                 row[v] *= factor;
                               row[label] -= scale;
+                              rows.end(r);
                               row_losses[r] = most + std::log(mass) - label_logit;
                             }
                             correct += hits;
@@ -91,9 +127,9 @@ void cross_entropy<Scalar>::forward(matrix<Scalar> logits, const std::int32_t* l
 }
 
 template <class Scalar>
-void cross_entropy<Scalar>::prepare(matrix<Scalar> logits, std::int64_t first,
-                                    const std::int32_t* labels, Scalar* local_facts,
-                                    stream& stream) {
+void cross_entropy<Scalar>::prepare(stored_matrix<const Scalar> logits,
+                                    std::int64_t first, const std::int32_t* labels,
+                                    Scalar* local_facts, stream& stream) {
   if constexpr (cuda::may_run<Scalar>)
     if (auto* const gpu = stream.gpu())
       return cuda::cross_entropy::prepare(logits, first, labels, local_facts,
@@ -103,42 +139,44 @@ void cross_entropy<Scalar>::prepare(matrix<Scalar> logits, std::int64_t first,
   auto* const labelled = local_facts + 2 * logits.rows;
   stream.cpu().run_ranges(
     logits.rows, rows_a_slice, [&](std::int64_t begin, std::int64_t end, int) {
+      row_reader<Scalar> rows{logits};
+      const auto exponentials = std::make_unique_for_overwrite<Scalar[]>(
+        static_cast<std::size_t>(logits.columns));
       for (auto r = begin; r < end; ++r) {
-        auto* row = logits.row(r);
+        const auto* row = rows.row(r);
         const auto label = labels[r] - first;
         const bool is_here = label >= 0 && label < logits.columns;
+        const Scalar most = largest(row, logits.columns);
+        for (std::int64_t v = 0; v < logits.columns; ++v)
+          exponentials[static_cast<std::size_t>(v)] = fast_exp(row[v] - most);
+        const Scalar sum =
+          arrays<Scalar>::sum_in_order(exponentials.get(), logits.columns);
+        largest_of[r] = most;
+        sum_of[r] = is_here && is_first_largest(row, label, most) ? -sum : sum;
         labelled[r] = is_here ? row[label] : Scalar{0};
-        largest_of[r] = largest(row, logits.columns);
-        const bool is_first = is_here && is_first_largest(row, label, largest_of[r]);
-        Scalar sum = 0;
-        for (std::int64_t v = 0; v < logits.columns; ++v) {
-          row[v] = fast_exp(row[v] - largest_of[r]);
-          sum += row[v];
-        }
-        sum_of[r] = is_first ? -sum : sum;
       }
     });
 }
 
 template <class Scalar>
-void cross_entropy<Scalar>::finish(matrix<Scalar> exponentials, std::int64_t first,
+void cross_entropy<Scalar>::finish(stored_matrix<Scalar> logits, std::int64_t first,
                                    const std::int32_t* labels, const Scalar* all_facts,
                                    int shards, int local_shard, Scalar scale,
                                    Scalar* row_losses, loss_sum& sum, stream& stream) {
   if constexpr (cuda::may_run<Scalar>)
     if (auto* const gpu = stream.gpu()) {
-      auto* const hits = hits_on(*gpu, exponentials.rows);
-      cuda::cross_entropy::finish(exponentials, first, labels, all_facts, shards,
-                                  local_shard, scale, row_losses, hits, gpu->handle());
-      return sum_on(*gpu, row_losses, exponentials.rows, hits, sum);
+      auto* const hits = hits_on(*gpu, logits.rows);
+      cuda::cross_entropy::finish(logits, first, labels, all_facts, shards, local_shard,
+                                  scale, row_losses, hits, gpu->handle());
+      return sum_on(*gpu, row_losses, logits.rows, hits, sum);
     }
-  const auto rows = exponentials.rows;
   const auto fact = [&](int shard, int which, std::int64_t row) {
-    return all_facts[shard * facts(rows) + which * rows + row];
+    return all_facts[shard * facts(logits.rows) + which * logits.rows + row];
   };
   std::atomic<std::int64_t> correct = 0;
   stream.cpu().run_ranges(
-    rows, rows_a_slice, [&](std::int64_t begin, std::int64_t end, int) {
+    logits.rows, rows_a_slice, [&](std::int64_t begin, std::int64_t end, int) {
+      row_changer<Scalar> rows{logits};
       std::int64_t hits = 0;
       for (auto r = begin; r < end; ++r) {
         Scalar most = fact(0, 0, r);
@@ -153,19 +191,21 @@ void cross_entropy<Scalar>::finish(matrix<Scalar> exponentials, std::int64_t fir
           mass += std::abs(fact(t, 1, r)) * std::exp(fact(t, 0, r) - most);
           labelled += fact(t, 2, r);
         }
-        auto* row = exponentials.row(r);
-        const Scalar factor = scale * std::exp(fact(local_shard, 0, r) - most) / mass;
-        for (std::int64_t v = 0; v < exponentials.columns; ++v)
-          row[v] *= factor;
+        auto* row = rows.row(r);
+        const Scalar local_most = fact(local_shard, 0, r);
+        const Scalar factor = scale * std::exp(local_most - most) / mass;
+        for (std::int64_t v = 0; v < logits.columns; ++v)
+          row[v] = fast_exp(row[v] - local_most) * factor;
         const auto label = labels[r] - first;
-        if (label >= 0 && label < exponentials.columns)
+        if (label >= 0 && label < logits.columns)
           row[label] -= scale;
+        rows.end(r);
         row_losses[r] = most + std::log(mass) - labelled;
         hits += std::signbit(fact(upper, 1, r));
       }
       correct += hits;
     });
-  sum = sum_of_rows(row_losses, rows, correct);
+  sum = sum_of_rows(row_losses, logits.rows, correct);
 }
 
 template struct cross_entropy<float>;

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Softmax with cross-entropy on a GPU: one block per row. The first pass over a row
-// finds the largest logit and the sum of exponentials together. (Milakov and
-// Gimelshein, "Online normalizer calculation for softmax", 2018.) The second pass
-// writes the gradient.
+// Softmax with cross-entropy on a GPU: one block per row. A row of bf16 is read once,
+// and stays in registers while sweeps find the largest logit, the sum of exponentials
+// and the gradient.
+//
+// Other rows, and rows too long, are read twice. The first pass finds the largest logit
+// and the sum of exponentials together. (Milakov and Gimelshein, "Online normalizer
+// calculation for softmax", 2018.) The second pass writes the gradient.
 
 #include "kernels/cross_entropy.hpp"
+#include "kernels/cuda/held_row.hpp"
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/cuda/source.hpp"
 #include "kernels/cuda/stored.hpp"
 #include "kernels/cuda/warp.hpp"
 
 #include <cmath>
-#include <utility>
+#include <type_traits>
 
 namespace troupe::cuda {
 
@@ -146,11 +150,57 @@ __global__ void __launch_bounds__(most_warps* warp_size)
                  [&](float x) { return expf(x - total.most) * factor; });
 }
 
+// e^(x - most) is 2^(x log2_of_e - shift): one instruction computes the exponent. The
+// rounding error of the shift is in all terms of a sum, and the loss takes it back.
+constexpr float log2_of_e = 1.44269504F, log_of_2 = 0.693147181F;
+
+/// The gradients of rows that a block holds in registers. A NaN among the logits makes
+/// the row's loss and gradients NaNs, by the sum.
+/// \pre as for held_row
+template <class Row, int Blocks>
+__global__ void __launch_bounds__(Row::threads, Blocks)
+  gradients_of_held(stored logits, const std::int32_t* labels, float scale,
+                    float* row_losses, std::int32_t* correct, int columns) {
+  TROUPE_SHARED(float, space, [3][Row::threads / warp_size]);
+  const std::int64_t row = blockIdx.x;
+  const Row held{logits, row, columns};
+  const auto label = labels[row];
+  // Read before the block's barriers, behind which logits become gradients.
+  const float label_logit = label_of_row(logits, row, columns, label);
+  const float most = max_over_block(held.largest(), space[0]);
+  const float shift = most * log2_of_e;
+  const auto exponential = [&](float x) {
+    return power_of_two(fmaf(x, log2_of_e, -shift));
+  };
+  float sum = 0;
+  held.for_values([&](float x, int) { sum += exponential(x); });
+  sum = sum_over_block(sum, space[1]);
+  const float factor = scale / sum;
+  held.store([&](float x) { return exponential(x) * factor; });
+  if (Row::has(label)) {
+    const float gradient[1] = {exponential(label_logit) * factor - scale};
+    logits.store(row, label, gradient);
+  }
+  bool hit = label_logit == most && sum == sum; // the same in all threads
+  if (hit) {
+    float earlier = 0; // places with the same logit
+    const int distance = held.distance_to(label);
+    held.for_values(
+      [&](float x, int d) { earlier += x == most && d < distance ? 1 : 0; });
+    hit = sum_over_block(earlier, space[2]) == 0;
+  }
+  if (threadIdx.x == 0) {
+    const float error = fmaf(most, log2_of_e, -shift);
+    row_losses[row] = (most - label_logit) + (logf(sum) - error * log_of_2);
+    correct[row] = hit ? 1 : 0;
+  }
+}
+
 /// \param local_facts three facts of each row: see cross_entropy.hpp
 template <int N>
 __global__ void __launch_bounds__(most_warps* warp_size)
-  exponentials_of_shard(stored logits, std::int64_t first, const std::int32_t* labels,
-                        float* local_facts, int columns) {
+  facts_of_shard(stored logits, std::int64_t first, const std::int32_t* labels,
+                 float* local_facts, int columns) {
   const std::int64_t row = blockIdx.x, rows = gridDim.x;
   if (threadIdx.x == 0)
     local_facts[2 * rows + row] =
@@ -161,16 +211,13 @@ __global__ void __launch_bounds__(most_warps* warp_size)
     local_facts[rows + row] =
       is_first_largest(total, labels[row] - first) ? -total.sum : total.sum;
   }
-  rewrite_row<N>(logits, row, columns, -1, 0,
-                 [&](float x) { return expf(x - total.most); });
 }
 
 template <int N>
 __global__ void __launch_bounds__(most_warps* warp_size)
-  gradients_of_shard(stored exponentials, std::int64_t first,
-                     const std::int32_t* labels, const float* facts, int shards,
-                     int local_shard, float scale, float* row_losses,
-                     std::int32_t* correct, int columns) {
+  gradients_of_shard(stored logits, std::int64_t first, const std::int32_t* labels,
+                     const float* facts, int shards, int local_shard, float scale,
+                     float* row_losses, std::int32_t* correct, int columns) {
   const std::int64_t row = blockIdx.x, rows = gridDim.x;
   const auto fact = [&](int shard, int which) {
     return facts[(std::int64_t{3} * shard + which) * rows + row];
@@ -186,14 +233,18 @@ __global__ void __launch_bounds__(most_warps* warp_size)
     sum += fabsf(fact(t, 1)) * expf(fact(t, 0) - most);
     labelled += fact(t, 2);
   }
-  const float factor = scale * expf(fact(local_shard, 0) - most) / sum;
-  rewrite_row<N>(exponentials, row, columns, labels[row] - first, scale,
-                 [&](float x) { return x * factor; });
+  const float local_most = fact(local_shard, 0);
+  const float factor = scale * expf(local_most - most) / sum;
+  rewrite_row<N>(logits, row, columns, labels[row] - first, scale,
+                 [&](float x) { return expf(x - local_most) * factor; });
   if (threadIdx.x == 0) {
     row_losses[row] = most + logf(sum) - labelled;
     correct[row] = most == most && fact(upper, 1) < 0 ? 1 : 0;
   }
 }
+
+template <int N>
+using blocks = std::integral_constant<int, N>;
 
 constexpr int sum_threads = 256;
 
@@ -221,47 +272,73 @@ unsigned threads_of(std::int64_t columns) {
   return (warps < most_warps ? warps : most_warps) * warp_size;
 }
 
+/// Calls f with the type of held_row that holds rows of `columns` values in the fewest
+/// registers, and with the number of blocks that a multiprocessor shall run. Returns
+/// false if rows are too long.
+template <class F>
+bool by_held_row(std::int64_t columns, const F& f) {
+  const auto call_if_held = [&](auto row, auto blocks) {
+    const bool fits = columns <= decltype(row)::type::longest;
+    if (fits)
+      f(row, blocks);
+    return fits;
+  };
+  return call_if_held(std::type_identity<held_row<64, 4>>{}, blocks<16>{})
+         || call_if_held(std::type_identity<held_row<256, 4>>{}, blocks<4>{})
+         || call_if_held(std::type_identity<held_row<256, 8>>{}, blocks<3>{})
+         || call_if_held(std::type_identity<held_row<256, 16>>{}, blocks<2>{})
+         || call_if_held(std::type_identity<held_row<256, 25>>{}, blocks<2>{})
+         || call_if_held(std::type_identity<held_row<512, 25>>{}, blocks<1>{});
+}
+
 } // namespace
 
-void cross_entropy::forward(matrix<float> logits, const std::int32_t* labels,
-                            float scale, float* row_losses, std::int32_t* correct,
+void cross_entropy::forward(output logits, const std::int32_t* labels, float scale,
+                            float* row_losses, std::int32_t* correct,
                             stream_handle stream) {
+  const auto columns = static_cast<int>(logits.columns);
+  if (logits.is_bf16 && is_wide(logits)
+      && by_held_row(logits.columns, [&](auto row, auto blocks) {
+           using held = typename decltype(row)::type;
+           launch(stream, {blocks_of(logits.rows, 1), 1, 1}, {held::threads, 1, 1}, 0,
+                  gradients_of_held<held, blocks>, stored_of(logits), labels, scale,
+                  row_losses, correct, columns);
+         }))
+    return;
   by_pack(
     [&](auto n) {
       launch(stream, {blocks_of(logits.rows, 1), 1, 1},
-             {threads_of<n>(logits.columns), 1, 1}, 0, gradients<n>,
-             stored_of(output{logits}), labels, scale, row_losses, correct,
-             static_cast<int>(logits.columns));
+             {threads_of<n>(logits.columns), 1, 1}, 0, gradients<n>, stored_of(logits),
+             labels, scale, row_losses, correct, columns);
     },
-    output{logits});
+    logits);
 }
 
-void cross_entropy::prepare(matrix<float> logits, std::int64_t first,
+void cross_entropy::prepare(input logits, std::int64_t first,
                             const std::int32_t* labels, float* local_facts,
                             stream_handle stream) {
   by_pack(
     [&](auto n) {
       launch(stream, {blocks_of(logits.rows, 1), 1, 1},
-             {threads_of<n>(logits.columns), 1, 1}, 0, exponentials_of_shard<n>,
-             stored_of(output{logits}), first, labels, local_facts,
+             {threads_of<n>(logits.columns), 1, 1}, 0, facts_of_shard<n>,
+             stored_of(logits), first, labels, local_facts,
              static_cast<int>(logits.columns));
     },
-    output{logits});
+    logits);
 }
 
-void cross_entropy::finish(matrix<float> exponentials, std::int64_t first,
+void cross_entropy::finish(output logits, std::int64_t first,
                            const std::int32_t* labels, const float* all_facts,
                            int shards, int local_shard, float scale, float* row_losses,
                            std::int32_t* correct, stream_handle stream) {
   by_pack(
     [&](auto n) {
-      launch(stream, {blocks_of(exponentials.rows, 1), 1, 1},
-             {threads_of<n>(exponentials.columns), 1, 1}, 0, gradients_of_shard<n>,
-             stored_of(output{exponentials}), first, labels, all_facts, shards,
-             local_shard, scale, row_losses, correct,
-             static_cast<int>(exponentials.columns));
+      launch(stream, {blocks_of(logits.rows, 1), 1, 1},
+             {threads_of<n>(logits.columns), 1, 1}, 0, gradients_of_shard<n>,
+             stored_of(logits), first, labels, all_facts, shards, local_shard, scale,
+             row_losses, correct, static_cast<int>(logits.columns));
     },
-    output{exponentials});
+    logits);
 }
 
 void cross_entropy::sum(const float* row_losses, const std::int32_t* correct,

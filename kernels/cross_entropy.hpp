@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "kernels/matrix.hpp"
+#include "kernels/stored_matrix.hpp"
 #include "kernels/stream.hpp"
 
 #include <cstdint>
@@ -16,7 +16,8 @@ struct loss_sum {
   std::int64_t correct = 0;
 };
 
-/// Softmax with cross-entropy, fused with the gradient.
+/// Softmax with cross-entropy, fused with the gradient. Logits of bf16 are converted to
+/// fp32, and a gradient is rounded once, when it is stored.
 template <class Scalar>
 struct cross_entropy {
   /// Turns logits (R, V) into scale * d loss / d logits, in place.
@@ -25,8 +26,8 @@ struct cross_entropy {
   /// double, on the CPU in row order
   /// \param sum filled when the kernel has ended, unless the kernel fails; must outlive
   /// the kernel
-  static void forward(matrix<Scalar> logits, const std::int32_t* labels, Scalar scale,
-                      Scalar* row_losses, loss_sum& sum, stream& stream);
+  static void forward(stored_matrix<Scalar> logits, const std::int32_t* labels,
+                      Scalar scale, Scalar* row_losses, loss_sum& sum, stream& stream);
 
   // Cross-entropy over tensor shards: prepare(), a gather of facts, finish(). Each
   // shard has the logits of some classes, from class `first` on. Shards gather three
@@ -36,20 +37,20 @@ struct cross_entropy {
   /// Number of values that each shard sends to all other shards for R rows.
   static std::int64_t facts(std::int64_t rows) { return 3 * rows; }
 
-  /// Turns logits into exponentials relative to the row's largest logit in this shard.
+  /// Reads the logits of this shard, and fills the facts that other shards need.
   /// \param labels (R), each in [0, V) of all shards
   /// \param local_facts three facts of each row of this shard. First the largest logit
   /// (R), then the sum of exponentials relative to that logit (R), then the label's
   /// logit or 0 (R). The sum is negative where the label has the first of the largest
   /// logits.
-  static void prepare(matrix<Scalar> logits, std::int64_t first,
+  static void prepare(stored_matrix<const Scalar> logits, std::int64_t first,
                       const std::int32_t* labels, Scalar* local_facts, stream& stream);
 
-  /// Turns exponentials into the gradients of forward(), and fills row_losses and `sum`
-  /// as forward() does.
+  /// Turns logits into the gradients of forward(), in place, and fills row_losses and
+  /// `sum` as forward() does.
   /// \param all_facts the facts of all shards, in the order of shards
   /// \param local_shard the index of this shard
-  static void finish(matrix<Scalar> exponentials, std::int64_t first,
+  static void finish(stored_matrix<Scalar> logits, std::int64_t first,
                      const std::int32_t* labels, const Scalar* all_facts, int shards,
                      int local_shard, Scalar scale, Scalar* row_losses, loss_sum& sum,
                      stream& stream);

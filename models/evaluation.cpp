@@ -56,15 +56,18 @@ scored_layers::scored_layers(const network<float>& whole, int first, int last,
     buffers_(layers_, samples, threads, account) {
   if (!last_)
     return;
-  logits_ = {samples * rows_ * classes_, account};
+  logits_ = {layers_.back()->output_size(samples), account};
   row_losses_ = {samples * rows_, account};
 }
 
 std::int64_t scored_layers::bytes(const network<float>& whole, int first, int last,
                                   std::int64_t samples, int threads) {
-  const auto predictions = ends_at(whole, last) ? samples * whole.rows : 0;
-  return forward_buffers::bytes(layers_of(whole, first, last), samples, threads)
-         + predictions * (whole.classes + 1) * std::int64_t{sizeof(float)};
+  const auto layers = layers_of(whole, first, last);
+  const auto values = ends_at(whole, last)
+                        ? layers.back()->output_size(samples) + samples * whole.rows
+                        : 0;
+  return forward_buffers::bytes(layers, samples, threads)
+         + values * std::int64_t{sizeof(float)};
 }
 
 void scored_layers::forward(const frame<float>& in, const std::int32_t* labels,
@@ -75,7 +78,9 @@ void scored_layers::forward(const frame<float>& in, const std::int32_t* labels,
     f.y = logits_.data();
   buffers_.forward(layers_, f, parameters);
   if (last_)
-    cross_entropy<float>::forward(dense(logits_.data(), f.samples * rows_, classes_),
+    cross_entropy<float>::forward(stored_at<float>(logits_.data(), f.samples * rows_,
+                                                   classes_,
+                                                   layers_.back()->output_precision()),
                                   labels, 1 / static_cast<float>(rows_),
                                   row_losses_.data(), loss, *f.compute_stream);
 }

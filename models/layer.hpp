@@ -131,6 +131,9 @@ public:
   std::int64_t input() const { return input_.values; }
   std::int64_t output() const { return output_.values; }
 
+  /// The precision in which the output is stored, and its gradient.
+  precision output_precision() const { return output_.stored; }
+
   /// Values (Scalar) of memory that the inputs and outputs of `samples` samples take.
   std::int64_t input_size(std::int64_t samples) const {
     return stored_size<Scalar>(samples * input_.values, input_.stored);
@@ -275,8 +278,8 @@ private:
   array_format output_;
 };
 
-/// The position of a layer in a network. The first layer's input and the last layer's
-/// output are fp32.
+/// The position of a layer in a network of images. The first layer's input and the last
+/// layer's output are fp32.
 struct layer_position {
   precision stored = precision::fp32; ///< Precision of activations and kept values.
   bool first = false;

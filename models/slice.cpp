@@ -234,17 +234,26 @@ void slice<Scalar>::forward_again(const pass<Scalar>& p, std::size_t layer) cons
     forward_layers(p, segment_begin(layer), layer + 1);
 }
 
+template <class Scalar>
+typename slice<Scalar>::loss_arrays
+slice<Scalar>::loss_arrays_of(const pass<Scalar>& p,
+                              const std::vector<layer_offsets>& offsets) const {
+  const auto& top = *layers_.back();
+  auto* const logits = p.stash + offsets.back().output;
+  return {stored_at<Scalar>(logits, p.samples * rows_, top.output() / rows_,
+                            top.output_precision()),
+          logits + padded(top.output_size(p.samples))};
+}
+
 /// Computes the loss, and turns the logits into the gradient of the logits.
 template <class Scalar>
 void slice<Scalar>::end_in_loss(const pass<Scalar>& p,
                                 const std::vector<layer_offsets>& offsets,
                                 loss_sum& loss) const {
-  const auto predictions = p.samples * rows_;
-  auto* const logits = p.stash + offsets.back().output;
-  cross_entropy<Scalar>::forward(dense(logits, predictions, classes_), p.labels,
-                                 Scalar{1} / static_cast<Scalar>(rows_),
-                                 logits + padded(predictions * classes_), loss,
-                                 *p.compute_stream);
+  const auto a = loss_arrays_of(p, offsets);
+  cross_entropy<Scalar>::forward(a.logits, p.labels,
+                                 Scalar{1} / static_cast<Scalar>(rows_), a.row_losses,
+                                 loss, *p.compute_stream);
 }
 
 template <class Scalar>

@@ -199,6 +199,13 @@ private:
                   const shared_pass& p, const frame<Scalar>& f) const;
   void complete(pass_pieces<Scalar>& to, std::size_t layer, const pass<Scalar>& p,
                 const frame<Scalar>& f) const;
+  /// The last layer's output, and the memory behind it: losses of all predictions.
+  struct loss_arrays {
+    stored_matrix<Scalar> logits; // of the shard
+    Scalar* row_losses;
+  };
+  loss_arrays loss_arrays_of(const pass<Scalar>& p,
+                             const std::vector<layer_offsets>& offsets) const;
   void end_in_loss(const pass<Scalar>& p, const std::vector<layer_offsets>& offsets,
                    loss_sum& loss) const;
   void add_loss(pass_pieces<Scalar>& to, const shared_pass& p, loss_sum& loss) const;

@@ -87,17 +87,15 @@ void slice<Scalar>::add_loss(pass_pieces<Scalar>& to, const shared_pass& p,
   }
   const int top = static_cast<int>(layers_.size()) - 1;
   const auto predictions = p->samples * rows_;
-  const auto logits = dense(p->stash + offsets.back().output, predictions,
-                            layers_.back()->output() / rows_);
-  auto* const row_losses = logits.data + padded(predictions * logits.columns);
-  auto* const facts = row_losses + padded(predictions);
+  const auto a = loss_arrays_of(*p, offsets);
+  auto* const facts = a.row_losses + padded(predictions);
   const auto count = cross_entropy<Scalar>::facts(predictions);
   const auto first = shard_.first(classes_);
   auto& facts_piece = to.emplace_back();
   facts_piece.layer = top;
   facts_piece.share = 0;
-  facts_piece.run = [p, logits, first, local_facts = facts + shard_.index * count] {
-    cross_entropy<Scalar>::prepare(logits, first, p->labels, local_facts,
+  facts_piece.run = [p, a, first, local_facts = facts + shard_.index * count] {
+    cross_entropy<Scalar>::prepare(a.logits, first, p->labels, local_facts,
                                    *p->compute_stream);
   };
   facts_piece.collective = {shard_collective<Scalar>::kind::gather, facts,
@@ -105,10 +103,10 @@ void slice<Scalar>::add_loss(pass_pieces<Scalar>& to, const shared_pass& p,
   auto& finish = to.emplace_back();
   finish.layer = top;
   finish.share = 0;
-  finish.run = [p, logits, first, facts, row_losses, &loss, this] {
-    cross_entropy<Scalar>::finish(logits, first, p->labels, facts, shard_.count,
+  finish.run = [p, a, first, facts, &loss, this] {
+    cross_entropy<Scalar>::finish(a.logits, first, p->labels, facts, shard_.count,
                                   shard_.index, Scalar{1} / static_cast<Scalar>(rows_),
-                                  row_losses, loss, *p->compute_stream);
+                                  a.row_losses, loss, *p->compute_stream);
   };
 }
 

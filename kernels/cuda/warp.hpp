@@ -60,4 +60,17 @@ __device__ Value sum_over_block(Value value, Value* space) {
   return sum;
 }
 
+/// Returns the maximum over the block to every thread; NaN if any thread has a NaN.
+/// \param space as for sum_over_block()
+__device__ inline float max_over_block(float value, float* space) {
+  value = max_over_warp(value);
+  if (threadIdx.x % warp_size == 0)
+    space[threadIdx.x / warp_size] = value;
+  __syncthreads();
+  value = space[0];
+  for (unsigned w = 1; w < blockDim.x / warp_size; ++w)
+    value = space[w] > value || space[w] != space[w] ? space[w] : value;
+  return value;
+}
+
 } // namespace troupe::cuda

@@ -3,6 +3,7 @@
 #include "tests/kernels/numbers.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -151,6 +152,161 @@ TEST_CASE("of equal logits in several tensor shards the first is the prediction"
          {V}, {10, V}, {1, 3, V}, {7, 14, 20, V}}) {
     CHECK(correct_of_shards(ties, labels, ends) == expected);
     CHECK(correct_of_shards(zeros, labels, ends) == std::ranges::count(labels, 0));
+  }
+}
+
+namespace {
+
+/// Random logits of (R, V), each of which a bf16 has.
+std::vector<float> logits_of_bf16() {
+  auto result = random_values<float>(R * V, 7);
+  for (auto& x : result)
+    x = rounded_to_bf16(2 * x);
+  return result;
+}
+
+/// Columns [first, last) of (R, V), in either precision, with a gap behind each row.
+class stored_columns {
+public:
+  static constexpr std::int64_t gap = 3;
+
+  stored_columns(const std::vector<float>& logits, std::int64_t first,
+                 std::int64_t last, precision stored)
+    : columns_(last - first),
+      stored_(stored),
+      exact_(static_cast<std::size_t>(R * (columns_ + gap)), 77.0F),
+      rounded_(exact_.size(), bf16{bf16_of(77)}) {
+    for (std::int64_t r = 0; r < R; ++r)
+      for (std::int64_t v = first; v < last; ++v) {
+        const auto x = logits[static_cast<std::size_t>(r * V + v)];
+        exact_[at(r, v - first)] = x;
+        rounded_[at(r, v - first)] = {bf16_of(x)};
+      }
+  }
+
+  stored_matrix<float> matrix() {
+    if (stored_ == precision::bf16)
+      return troupe::matrix<bf16>{rounded_.data(), R, columns_, columns_ + gap};
+    return troupe::matrix<float>{exact_.data(), R, columns_, columns_ + gap};
+  }
+
+  float value(std::int64_t r, std::int64_t v) const {
+    return stored_ == precision::bf16 ? fp32_of(rounded_[at(r, v)].bits)
+                                      : exact_[at(r, v)];
+  }
+
+  bool gaps_are_untouched() const {
+    for (std::int64_t r = 0; r < R; ++r)
+      for (auto v = columns_; v < columns_ + gap; ++v)
+        if (value(r, v) != 77)
+          return false;
+    return true;
+  }
+
+private:
+  std::size_t at(std::int64_t r, std::int64_t v) const {
+    return static_cast<std::size_t>(r * (columns_ + gap) + v);
+  }
+
+  std::int64_t columns_;
+  precision stored_;
+  std::vector<float> exact_;
+  std::vector<bf16> rounded_;
+};
+
+/// Softmax and cross-entropy of (R, V), by the definition in double.
+struct definition {
+  std::vector<double> gradient, row_losses;
+
+  definition(const std::vector<float>& logits, const std::vector<std::int32_t>& labels,
+             double scale) {
+    for (std::size_t r = 0; r < R; ++r) {
+      double sum = 0;
+      for (std::size_t v = 0; v < V; ++v)
+        sum += std::exp(double{logits[r * V + v]});
+      const auto label = static_cast<std::size_t>(labels[r]);
+      row_losses.push_back(std::log(sum) - double{logits[r * V + label]});
+      for (std::size_t v = 0; v < V; ++v)
+        gradient.push_back(
+          scale * (std::exp(double{logits[r * V + v]}) / sum - (v == label ? 1 : 0)));
+    }
+  }
+};
+
+/// Checks gradients of columns from `first` on: a stored value is off by a rounding and
+/// a few errors of fp32.
+void check_gradient(const stored_columns& made, std::int64_t first, std::int64_t last,
+                    const definition& expected, precision stored) {
+  const double relative = stored == precision::bf16 ? 0x1p-8 : 1e-6;
+  for (std::int64_t r = 0; r < R; ++r)
+    for (auto v = first; v < last; ++v) {
+      const auto exact = expected.gradient[static_cast<std::size_t>(r * V + v)];
+      CAPTURE(r, v, exact, made.value(r, v - first));
+      REQUIRE(std::abs(double{made.value(r, v - first)} - exact)
+              <= relative * std::abs(exact) + 1e-7);
+    }
+  CHECK(made.gaps_are_untouched());
+}
+
+} // namespace
+
+TEST_CASE("a loss of stored logits is the definition's, and the gradient is rounded",
+          "[cross_entropy][bf16]") {
+  const auto stored = GENERATE(precision::fp32, precision::bf16);
+  const auto logits = logits_of_bf16();
+  const auto labels = random_labels(R, V, 5);
+  const definition expected{logits, labels, 0.5};
+  stored_columns made{logits, 0, V, stored}, together = made;
+  std::vector<float> row_losses(R), same_losses(R);
+  loss_sum sum, same_sum;
+  stream one{1}, three{3};
+  cross_entropy<float>::forward(made.matrix(), labels.data(), 0.5F, row_losses.data(),
+                                sum, one);
+  cross_entropy<float>::forward(together.matrix(), labels.data(), 0.5F,
+                                same_losses.data(), same_sum, three);
+  check_gradient(made, 0, V, expected, stored);
+  CHECK(relative_difference(row_losses, expected.row_losses) < 1e-6);
+  CHECK(sum.correct == first_of_largest(logits, labels));
+  for (std::int64_t r = 0; r < R; ++r)
+    for (std::int64_t v = 0; v < V; ++v)
+      REQUIRE(made.value(r, v) == together.value(r, v));
+  CHECK(row_losses == same_losses);
+  CHECK(sum.loss == same_sum.loss);
+}
+
+TEST_CASE("tensor shards of logits have the loss and the gradient of the definition",
+          "[cross_entropy][bf16]") {
+  const auto stored = GENERATE(precision::fp32, precision::bf16);
+  const auto begins = GENERATE(values<std::vector<std::int64_t>>(
+    {{0, V}, {0, 10, V}, {0, 1, 3, V}, {0, 7, 14, 20, V}}));
+  const auto logits = logits_of_bf16();
+  const auto labels = random_labels(R, V, 5);
+  const definition expected{logits, labels, 0.5};
+  const auto shards = static_cast<int>(begins.size()) - 1;
+  const auto facts = cross_entropy<float>::facts(R);
+  std::vector<float> all(static_cast<std::size_t>(shards * facts)), row_losses(R);
+  std::vector<stored_columns> parts;
+  stream on;
+  for (std::size_t s = 0; s + 1 < begins.size(); ++s) {
+    parts.emplace_back(logits, begins[s], begins[s + 1], stored);
+    cross_entropy<float>::prepare(parts.back().matrix(), begins[s], labels.data(),
+                                  all.data() + static_cast<std::int64_t>(s) * facts,
+                                  on);
+    for (std::int64_t r = 0; r < R; ++r) // only read
+      for (auto v = begins[s]; v < begins[s + 1]; ++v)
+        REQUIRE(parts.back().value(r, v - begins[s])
+                == logits[static_cast<std::size_t>(r * V + v)]);
+  }
+  for (int s = 0; s < shards; ++s) {
+    const auto first = begins[static_cast<std::size_t>(s)],
+               last = begins[static_cast<std::size_t>(s) + 1];
+    auto& part = parts[static_cast<std::size_t>(s)];
+    loss_sum sum;
+    cross_entropy<float>::finish(part.matrix(), first, labels.data(), all.data(),
+                                 shards, s, 0.5F, row_losses.data(), sum, on);
+    check_gradient(part, first, last, expected, stored);
+    CHECK(relative_difference(row_losses, expected.row_losses) < 1e-6);
+    CHECK(sum.correct == first_of_largest(logits, labels));
   }
 }
 

@@ -24,7 +24,8 @@ constexpr float infinity = std::numeric_limits<float>::infinity();
 
 struct batch {
   std::int64_t rows, classes;
-  std::vector<float> logits;
+  precision stored;
+  std::vector<float> logits; // values that `stored` has
   std::vector<std::int32_t> labels;
 
   float* row(std::int64_t r) { return &logits[static_cast<std::size_t>(r * classes)]; }
@@ -33,8 +34,10 @@ struct batch {
 
 /// Every second row's label has the largest logit. Every fourth row's label is one of
 /// two such, of which the first is right.
-batch some_batch(std::int64_t rows, std::int64_t classes) {
-  batch result{rows, classes, random_values<float>(rows * classes, 1),
+batch some_batch(std::int64_t rows, std::int64_t classes,
+                 precision stored = precision::fp32) {
+  batch result{rows, classes, stored,
+               gpu::rounded(random_values<float>(rows * classes, 1), stored),
                random_labels(rows, static_cast<int>(classes), 2)};
   for (std::int64_t r = 0; r < rows; r += 2) {
     auto* const row = result.row(r);
@@ -78,17 +81,29 @@ gpu::results of_gpu(const batch& from, std::int64_t gap) {
     const stored_array logits{"logits",
                               from.logits,
                               {from.rows, from.classes, gap},
-                              precision::fp32,
+                              from.stored,
                               gpu::use::updated};
     const gpu::array<std::int32_t> labels{"labels", from.labels},
       correct{"correct", from.rows};
     const gpu::array<float> row_losses{"row_losses", from.rows};
-    cuda::cross_entropy::forward(logits.out().plain(), labels.data(), scale,
-                                 row_losses.data(), correct.data(), nullptr);
+    cuda::cross_entropy::forward(logits.out(), labels.data(), scale, row_losses.data(),
+                                 correct.data(), nullptr);
     gpu::wait();
     return gpu::results{logits.values(), row_losses.values(),
                         gpu::as_floats(correct.values())};
   });
+}
+
+/// True if gradients are what the exact ones round to, apart from errors of fp32, which
+/// count relative to the scale where a label's column cancels.
+bool are_near(const std::vector<float>& made, const std::vector<double>& exact,
+              precision stored) {
+  const double rounding = stored == precision::bf16 ? 0x1p-8 : 0;
+  for (std::size_t i = 0; i < exact.size(); ++i)
+    if (!(std::abs(made.at(i) - exact[i])
+          <= (rounding + gpu::near_fp32) * std::abs(exact[i]) + 1e-6 * scale))
+      return false;
+  return true;
 }
 
 std::vector<float> columns_of(const batch& from, std::int64_t first,
@@ -108,11 +123,29 @@ TEST_CASE("a GPU's loss and its gradient are the CPU's", "[cuda]") {
   GPU_OR_SKIP();
   const auto [R, V, gap] = GENERATE(table<std::int64_t, std::int64_t, std::int64_t>(
     {{1, 1, 0}, {5, 7, 2}, {9, 33, 0}, {6, 304, 8}, {4, 1003, 5}, {3, 8200, 0}}));
-  CAPTURE(R, V, gap);
-  const auto batch = some_batch(R, V);
+  const auto stored = GENERATE(precision::fp32, precision::bf16);
+  CAPTURE(R, V, gap, stored);
+  const auto batch = some_batch(R, V, stored);
   const auto made = of_gpu(batch, gap);
   const auto expected = of_cpu(batch);
-  CHECK(relative_difference(made[0], expected.gradient) < gpu::near_fp32);
+  CHECK(are_near(made[0], expected.gradient, stored));
+  CHECK(relative_difference(made[1], expected.row_losses) < gpu::near_fp32);
+  CHECK(made[2] == expected.correct);
+}
+
+// Blocks hold rows of bf16 of up to 2,048, 8,192, 16,384, 32,768, 51,200 and 102,400
+// columns. Longer rows are read twice.
+TEST_CASE("rows of bf16 of any length have a GPU's loss and gradient", "[cuda]") {
+  GPU_OR_SKIP();
+  const auto columns = GENERATE(as<std::int64_t>{}, 8, 2048, 2056, 8192, 16376, 16392,
+                                50304, 51208, 102408);
+  CAPTURE(columns);
+  auto batch = some_batch(2, columns, precision::bf16);
+  batch.row(1)[columns - 2] = 8; // the largest logit is in the last pack
+  batch.label(1) = static_cast<std::int32_t>(columns - 2);
+  const auto made = of_gpu(batch, 8);
+  const auto expected = of_cpu(batch);
+  CHECK(are_near(made[0], expected.gradient, precision::bf16));
   CHECK(relative_difference(made[1], expected.row_losses) < gpu::near_fp32);
   CHECK(made[2] == expected.correct);
 }
@@ -146,8 +179,9 @@ TEST_CASE("tensor shards of a GPU say of their classes what one says of all",
        {9, 37, 1, {0, 36, 37}},
        {7, 304, 8, {0, 8, 280, 304}},
        {3, 1300, 0, {0, 1100, 1300}}}));
-  CAPTURE(R, V, gap);
-  auto batch = some_batch(R, V);
+  const auto stored = GENERATE(precision::fp32, precision::bf16);
+  CAPTURE(R, V, gap, stored);
+  auto batch = some_batch(R, V, stored);
   if (R == 9)
     batch.row(1)[V - 1] = 150; // e^150 is no fp32
   const auto shards = static_cast<int>(begins.size()) - 1;
@@ -165,18 +199,22 @@ TEST_CASE("tensor shards of a GPU say of their classes what one says of all",
     std::vector<stored_array> logits;
     for (int s = 0; s < shards; ++s) {
       logits.emplace_back("logits", columns_of(batch, first(s), count(s)),
-                          stored_array::size{R, count(s), gap}, precision::fp32,
+                          stored_array::size{R, count(s), gap}, stored,
                           gpu::use::updated);
-      cuda::cross_entropy::prepare(logits.back().out().plain(), first(s), labels.data(),
+      cuda::cross_entropy::prepare(logits.back().in(), first(s), labels.data(),
                                    facts.data() + 3 * R * s, nullptr);
     }
     gpu::results all;
+    gpu::wait();
+    for (int s = 0; s < shards; ++s)
+      REQUIRE(gpu::same_bits(logits[static_cast<std::size_t>(s)].values(),
+                             columns_of(batch, first(s), count(s))));
     for (int s = 0; s < shards; ++s) {
       const gpu::array<float> row_losses{"row_losses", R};
       const gpu::array<std::int32_t> correct{"correct", R};
-      cuda::cross_entropy::finish(logits[static_cast<std::size_t>(s)].out().plain(),
-                                  first(s), labels.data(), facts.data(), shards, s,
-                                  scale, row_losses.data(), correct.data(), nullptr);
+      cuda::cross_entropy::finish(logits[static_cast<std::size_t>(s)].out(), first(s),
+                                  labels.data(), facts.data(), shards, s, scale,
+                                  row_losses.data(), correct.data(), nullptr);
       gpu::wait();
       all.push_back(logits[static_cast<std::size_t>(s)].values());
       all.push_back(row_losses.values());
@@ -193,7 +231,7 @@ TEST_CASE("tensor shards of a GPU say of their classes what one says of all",
     for (std::int64_t r = 0; r < R; ++r)
       for (std::int64_t v = first(s); v < first(s) + count(s); ++v)
         gradient.push_back(expected.gradient[static_cast<std::size_t>(r * V + v)]);
-    CHECK(relative_difference(made[at], gradient) < gpu::near_fp32);
+    CHECK(are_near(made[at], gradient, stored));
     CHECK(relative_difference(made[at + 1], expected.row_losses) < gpu::near_fp32);
     CHECK(made[at + 2] == expected.correct);
   }
@@ -202,7 +240,9 @@ TEST_CASE("tensor shards of a GPU say of their classes what one says of all",
 TEST_CASE("a GPU takes the first of equal logits", "[cuda]") {
   GPU_OR_SKIP();
   const auto classes = GENERATE(std::int64_t{5}, std::int64_t{1032});
-  batch all{4, classes, std::vector<float>(static_cast<std::size_t>(4 * classes)), {}};
+  const auto stored = GENERATE(precision::fp32, precision::bf16);
+  batch all{
+    4, classes, stored, std::vector<float>(static_cast<std::size_t>(4 * classes)), {}};
   const auto last = static_cast<std::int32_t>(classes - 1);
   all.labels = {0, 1, last, 3};
   all.row(3)[3] = all.row(3)[last] = 1; // the first of two
@@ -214,14 +254,15 @@ TEST_CASE("classes that cannot be have no gradient on a GPU", "[cuda]") {
   GPU_OR_SKIP();
   // Whole warps find only such values.
   const auto classes = GENERATE(std::int64_t{603}, std::int64_t{1032});
-  auto batch = some_batch(3, classes);
+  const auto stored = GENERATE(precision::fp32, precision::bf16);
+  auto batch = some_batch(3, classes, stored);
   for (std::int64_t r = 0; r < 3; ++r) {
     std::fill_n(batch.row(r), 600, -infinity);
     batch.label(r) = 602;
   }
   const auto made = of_gpu(batch, 0);
   const auto expected = of_cpu(batch);
-  CHECK(relative_difference(made[0], expected.gradient) < gpu::near_fp32);
+  CHECK(are_near(made[0], expected.gradient, stored));
   CHECK(relative_difference(made[1], expected.row_losses) < gpu::near_fp32);
   CHECK(made[0][599] == 0);
 }
@@ -229,7 +270,7 @@ TEST_CASE("classes that cannot be have no gradient on a GPU", "[cuda]") {
 TEST_CASE("a NaN among logits is its row's loss, on a GPU too", "[cuda]") {
   GPU_OR_SKIP();
   const auto at = GENERATE(0, 5, 38, 39);
-  auto batch = some_batch(3, 40);
+  auto batch = some_batch(3, 40, GENERATE(precision::fp32, precision::bf16));
   std::fill_n(batch.row(1), 40, -infinity);
   batch.row(1)[at] = std::numeric_limits<float>::quiet_NaN();
   const auto made = of_gpu(batch, GENERATE(0, 3));
@@ -237,6 +278,8 @@ TEST_CASE("a NaN among logits is its row's loss, on a GPU too", "[cuda]") {
   CHECK(made[1][1] != made[1][1]);
   CHECK(made[1][2] == made[1][2]);
   CHECK(made[2][1] == 0);
+  CHECK(std::all_of(made[0].begin() + 40, made[0].begin() + 80,
+                    [](float gradient) { return gradient != gradient; }));
 }
 
 } // namespace troupe::loss_test
