@@ -34,37 +34,23 @@ bool is_first_largest(const Scalar* row, std::int64_t label, Scalar most) {
   return row[label] == most && std::find(row, row + label, most) == row + label;
 }
 
-/// Changes rows of a stored matrix, one at a time, as Scalars. Allocates one row if the
-/// matrix is bf16.
+/// Stores a row of gradients, which stands in the place of the logits, as `gradient`
+/// stores it. Values of bf16 overwrite the beginning of the row, part by part.
 template <class Scalar>
-class row_changer {
-public:
-  explicit row_changer(const stored_matrix<Scalar>& all) : all_(all) {
-    if (all.is_bf16)
-      row_ =
-        std::make_unique_for_overwrite<Scalar[]>(static_cast<std::size_t>(all.columns));
-  }
-
-  /// Row r, valid until the next call of row(); end(r) stores the changed row.
-  Scalar* row(std::int64_t r) {
-    if constexpr (std::same_as<Scalar, float>)
-      if (all_.is_bf16) {
-        widen_row(all_.rounded().row(r), all_.columns, row_.get());
-        return row_.get();
+void store_gradient(const Scalar* row, std::int64_t r,
+                    const stored_matrix<Scalar>& gradient) {
+  if constexpr (std::same_as<Scalar, float>)
+    if (gradient.is_bf16) {
+      constexpr std::int64_t part = 1024;
+      float values[part];
+      auto* const to = gradient.rounded().row(r);
+      for (std::int64_t v = 0; v < gradient.columns; v += part) {
+        const auto n = std::min(part, gradient.columns - v);
+        std::copy_n(row + v, n, values);
+        round_row(values, n, to + v);
       }
-    return all_.plain().row(r);
-  }
-
-  void end(std::int64_t r) {
-    if constexpr (std::same_as<Scalar, float>)
-      if (all_.is_bf16)
-        round_row(row_.get(), all_.columns, all_.rounded().row(r));
-  }
-
-private:
-  stored_matrix<Scalar> all_;
-  std::unique_ptr<Scalar[]> row_;
-};
+    }
+}
 
 [[maybe_unused]] std::int32_t* hits_on(cuda::stream& gpu, std::int64_t rows) {
   return static_cast<std::int32_t*>(gpu.space(cuda::workspace::rows, 4 * rows));
@@ -88,23 +74,22 @@ private:
 } // namespace
 
 template <class Scalar>
-void cross_entropy<Scalar>::forward(stored_matrix<Scalar> logits,
-                                    const std::int32_t* labels, Scalar scale,
+void cross_entropy<Scalar>::forward(matrix<Scalar> logits, const std::int32_t* labels,
+                                    Scalar scale, stored_matrix<Scalar> gradient,
                                     Scalar* row_losses, loss_sum& sum, stream& stream) {
   if constexpr (cuda::may_run<Scalar>)
     if (auto* const gpu = stream.gpu()) {
       auto* const hits = hits_on(*gpu, logits.rows);
-      cuda::cross_entropy::forward(logits, labels, scale, row_losses, hits,
+      cuda::cross_entropy::forward(logits, labels, scale, gradient, row_losses, hits,
                                    gpu->handle());
       return sum_on(*gpu, row_losses, logits.rows, hits, sum);
     }
   std::atomic<std::int64_t> correct = 0;
   stream.cpu().run_ranges(logits.rows, rows_a_slice,
                           [&](std::int64_t first, std::int64_t last, int) {
-                            row_changer<Scalar> rows{logits};
                             std::int64_t hits = 0;
                             for (auto r = first; r < last; ++r) {
-                              auto* row = rows.row(r);
+                              auto* row = logits.row(r);
                               const auto label = labels[r];
                               const Scalar label_logit = row[label];
                               const Scalar most = largest(row, logits.columns);
@@ -118,7 +103,7 @@ void cross_entropy<Scalar>::forward(stored_matrix<Scalar> logits,
                               for (std::int64_t v = 0; v < logits.columns; ++v)
                                 row[v] *= factor;
                               row[label] -= scale;
-                              rows.end(r);
+                              store_gradient(row, r, gradient);
                               row_losses[r] = most + std::log(mass) - label_logit;
                             }
                             correct += hits;
@@ -127,9 +112,9 @@ void cross_entropy<Scalar>::forward(stored_matrix<Scalar> logits,
 }
 
 template <class Scalar>
-void cross_entropy<Scalar>::prepare(stored_matrix<const Scalar> logits,
-                                    std::int64_t first, const std::int32_t* labels,
-                                    Scalar* local_facts, stream& stream) {
+void cross_entropy<Scalar>::prepare(matrix<const Scalar> logits, std::int64_t first,
+                                    const std::int32_t* labels, Scalar* local_facts,
+                                    stream& stream) {
   if constexpr (cuda::may_run<Scalar>)
     if (auto* const gpu = stream.gpu())
       return cuda::cross_entropy::prepare(logits, first, labels, local_facts,
@@ -139,11 +124,10 @@ void cross_entropy<Scalar>::prepare(stored_matrix<const Scalar> logits,
   auto* const labelled = local_facts + 2 * logits.rows;
   stream.cpu().run_ranges(
     logits.rows, rows_a_slice, [&](std::int64_t begin, std::int64_t end, int) {
-      row_reader<Scalar> rows{logits};
       const auto exponentials = std::make_unique_for_overwrite<Scalar[]>(
         static_cast<std::size_t>(logits.columns));
       for (auto r = begin; r < end; ++r) {
-        const auto* row = rows.row(r);
+        const auto* row = logits.row(r);
         const auto label = labels[r] - first;
         const bool is_here = label >= 0 && label < logits.columns;
         const Scalar most = largest(row, logits.columns);
@@ -159,15 +143,16 @@ void cross_entropy<Scalar>::prepare(stored_matrix<const Scalar> logits,
 }
 
 template <class Scalar>
-void cross_entropy<Scalar>::finish(stored_matrix<Scalar> logits, std::int64_t first,
+void cross_entropy<Scalar>::finish(matrix<Scalar> logits, std::int64_t first,
                                    const std::int32_t* labels, const Scalar* all_facts,
                                    int shards, int local_shard, Scalar scale,
-                                   Scalar* row_losses, loss_sum& sum, stream& stream) {
+                                   stored_matrix<Scalar> gradient, Scalar* row_losses,
+                                   loss_sum& sum, stream& stream) {
   if constexpr (cuda::may_run<Scalar>)
     if (auto* const gpu = stream.gpu()) {
       auto* const hits = hits_on(*gpu, logits.rows);
       cuda::cross_entropy::finish(logits, first, labels, all_facts, shards, local_shard,
-                                  scale, row_losses, hits, gpu->handle());
+                                  scale, gradient, row_losses, hits, gpu->handle());
       return sum_on(*gpu, row_losses, logits.rows, hits, sum);
     }
   const auto fact = [&](int shard, int which, std::int64_t row) {
@@ -176,7 +161,6 @@ void cross_entropy<Scalar>::finish(stored_matrix<Scalar> logits, std::int64_t fi
   std::atomic<std::int64_t> correct = 0;
   stream.cpu().run_ranges(
     logits.rows, rows_a_slice, [&](std::int64_t begin, std::int64_t end, int) {
-      row_changer<Scalar> rows{logits};
       std::int64_t hits = 0;
       for (auto r = begin; r < end; ++r) {
         Scalar most = fact(0, 0, r);
@@ -191,7 +175,7 @@ void cross_entropy<Scalar>::finish(stored_matrix<Scalar> logits, std::int64_t fi
           mass += std::abs(fact(t, 1, r)) * std::exp(fact(t, 0, r) - most);
           labelled += fact(t, 2, r);
         }
-        auto* row = rows.row(r);
+        auto* row = logits.row(r);
         const Scalar local_most = fact(local_shard, 0, r);
         const Scalar factor = scale * std::exp(local_most - most) / mass;
         for (std::int64_t v = 0; v < logits.columns; ++v)
@@ -199,7 +183,7 @@ void cross_entropy<Scalar>::finish(stored_matrix<Scalar> logits, std::int64_t fi
         const auto label = labels[r] - first;
         if (label >= 0 && label < logits.columns)
           row[label] -= scale;
-        rows.end(r);
+        store_gradient(row, r, gradient);
         row_losses[r] = most + std::log(mass) - labelled;
         hits += std::signbit(fact(upper, 1, r));
       }

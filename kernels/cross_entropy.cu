@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Softmax with cross-entropy on a GPU: one block per row. A row of bf16 is read once,
-// and stays in registers while sweeps find the largest logit, the sum of exponentials
-// and the gradient.
+// Softmax with cross-entropy on a GPU: one block per row. A row whose gradient is bf16
+// is read once, and stays in registers while sweeps find the largest logit, the sum of
+// exponentials and the gradient.
 //
 // Other rows, and rows too long, are read twice. The first pass finds the largest logit
 // and the sum of exponentials together. (Milakov and Gimelshein, "Online normalizer
@@ -108,17 +108,25 @@ __device__ bool is_first_largest(mass total, std::int64_t label) {
   return total.first == label && total.most == total.most; // false for a NaN
 }
 
-/// Replaces x by turn(x), less `scale` at the label's column. \param label may be
-/// elsewhere
+/// Stores turn(x) for each logit x, less `scale` at the label's column. A gradient of
+/// bf16 overwrites logits of earlier columns, which all threads have loaded by then.
+/// \param label may be elsewhere
 template <int N, class Turn>
-__device__ void rewrite_row(stored values, std::int64_t row, int columns,
-                            std::int64_t label, float scale, const Turn& turn) {
+__device__ void rewrite_row(stored logits, stored gradient, std::int64_t row,
+                            int columns, std::int64_t label, float scale,
+                            const Turn& turn) {
   float x[N];
-  for (int c = threadIdx.x * N; c < columns; c += blockDim.x * N) {
-    values.load(row, c, x);
+  for (int begin = 0; begin < columns; begin += blockDim.x * N) {
+    const int c = begin + threadIdx.x * N;
+    if (c < columns)
+      logits.load(row, c, x);
+    if (gradient.is_bf16)
+      __syncthreads();
+    if (c >= columns)
+      continue;
     for (int i = 0; i < N; ++i)
       x[i] = c + i == label ? turn(x[i]) - scale : turn(x[i]);
-    values.store(row, c, x);
+    gradient.store(row, c, x);
   }
 }
 
@@ -133,8 +141,8 @@ __device__ float label_of_row(stored logits, std::int64_t row, int columns,
 
 template <int N>
 __global__ void __launch_bounds__(most_warps* warp_size)
-  gradients(stored logits, const std::int32_t* labels, float scale, float* row_losses,
-            std::int32_t* correct, int columns) { // V
+  gradients(stored logits, const std::int32_t* labels, float scale, stored gradient,
+            float* row_losses, std::int32_t* correct, int columns) { // V
   const std::int64_t row = blockIdx.x;
   const auto label = labels[row];
   // Read before the block's barrier, behind which logits become gradients.
@@ -146,7 +154,7 @@ __global__ void __launch_bounds__(most_warps* warp_size)
     correct[row] = is_first_largest(total, label) ? 1 : 0;
   }
   const float factor = scale / total.sum;
-  rewrite_row<N>(logits, row, columns, label, scale,
+  rewrite_row<N>(logits, gradient, row, columns, label, scale,
                  [&](float x) { return expf(x - total.most) * factor; });
 }
 
@@ -160,7 +168,8 @@ constexpr float log2_of_e = 1.44269504F, log_of_2 = 0.693147181F;
 template <class Row, int Blocks>
 __global__ void __launch_bounds__(Row::threads, Blocks)
   gradients_of_held(stored logits, const std::int32_t* labels, float scale,
-                    float* row_losses, std::int32_t* correct, int columns) {
+                    stored gradient, float* row_losses, std::int32_t* correct,
+                    int columns) {
   TROUPE_SHARED(float, space, [3][Row::threads / warp_size]);
   const std::int64_t row = blockIdx.x;
   const Row held{logits, row, columns};
@@ -176,10 +185,10 @@ __global__ void __launch_bounds__(Row::threads, Blocks)
   held.for_values([&](float x, int) { sum += exponential(x); });
   sum = sum_over_block(sum, space[1]);
   const float factor = scale / sum;
-  held.store([&](float x) { return exponential(x) * factor; });
+  held.store(gradient, row, [&](float x) { return exponential(x) * factor; });
   if (Row::has(label)) {
-    const float gradient[1] = {exponential(label_logit) * factor - scale};
-    logits.store(row, label, gradient);
+    const float at_label[1] = {exponential(label_logit) * factor - scale};
+    gradient.store(row, label, at_label);
   }
   bool hit = label_logit == most && sum == sum; // the same in all threads
   if (hit) {
@@ -217,7 +226,8 @@ template <int N>
 __global__ void __launch_bounds__(most_warps* warp_size)
   gradients_of_shard(stored logits, std::int64_t first, const std::int32_t* labels,
                      const float* facts, int shards, int local_shard, float scale,
-                     float* row_losses, std::int32_t* correct, int columns) {
+                     stored gradient, float* row_losses, std::int32_t* correct,
+                     int columns) {
   const std::int64_t row = blockIdx.x, rows = gridDim.x;
   const auto fact = [&](int shard, int which) {
     return facts[(std::int64_t{3} * shard + which) * rows + row];
@@ -235,7 +245,7 @@ __global__ void __launch_bounds__(most_warps* warp_size)
   }
   const float local_most = fact(local_shard, 0);
   const float factor = scale * expf(local_most - most) / sum;
-  rewrite_row<N>(logits, row, columns, labels[row] - first, scale,
+  rewrite_row<N>(logits, gradient, row, columns, labels[row] - first, scale,
                  [&](float x) { return expf(x - local_most) * factor; });
   if (threadIdx.x == 0) {
     row_losses[row] = most + logf(sum) - labelled;
@@ -283,62 +293,63 @@ bool by_held_row(std::int64_t columns, const F& f) {
       f(row, blocks);
     return fits;
   };
-  return call_if_held(std::type_identity<held_row<64, 4>>{}, blocks<16>{})
-         || call_if_held(std::type_identity<held_row<256, 4>>{}, blocks<4>{})
+  return call_if_held(std::type_identity<held_row<64, 8>>{}, blocks<8>{})
          || call_if_held(std::type_identity<held_row<256, 8>>{}, blocks<3>{})
-         || call_if_held(std::type_identity<held_row<256, 16>>{}, blocks<2>{})
          || call_if_held(std::type_identity<held_row<256, 25>>{}, blocks<2>{})
          || call_if_held(std::type_identity<held_row<512, 25>>{}, blocks<1>{});
 }
 
 } // namespace
 
-void cross_entropy::forward(output logits, const std::int32_t* labels, float scale,
-                            float* row_losses, std::int32_t* correct,
-                            stream_handle stream) {
+void cross_entropy::forward(matrix<float> logits, const std::int32_t* labels,
+                            float scale, output gradient, float* row_losses,
+                            std::int32_t* correct, stream_handle stream) {
   const auto columns = static_cast<int>(logits.columns);
-  if (logits.is_bf16 && is_wide(logits)
+  const output rows{logits};
+  if (gradient.is_bf16 && is_wide(rows) && is_wide(gradient)
       && by_held_row(logits.columns, [&](auto row, auto blocks) {
            using held = typename decltype(row)::type;
            launch(stream, {blocks_of(logits.rows, 1), 1, 1}, {held::threads, 1, 1}, 0,
-                  gradients_of_held<held, blocks>, stored_of(logits), labels, scale,
-                  row_losses, correct, columns);
+                  gradients_of_held<held, blocks>, stored_of(rows), labels, scale,
+                  stored_of(gradient), row_losses, correct, columns);
          }))
     return;
   by_pack(
     [&](auto n) {
       launch(stream, {blocks_of(logits.rows, 1), 1, 1},
-             {threads_of<n>(logits.columns), 1, 1}, 0, gradients<n>, stored_of(logits),
-             labels, scale, row_losses, correct, columns);
+             {threads_of<n>(logits.columns), 1, 1}, 0, gradients<n>, stored_of(rows),
+             labels, scale, stored_of(gradient), row_losses, correct, columns);
     },
-    logits);
+    rows, gradient);
 }
 
-void cross_entropy::prepare(input logits, std::int64_t first,
+void cross_entropy::prepare(matrix<const float> logits, std::int64_t first,
                             const std::int32_t* labels, float* local_facts,
                             stream_handle stream) {
   by_pack(
     [&](auto n) {
       launch(stream, {blocks_of(logits.rows, 1), 1, 1},
              {threads_of<n>(logits.columns), 1, 1}, 0, facts_of_shard<n>,
-             stored_of(logits), first, labels, local_facts,
+             stored_of(input{logits}), first, labels, local_facts,
              static_cast<int>(logits.columns));
     },
-    logits);
+    input{logits});
 }
 
-void cross_entropy::finish(output logits, std::int64_t first,
+void cross_entropy::finish(matrix<float> logits, std::int64_t first,
                            const std::int32_t* labels, const float* all_facts,
-                           int shards, int local_shard, float scale, float* row_losses,
-                           std::int32_t* correct, stream_handle stream) {
+                           int shards, int local_shard, float scale, output gradient,
+                           float* row_losses, std::int32_t* correct,
+                           stream_handle stream) {
   by_pack(
     [&](auto n) {
       launch(stream, {blocks_of(logits.rows, 1), 1, 1},
              {threads_of<n>(logits.columns), 1, 1}, 0, gradients_of_shard<n>,
-             stored_of(logits), first, labels, all_facts, shards, local_shard, scale,
-             row_losses, correct, static_cast<int>(logits.columns));
+             stored_of(output{logits}), first, labels, all_facts, shards, local_shard,
+             scale, stored_of(gradient), row_losses, correct,
+             static_cast<int>(logits.columns));
     },
-    logits);
+    output{logits}, gradient);
 }
 
 void cross_entropy::sum(const float* row_losses, const std::int32_t* correct,

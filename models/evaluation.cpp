@@ -56,18 +56,15 @@ scored_layers::scored_layers(const network<float>& whole, int first, int last,
     buffers_(layers_, samples, threads, account) {
   if (!last_)
     return;
-  logits_ = {layers_.back()->output_size(samples), account};
+  logits_ = {samples * rows_ * classes_, account};
   row_losses_ = {samples * rows_, account};
 }
 
 std::int64_t scored_layers::bytes(const network<float>& whole, int first, int last,
                                   std::int64_t samples, int threads) {
-  const auto layers = layers_of(whole, first, last);
-  const auto values = ends_at(whole, last)
-                        ? layers.back()->output_size(samples) + samples * whole.rows
-                        : 0;
-  return forward_buffers::bytes(layers, samples, threads)
-         + values * std::int64_t{sizeof(float)};
+  const auto predictions = ends_at(whole, last) ? samples * whole.rows : 0;
+  return forward_buffers::bytes(layers_of(whole, first, last), samples, threads)
+         + predictions * (whole.classes + 1) * std::int64_t{sizeof(float)};
 }
 
 void scored_layers::forward(const frame<float>& in, const std::int32_t* labels,
@@ -77,11 +74,9 @@ void scored_layers::forward(const frame<float>& in, const std::int32_t* labels,
   if (last_)
     f.y = logits_.data();
   buffers_.forward(layers_, f, parameters);
+  const auto logits = dense(logits_.data(), f.samples * rows_, classes_);
   if (last_)
-    cross_entropy<float>::forward(stored_at<float>(logits_.data(), f.samples * rows_,
-                                                   classes_,
-                                                   layers_.back()->output_precision()),
-                                  labels, 1 / static_cast<float>(rows_),
+    cross_entropy<float>::forward(logits, labels, 1 / static_cast<float>(rows_), logits,
                                   row_losses_.data(), loss, *f.compute_stream);
 }
 

@@ -131,8 +131,9 @@ public:
   std::int64_t input() const { return input_.values; }
   std::int64_t output() const { return output_.values; }
 
-  /// The precision in which the output is stored, and its gradient.
-  precision output_precision() const { return output_.stored; }
+  /// The precision in which the last layer of a network reads the gradient of its
+  /// output from the loss. The output itself is in the type Scalar.
+  virtual precision loss_gradient() const { return precision::fp32; }
 
   /// Values (Scalar) of memory that the inputs and outputs of `samples` samples take.
   std::int64_t input_size(std::int64_t samples) const {

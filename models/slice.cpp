@@ -239,10 +239,10 @@ typename slice<Scalar>::loss_arrays
 slice<Scalar>::loss_arrays_of(const pass<Scalar>& p,
                               const std::vector<layer_offsets>& offsets) const {
   const auto& top = *layers_.back();
-  auto* const logits = p.stash + offsets.back().output;
-  return {stored_at<Scalar>(logits, p.samples * rows_, top.output() / rows_,
-                            top.output_precision()),
-          logits + padded(top.output_size(p.samples))};
+  const auto logits =
+    dense(p.stash + offsets.back().output, p.samples * rows_, top.output() / rows_);
+  return {logits, gradient_of_logits(logits, top.loss_gradient()),
+          logits.data + padded(logits.rows * logits.columns)};
 }
 
 /// Computes the loss, and turns the logits into the gradient of the logits.
@@ -252,8 +252,8 @@ void slice<Scalar>::end_in_loss(const pass<Scalar>& p,
                                 loss_sum& loss) const {
   const auto a = loss_arrays_of(p, offsets);
   cross_entropy<Scalar>::forward(a.logits, p.labels,
-                                 Scalar{1} / static_cast<Scalar>(rows_), a.row_losses,
-                                 loss, *p.compute_stream);
+                                 Scalar{1} / static_cast<Scalar>(rows_), a.gradient,
+                                 a.row_losses, loss, *p.compute_stream);
 }
 
 template <class Scalar>

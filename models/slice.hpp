@@ -199,9 +199,11 @@ private:
                   const shared_pass& p, const frame<Scalar>& f) const;
   void complete(pass_pieces<Scalar>& to, std::size_t layer, const pass<Scalar>& p,
                 const frame<Scalar>& f) const;
-  /// The last layer's output, and the memory behind it: losses of all predictions.
+  /// The last layer's output with its gradient, and the memory behind it: losses of all
+  /// predictions.
   struct loss_arrays {
-    stored_matrix<Scalar> logits; // of the shard
+    matrix<Scalar> logits; // of the shard
+    stored_matrix<Scalar> gradient;
     Scalar* row_losses;
   };
   loss_arrays loss_arrays_of(const pass<Scalar>& p,

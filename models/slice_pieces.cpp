@@ -106,7 +106,7 @@ void slice<Scalar>::add_loss(pass_pieces<Scalar>& to, const shared_pass& p,
   finish.run = [p, a, first, facts, &loss, this] {
     cross_entropy<Scalar>::finish(a.logits, first, p->labels, facts, shard_.count,
                                   shard_.index, Scalar{1} / static_cast<Scalar>(rows_),
-                                  a.row_losses, loss, *p->compute_stream);
+                                  a.gradient, a.row_losses, loss, *p->compute_stream);
   };
 }
 

@@ -189,7 +189,8 @@ void measure_rowwise(bench& run, std::int64_t rows, std::int64_t width,
   run.memory(
     "softmax and cross-entropy", 2 * static_cast<double>(rows * words) * bytes, [&] {
       cross_entropy<float>::forward(dense(logits.data(), rows, words), labels.data(), 1,
-                                    losses.data(), sum, alone);
+                                    dense(logits.data(), rows, words), losses.data(),
+                                    sum, alone);
     });
 }
 

@@ -112,13 +112,16 @@ struct embedding {
 struct cross_entropy {
   /// Computes the gradients, and the loss of each row; sum() adds the rows.
   /// \param correct (R): 1 where the first of the largest logits is the label's, else 0
-  static void forward(output logits, const std::int32_t* labels, float scale,
-                      float* row_losses, std::int32_t* correct, stream_handle stream);
-  static void prepare(input logits, std::int64_t first, const std::int32_t* labels,
-                      float* local_facts, stream_handle stream);
-  static void finish(output logits, std::int64_t first, const std::int32_t* labels,
-                     const float* all_facts, int shards, int local_shard, float scale,
-                     float* row_losses, std::int32_t* correct, stream_handle stream);
+  static void forward(matrix<float> logits, const std::int32_t* labels, float scale,
+                      output gradient, float* row_losses, std::int32_t* correct,
+                      stream_handle stream);
+  static void prepare(matrix<const float> logits, std::int64_t first,
+                      const std::int32_t* labels, float* local_facts,
+                      stream_handle stream);
+  static void finish(matrix<float> logits, std::int64_t first,
+                     const std::int32_t* labels, const float* all_facts, int shards,
+                     int local_shard, float scale, output gradient, float* row_losses,
+                     std::int32_t* correct, stream_handle stream);
 
   /// Sums the losses and the numbers of correct rows in double, and writes `to`.
   static void sum(const float* row_losses, const std::int32_t* correct,

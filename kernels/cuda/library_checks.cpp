@@ -2,8 +2,8 @@
 #include "kernels/cuda/library_checks.hpp"
 
 #include "kernels/attention.hpp"
+#include "kernels/cuda/epilogue_check.hpp"
 #include "kernels/cuda/kernels.hpp"
-#include "kernels/cuda/library_product.hpp"
 #include "kernels/cuda/stream.hpp"
 #include "kernels/space_allocator.hpp"
 #include "kernels/switched_off.hpp"

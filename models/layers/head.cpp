@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/arrays.hpp"
+#include "kernels/cross_entropy.hpp"
 #include "kernels/layer_norm.hpp"
 #include "kernels/matmul.hpp"
 #include "models/layers/gpt.hpp"
@@ -34,6 +35,8 @@ public:
   double operations() const override {
     return 2.0 * static_cast<double>(dims_.length * dims_.width * words_);
   }
+
+  precision loss_gradient() const override { return dims_.stored; }
 
   int pieces() const override {
     return dims_.shard.by_sequence ? 3 : dims_.shard.count > 1 ? 2 : 1;
@@ -135,7 +138,9 @@ private:
   }
 
   stored_matrix<const Scalar> dlogits(const frame<Scalar>& f) const {
-    return this->dy(f, dims_.rows(f.samples));
+    return gradient_of_logits(
+      dense(static_cast<const Scalar*>(f.dy), dims_.rows(f.samples), words_),
+      dims_.stored);
   }
 
   typename layer<Scalar>::factor words(const frame<Scalar>& f) const {

@@ -21,8 +21,9 @@ loss_sum loss_of(std::vector<Scalar>& logits, Scalar scale, int threads = 1) {
   std::vector<Scalar> losses(R);
   stream on{threads};
   loss_sum result;
-  cross_entropy<Scalar>::forward(dense(logits.data(), R, V), labels.data(), scale,
-                                 losses.data(), result, on);
+  const auto rows = dense(logits.data(), R, V);
+  cross_entropy<Scalar>::forward(rows, labels.data(), scale, rows, losses.data(),
+                                 result, on);
   return result;
 }
 
@@ -118,8 +119,9 @@ std::int64_t correct_of_shards(const std::vector<float>& logits,
                                   labels.data(), &all[facts * s], on);
   }
   loss_sum sum;
-  cross_entropy<float>::finish(dense(parts[0].data(), R, ends[0]), 0, labels.data(),
-                               all.data(), shards, 0, 1, losses.data(), sum, on);
+  const auto part = dense(parts[0].data(), R, ends[0]);
+  cross_entropy<float>::finish(part, 0, labels.data(), all.data(), shards, 0, 1, part,
+                               losses.data(), sum, on);
   return sum.correct;
 }
 
@@ -157,61 +159,47 @@ TEST_CASE("of equal logits in several tensor shards the first is the prediction"
 
 namespace {
 
-/// Random logits of (R, V), each of which a bf16 has.
-std::vector<float> logits_of_bf16() {
-  auto result = random_values<float>(R * V, 7);
-  for (auto& x : result)
-    x = rounded_to_bf16(2 * x);
-  return result;
-}
-
-/// Columns [first, last) of (R, V), in either precision, with a gap behind each row.
-class stored_columns {
+/// Columns [first, last) of (R, V), with a gap behind each row, and the gradient in the
+/// same memory.
+class shard_logits {
 public:
   static constexpr std::int64_t gap = 3;
 
-  stored_columns(const std::vector<float>& logits, std::int64_t first,
-                 std::int64_t last, precision stored)
+  shard_logits(const std::vector<float>& logits, std::int64_t first, std::int64_t last,
+               precision stored)
     : columns_(last - first),
       stored_(stored),
-      exact_(static_cast<std::size_t>(R * (columns_ + gap)), 77.0F),
-      rounded_(exact_.size(), bf16{bf16_of(77)}) {
+      values_(static_cast<std::size_t>(R * (columns_ + gap)), 77.0F) {
     for (std::int64_t r = 0; r < R; ++r)
-      for (std::int64_t v = first; v < last; ++v) {
-        const auto x = logits[static_cast<std::size_t>(r * V + v)];
-        exact_[at(r, v - first)] = x;
-        rounded_[at(r, v - first)] = {bf16_of(x)};
-      }
+      for (std::int64_t v = first; v < last; ++v)
+        matrix().row(r)[v - first] = logits[static_cast<std::size_t>(r * V + v)];
   }
 
-  stored_matrix<float> matrix() {
-    if (stored_ == precision::bf16)
-      return troupe::matrix<bf16>{rounded_.data(), R, columns_, columns_ + gap};
-    return troupe::matrix<float>{exact_.data(), R, columns_, columns_ + gap};
+  troupe::matrix<float> matrix() {
+    return {values_.data(), R, columns_, columns_ + gap};
   }
 
-  float value(std::int64_t r, std::int64_t v) const {
-    return stored_ == precision::bf16 ? fp32_of(rounded_[at(r, v)].bits)
-                                      : exact_[at(r, v)];
+  stored_matrix<float> gradient() { return gradient_of_logits(matrix(), stored_); }
+
+  float logit(std::int64_t r, std::int64_t v) { return matrix().row(r)[v]; }
+
+  float value(std::int64_t r, std::int64_t v) {
+    return stored_ == precision::bf16 ? fp32_of(gradient().rounded().row(r)[v].bits)
+                                      : logit(r, v);
   }
 
-  bool gaps_are_untouched() const {
+  bool gaps_are_untouched() {
     for (std::int64_t r = 0; r < R; ++r)
       for (auto v = columns_; v < columns_ + gap; ++v)
-        if (value(r, v) != 77)
+        if (logit(r, v) != 77)
           return false;
     return true;
   }
 
 private:
-  std::size_t at(std::int64_t r, std::int64_t v) const {
-    return static_cast<std::size_t>(r * (columns_ + gap) + v);
-  }
-
   std::int64_t columns_;
   precision stored_;
-  std::vector<float> exact_;
-  std::vector<bf16> rounded_;
+  std::vector<float> values_;
 };
 
 /// Softmax and cross-entropy of (R, V), by the definition in double.
@@ -235,7 +223,7 @@ struct definition {
 
 /// Checks gradients of columns from `first` on: a stored value is off by a rounding and
 /// a few errors of fp32.
-void check_gradient(const stored_columns& made, std::int64_t first, std::int64_t last,
+void check_gradient(shard_logits& made, std::int64_t first, std::int64_t last,
                     const definition& expected, precision stored) {
   const double relative = stored == precision::bf16 ? 0x1p-8 : 1e-6;
   for (std::int64_t r = 0; r < R; ++r)
@@ -250,20 +238,21 @@ void check_gradient(const stored_columns& made, std::int64_t first, std::int64_t
 
 } // namespace
 
-TEST_CASE("a loss of stored logits is the definition's, and the gradient is rounded",
+TEST_CASE("a loss is the definition's, and its gradient is rounded once",
           "[cross_entropy][bf16]") {
   const auto stored = GENERATE(precision::fp32, precision::bf16);
-  const auto logits = logits_of_bf16();
+  const auto logits = random_values<float>(R * V, 7);
   const auto labels = random_labels(R, V, 5);
   const definition expected{logits, labels, 0.5};
-  stored_columns made{logits, 0, V, stored}, together = made;
+  shard_logits made{logits, 0, V, stored}, together = made;
   std::vector<float> row_losses(R), same_losses(R);
   loss_sum sum, same_sum;
   stream one{1}, three{3};
-  cross_entropy<float>::forward(made.matrix(), labels.data(), 0.5F, row_losses.data(),
-                                sum, one);
+  cross_entropy<float>::forward(made.matrix(), labels.data(), 0.5F, made.gradient(),
+                                row_losses.data(), sum, one);
   cross_entropy<float>::forward(together.matrix(), labels.data(), 0.5F,
-                                same_losses.data(), same_sum, three);
+                                together.gradient(), same_losses.data(), same_sum,
+                                three);
   check_gradient(made, 0, V, expected, stored);
   CHECK(relative_difference(row_losses, expected.row_losses) < 1e-6);
   CHECK(sum.correct == first_of_largest(logits, labels));
@@ -279,13 +268,13 @@ TEST_CASE("tensor shards of logits have the loss and the gradient of the definit
   const auto stored = GENERATE(precision::fp32, precision::bf16);
   const auto begins = GENERATE(values<std::vector<std::int64_t>>(
     {{0, V}, {0, 10, V}, {0, 1, 3, V}, {0, 7, 14, 20, V}}));
-  const auto logits = logits_of_bf16();
+  const auto logits = random_values<float>(R * V, 7);
   const auto labels = random_labels(R, V, 5);
   const definition expected{logits, labels, 0.5};
   const auto shards = static_cast<int>(begins.size()) - 1;
   const auto facts = cross_entropy<float>::facts(R);
   std::vector<float> all(static_cast<std::size_t>(shards * facts)), row_losses(R);
-  std::vector<stored_columns> parts;
+  std::vector<shard_logits> parts;
   stream on;
   for (std::size_t s = 0; s + 1 < begins.size(); ++s) {
     parts.emplace_back(logits, begins[s], begins[s + 1], stored);
@@ -294,7 +283,7 @@ TEST_CASE("tensor shards of logits have the loss and the gradient of the definit
                                   on);
     for (std::int64_t r = 0; r < R; ++r) // only read
       for (auto v = begins[s]; v < begins[s + 1]; ++v)
-        REQUIRE(parts.back().value(r, v - begins[s])
+        REQUIRE(parts.back().logit(r, v - begins[s])
                 == logits[static_cast<std::size_t>(r * V + v)]);
   }
   for (int s = 0; s < shards; ++s) {
@@ -303,7 +292,8 @@ TEST_CASE("tensor shards of logits have the loss and the gradient of the definit
     auto& part = parts[static_cast<std::size_t>(s)];
     loss_sum sum;
     cross_entropy<float>::finish(part.matrix(), first, labels.data(), all.data(),
-                                 shards, s, 0.5F, row_losses.data(), sum, on);
+                                 shards, s, 0.5F, part.gradient(), row_losses.data(),
+                                 sum, on);
     check_gradient(part, first, last, expected, stored);
     CHECK(relative_difference(row_losses, expected.row_losses) < 1e-6);
     CHECK(sum.correct == first_of_largest(logits, labels));

@@ -2,6 +2,7 @@
 // Products in a GPU's queue, as layers request products, compared with the CPU's in
 // double.
 
+#include "kernels/cuda/epilogue_check.hpp"
 #include "kernels/cuda/stream.hpp"
 #include "kernels/matmul.hpp"
 #include "kernels/processor.hpp"

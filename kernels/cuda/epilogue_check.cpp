@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "kernels/cuda/library_product.hpp"
+#include "kernels/cuda/epilogue_check.hpp"
 
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/cuda/stream.hpp"
