@@ -48,6 +48,13 @@ processor_facts facts_of(const processor& target) {
   return {};
 }
 
+gpu_libraries libraries_of(const processor& target) {
+  if constexpr (cuda::is_built)
+    if (target.is_gpu())
+      return cuda::libraries_of(target.gpu);
+  return {};
+}
+
 std::int64_t free_memory_of(const processor& gpu) {
   if constexpr (cuda::is_built)
     return cuda::free_memory(gpu.gpu);

@@ -77,6 +77,16 @@ json bf16_path_of(const run_plan& plan) {
   return path ? json(to_text(*path)) : json(nullptr);
 }
 
+/// The libraries of the first GPU of the run; null without products of bf16 on a GPU.
+/// All GPUs of a run are of one kind.
+json gpu_libraries_of(const run_plan& plan) {
+  const auto gpu = std::ranges::find_if(plan.processors, &processor::is_gpu);
+  if (gpu == plan.processors.end() || plan.sizes.stored != precision::bf16)
+    return nullptr;
+  const auto used = libraries_of(*gpu);
+  return {{"epilogues", used.epilogues}, {"attention", used.attention}};
+}
+
 /// The value of --recompute.
 std::string recompute_of(const run_plan& plan) {
   if (!plan.recomputes())
@@ -180,6 +190,7 @@ json run_json(const run_account& run) {
     {"gpu_groups", plan.has_gpus()
                      ? json{{"count", r.gpu_groups}, {"absence", r.ungrouped_reason}}
                      : json(nullptr)},
+    {"gpu_libraries", gpu_libraries_of(plan)},
     {"sums", {{"messages", r.summed}, {"beside_work", r.summed_at_work}}},
     {"weight_versions", r.sums.weight_versions},
     {"staleness", {{"max", r.sums.max_staleness}, {"mean", r.sums.mean_staleness}}},

@@ -119,7 +119,7 @@ std::string compare_attention(stream& on) {
 struct outcomes {
   std::mutex lock;
   std::map<int, std::string> compared; // attention
-  std::map<int, used_libraries> last;
+  std::map<int, gpu_libraries> last;
 };
 
 outcomes& known() {
@@ -166,10 +166,10 @@ std::string use_library_epilogues(stream& gpu_stream) {
   return why;
 }
 
-used_libraries libraries_of(int gpu) {
+gpu_libraries libraries_of(int gpu) {
   const std::lock_guard guard{known().lock};
   const auto match = known().last.find(gpu);
-  return match == known().last.end() ? used_libraries{} : match->second;
+  return match == known().last.end() ? gpu_libraries{} : match->second;
 }
 
 } // namespace troupe::cuda

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include "kernels/processor.hpp"
+
 #include <string>
 
 // Comparisons of a GPU's libraries with kernels of this program.
@@ -27,14 +29,7 @@ std::string use_attention_library(stream& gpu_stream);
 /// epilogues out. Otherwise as use_attention_library().
 std::string use_library_epilogues(stream& gpu_stream);
 
-/// The libraries of a GPU's streams, for reports: a name with the version, or the
-/// sentence that says why kernels of this program are used. Empty before the first
-/// stream for bf16.
-struct used_libraries {
-  std::string epilogues, attention;
-};
-
 /// The last outcomes for a GPU. Safe to call from several threads.
-used_libraries libraries_of(int gpu);
+gpu_libraries libraries_of(int gpu);
 
 } // namespace troupe::cuda

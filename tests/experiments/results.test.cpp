@@ -98,6 +98,7 @@ TEST_CASE("results.json has DESIGN.md's keys in their order", "[results]") {
                                     "peak_bytes_of",
                                     "bytes_moved",
                                     "gpu_groups",
+                                    "gpu_libraries",
                                     "sums",
                                     "weight_versions",
                                     "staleness",
