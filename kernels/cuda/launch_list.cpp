@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/cuda/launch_list.hpp"
 
+#include <xxhash.h>
+
 namespace troupe::cuda {
 
 void launch_graphs::launch(launch_list& list) {
@@ -15,16 +17,19 @@ void launch_graphs::launch_all(const launch_list& list) {
   if (list.size() < 2 || !make_)
     return list.launch();
   if (known_.size() >= most_known) { // learning rates and counts of rows keep changing
-    std::erase_if(known_, [](const auto& entry) { return !entry.second; });
+    std::erase_if(known_, [](const auto& entry) { return !entry.second.repeated; });
     if (known_.size() >= most_known)
       known_.clear();
   }
-  const auto [entry, is_new] = known_.try_emplace(list.key());
-  if (is_new)
+  const auto& key = list.key();
+  auto& known = known_[XXH3_64bits(key.data(), key.size())];
+  if (known.key != key) { // a new list, or once in an age another one with this hash
+    known = {key, nullptr};
     return list.launch();
-  if (!entry->second)
-    entry->second = make_(list);
-  entry->second->launch();
+  }
+  if (!known.repeated)
+    known.repeated = make_(list);
+  known.repeated->launch();
 }
 
 namespace {

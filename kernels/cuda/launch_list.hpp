@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <string>
+#include <new>
 #include <type_traits>
 #include <unordered_map>
 #include <utility>
@@ -16,48 +17,70 @@ struct CUstream_st;
 
 namespace troupe::cuda {
 
-/// Launches for a stream, in order, with a key of everything that the launches depend
-/// on. Lists with equal keys launch the same work.
+/// Launches for a stream, in order. Each launch is stored as the bytes of a function
+/// object. These bytes are also the key of the list: lists with equal keys launch the
+/// same work.
 class launch_list {
 public:
   /// Appends a launch.
-  /// \param facts kernel, sizes and arguments, which determine the work of `launch`
-  template <class... Facts>
-  void add(std::function<void()> launch, const Facts&... facts) {
-    (note(facts), ...);
-    launches_.push_back(std::move(launch));
+  /// \param launch is copied; its captured values determine the work, and are copied as
+  /// bytes
+  template <class Launch>
+  void add(const Launch& launch) {
+    static_assert(std::is_trivially_copyable_v<Launch>);
+    static_assert(alignof(Launch) <= alignof(header));
+    constexpr auto bytes =
+      (sizeof(Launch) + sizeof(header) - 1) / sizeof(header) * sizeof(header);
+    const auto end = key_.size();
+    key_.resize(end + sizeof(header) + bytes);
+    auto* const head = new (&key_[end]) header{call<Launch>, bytes};
+    clear_padding(new (head + 1) Launch(launch));
+    ++size_;
   }
 
   /// Calls all launches in order; the list stays as it is.
   /// \throws the exceptions of the launches
   void launch() const {
-    for (const auto& deferred : launches_)
-      deferred();
+    for (std::size_t i = 0; i < key_.size();) {
+      const auto& head = *reinterpret_cast<const header*>(&key_[i]);
+      head.call(&head + 1);
+      i += sizeof head + head.bytes;
+    }
   }
 
   /// Empties the list, and keeps the capacity: the next list has about the same size.
   void clear() {
-    launches_.clear();
     key_.clear();
+    size_ = 0;
   }
 
-  const std::string& key() const { return key_; }
-  std::size_t size() const { return launches_.size(); }
+  const std::vector<unsigned char>& key() const { return key_; }
+  std::size_t size() const { return size_; }
 
 private:
-  template <class Fact>
-  void note(Fact fact) {
-    static_assert(std::is_trivially_copyable_v<Fact>);
-#ifdef __has_builtin
-#if __has_builtin(__builtin_clear_padding)
-    __builtin_clear_padding(&fact); // else equal lists may differ in padding
-#endif
-#endif
-    key_.append(reinterpret_cast<const char*>(&fact), sizeof fact);
+  /// Precedes the function object of a launch.
+  struct header {
+    void (*call)(const void* launch); ///< Also the type of the function object.
+    std::size_t bytes;                ///< Size of the function object, rounded up.
+  };
+
+  template <class Launch>
+  static void call(const void* launch) {
+    (*static_cast<const Launch*>(launch))();
   }
 
-  std::vector<std::function<void()>> launches_;
-  std::string key_;
+  /// Makes equal function objects equal in all bytes, if the compiler can.
+  template <class Launch>
+  static void clear_padding([[maybe_unused]] Launch* launch) {
+#ifdef __has_builtin
+#if __has_builtin(__builtin_clear_padding)
+    __builtin_clear_padding(launch);
+#endif
+#endif
+  }
+
+  std::vector<unsigned char> key_;
+  std::size_t size_ = 0;
 };
 
 /// Launches lists, and keeps graphs of repeated lists. A list of two or more launches
@@ -86,10 +109,16 @@ public:
   static constexpr std::size_t most_known = 256;
 
 private:
+  /// A list that was launched, and the list's graph; null at first.
+  struct known_list {
+    std::vector<unsigned char> key;
+    std::unique_ptr<graph> repeated;
+  };
+
   void launch_all(const launch_list& list);
 
   graph_maker make_;
-  std::unordered_map<std::string, std::unique_ptr<graph>> known_; // null at first
+  std::unordered_map<std::uint64_t, known_list> known_; // by a hash of the key
 };
 
 /// The list to which this thread defers launches on a stream; null if this thread

@@ -230,7 +230,7 @@ void stream::launch_product(const library_product& product) {
     products->launch(product, scratch, where);
   };
   if (auto* const list = deferred_on(where))
-    list->add(launch, product, scratch);
+    list->add(launch);
   else
     launch();
 }

@@ -58,16 +58,14 @@ void launch(cudaStream_t stream, dim3 grid, dim3 block, std::int64_t dynamic_sha
 template <class... Parameters, class... Arguments>
 void launch(cudaStream_t stream, dim3 grid, dim3 block, std::int64_t dynamic_shared,
             void (*kernel)(Parameters...), Arguments... arguments) {
+  const auto run = [=] {
+    on_device::launch(stream, grid, block, dynamic_shared, kernel,
+                      static_cast<Parameters>(arguments)...);
+  };
   if (auto* const list = deferred_on(stream))
-    return list->add(
-      [=] {
-        on_device::launch(stream, grid, block, dynamic_shared, kernel,
-                          static_cast<Parameters>(arguments)...);
-      },
-      grid.x, grid.y, grid.z, block.x, block.y, block.z, dynamic_shared, kernel,
-      static_cast<Parameters>(arguments)...);
-  on_device::launch(stream, grid, block, dynamic_shared, kernel,
-                    static_cast<Parameters>(arguments)...);
+    list->add(run);
+  else
+    run();
 }
 
 } // namespace troupe::cuda

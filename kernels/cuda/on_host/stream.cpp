@@ -258,12 +258,13 @@ void stream::wait() {
 }
 
 void stream::launch_product(const library_product& product) {
-  const auto launch = [product] { multiply(product); };
-  auto& queue = state_->queue;
-  if (auto* const list = deferred_on(&queue))
-    list->add([&queue, launch] { queue.enqueue(launch); }, product);
+  const auto launch = [product, queue = &state_->queue] {
+    queue->enqueue([product] { multiply(product); });
+  };
+  if (auto* const list = deferred_on(&state_->queue))
+    list->add(launch);
   else
-    queue.enqueue(launch);
+    launch();
 }
 
 bool stream::is_available(const library_product& product) {

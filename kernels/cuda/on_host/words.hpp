@@ -112,13 +112,13 @@ void launch(cudaStream_t stream, dim3 grid, dim3 block, std::int64_t dynamic_sha
       },
       &call);
   };
+  const auto enqueue = [=] { stream->enqueue(run); };
   if (auto* const list = deferred_on(stream))
-    list->add([=] { stream->enqueue(run); }, grid.x, grid.y, grid.z, block.x, block.y,
-              block.z, dynamic_shared, kernel, static_cast<Parameters>(arguments)...);
+    list->add(enqueue);
   else if (stream == nullptr)
     run();
   else
-    stream->enqueue(run);
+    enqueue();
 }
 
 } // namespace troupe::cuda
