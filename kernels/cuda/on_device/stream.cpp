@@ -278,7 +278,7 @@ bool stream::attention_forward(const attention_shape& dims,
   void* const scratch = space(workspace::attention, *bytes);
   const auto launch = [=] { library->forward(dims, qkv, y, log_sum, scratch, where); };
   if (auto* const list = deferred_on(where))
-    list->add(launch, workspace::attention, dims, qkv, y, log_sum, scratch);
+    list->add(launch);
   else
     launch();
   return true;
@@ -301,7 +301,7 @@ bool stream::attention_backward(const attention_shape& dims,
     library->backward(dims, qkv, y, log_sum, dy, dqkv, scratch, where);
   };
   if (auto* const list = deferred_on(where))
-    list->add(launch, workspace::attention, dims, qkv, y, log_sum, dy, dqkv, scratch);
+    list->add(launch);
   else
     launch();
   return true;

@@ -293,13 +293,14 @@ bool stream::attention_forward(const attention_shape& dims,
                                float* log_sum) {
   if (!state_->has_attention || !library_can_attend(dims, {qkv, y}))
     return false;
-  const auto launch = [=] { on_host::attend(dims, qkv, y, log_sum); };
-  auto& queue = state_->queue;
-  if (auto* const list = deferred_on(&queue))
-    list->add([&queue, launch] { queue.enqueue(launch); }, workspace::attention, dims,
-              qkv, y, log_sum);
+  auto* const queue = &state_->queue;
+  const auto launch = [=] {
+    queue->enqueue([=] { on_host::attend(dims, qkv, y, log_sum); });
+  };
+  if (auto* const list = deferred_on(queue))
+    list->add(launch);
   else
-    queue.enqueue(launch);
+    launch();
   return true;
 }
 
@@ -310,15 +311,14 @@ bool stream::attention_backward(const attention_shape& dims,
                                 stored_matrix<float> dqkv) {
   if (!state_->has_attention || !library_can_attend(dims, {qkv, y, dy, dqkv}))
     return false;
+  auto* const queue = &state_->queue;
   const auto launch = [=] {
-    on_host::attend_backward(dims, qkv, y, log_sum, dy, dqkv);
+    queue->enqueue([=] { on_host::attend_backward(dims, qkv, y, log_sum, dy, dqkv); });
   };
-  auto& queue = state_->queue;
-  if (auto* const list = deferred_on(&queue))
-    list->add([&queue, launch] { queue.enqueue(launch); }, workspace::attention, dims,
-              qkv, y, log_sum, dy, dqkv);
+  if (auto* const list = deferred_on(queue))
+    list->add(launch);
   else
-    queue.enqueue(launch);
+    launch();
   return true;
 }
 
