@@ -230,10 +230,10 @@ TEST_CASE("a library whose attention differs from the kernels' is not used", "[c
   CHECK_THAT(why, ContainsSubstring("its gradients of queries differ"));
   CHECK(first.attention_version() == 0);
   CHECK(cuda::use_attention_library(second) == why); // found once for each GPU
-  CHECK(cuda::attention_library_of(4) == why);
+  CHECK(cuda::libraries_of(4).attention == why);
   cuda::stream other{0};
   CHECK(cuda::use_attention_library(other).empty());
-  CHECK(cuda::attention_library_of(0) == "cuDNN 9.0.0");
+  CHECK(cuda::libraries_of(0).attention == "cuDNN 9.0.0");
 }
 
 } // namespace troupe::streams_test
