@@ -10,9 +10,10 @@
 
 namespace troupe::cuda {
 
-// Sizes of a block that sums columns. With only 16 columns per block, a GPU has enough
-// blocks. 16 columns of bf16 fill 32 bytes, the smallest transfer of memory.
-inline constexpr int columns_a_block = 16;
+// Sizes of a block that sums columns. 64 columns of bf16 fill 128 bytes, a line of the
+// cache. A warp covers whole rows, so blocks of single values have fewer columns.
+template <int N>
+inline constexpr int columns_a_block = N == 1 ? 16 : 64;
 inline constexpr int column_sum_warps = 16;
 inline constexpr int column_sum_threads = 128; // of a block that adds parts
 inline constexpr int rows_under_way = 4; // loaded by a thread before the first is added
@@ -34,11 +35,11 @@ template <int Sums, int N, class Terms>
 __global__ void __launch_bounds__(column_sum_warps* warp_size)
   sum_columns(std::int64_t rows, std::int64_t columns, Terms terms,
               sum_arrays<Sums> arrays, float beta, float* space) {
-  TROUPE_SHARED(float, groups, [column_sum_warps][Sums][columns_a_block]);
-  constexpr int across = columns_a_block / N,
+  TROUPE_SHARED(float, groups, [column_sum_warps][Sums][columns_a_block<N>]);
+  constexpr int across = columns_a_block<N> / N,
                 rows_at_once = column_sum_warps * warp_size / across;
   const int thread = static_cast<int>(threadIdx.x), thread_column = thread % across * N;
-  const auto first = std::int64_t{blockIdx.x} * columns_a_block,
+  const auto first = std::int64_t{blockIdx.x} * columns_a_block<N>,
              c = first + thread_column;
   const auto first_row = blockIdx.y * column_sums::rows_a_part,
              last_row = first_row + column_sums::rows_a_part < rows
@@ -67,7 +68,7 @@ __global__ void __launch_bounds__(column_sum_warps* warp_size)
         groups[thread / warp_size][s][thread_column + i] = sums[s][i];
     }
   __syncthreads();
-  if (thread >= columns_a_block || first + thread >= columns)
+  if (thread >= columns_a_block<N> || first + thread >= columns)
     return;
   for (int s = 0; s < Sums; ++s) {
     float sum = 0;
@@ -112,7 +113,7 @@ void launch_column_sums(cudaStream_t stream, std::int64_t rows, std::int64_t col
   by_pack(
     [&](auto n) {
       launch(stream,
-             {blocks_of(columns, columns_a_block),
+             {blocks_of(columns, columns_a_block<n>),
               parts > 1 ? static_cast<unsigned>(parts) : 1, 1},
              {column_sum_warps * warp_size, 1, 1}, 0, sum_columns<Sums, n, Terms>, rows,
              columns, terms, arrays, beta, space);

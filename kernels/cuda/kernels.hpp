@@ -52,7 +52,7 @@ struct arrays {
 /// Sums over the rows of a matrix, for each column. Parts of many rows are summed by
 /// blocks of their own, into scratch memory, and then added in order.
 struct column_sums {
-  static constexpr std::int64_t rows_a_part = 1024;
+  static constexpr std::int64_t rows_a_part = 512;
 
   static std::int64_t parts(std::int64_t rows) {
     return (rows + rows_a_part - 1) / rows_a_part;

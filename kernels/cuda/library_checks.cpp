@@ -136,9 +136,10 @@ std::string comparison_on(stream& gpu_stream) {
   return compared[gpu_stream.gpu()] = compare_attention(gpu_stream);
 }
 
-std::string name_of(std::int64_t version) {
-  return "cuDNN " + std::to_string(version / 10000) + "."
-         + std::to_string(version / 100 % 100) + "." + std::to_string(version % 100);
+/// A version as text: "9.19.0" for 91900.
+std::string version_text(std::int64_t version) {
+  return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100)
+         + "." + std::to_string(version % 100);
 }
 
 } // namespace
@@ -150,7 +151,7 @@ std::string use_attention_library(stream& gpu_stream) {
   if (why.empty() && !(why = comparison_on(gpu_stream)).empty())
     gpu_stream.unload_attention();
   known().last[gpu_stream.gpu()].attention =
-    why.empty() ? name_of(gpu_stream.attention_version()) : why;
+    why.empty() ? "cuDNN " + version_text(gpu_stream.attention_version()) : why;
   return why;
 }
 
@@ -162,7 +163,8 @@ std::string use_library_epilogues(stream& gpu_stream) {
     gpu_stream.use_epilogues(why.empty());
   }
   const std::lock_guard guard{known().lock};
-  known().last[gpu_stream.gpu()].epilogues = why.empty() ? "cuBLASLt" : why;
+  known().last[gpu_stream.gpu()].epilogues =
+    why.empty() ? "cuBLASLt " + version_text(gpu_stream.product_version()) : why;
   return why;
 }
 

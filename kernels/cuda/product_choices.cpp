@@ -5,6 +5,9 @@
 #include <array>
 #include <charconv>
 #include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <stdexcept>
 #include <utility>
 
@@ -251,8 +254,26 @@ std::string to_csv(const product_choices& choices) {
   return result;
 }
 
-const product_choices& built_in_choices() {
+namespace {
+
+/// The table of a file. \throws std::runtime_error
+product_choices read_choices(const std::string& path) {
+  std::ifstream file{path};
+  const std::string text{std::istreambuf_iterator<char>{file}, {}};
+  auto parsed =
+    file.is_open() ? parse_choices(text) : problem{"the file cannot be opened"};
+  if (!parsed)
+    throw std::runtime_error{"TROUPE_CHOICES names no table of algorithms: " + path
+                             + ": " + parsed.error()};
+  return std::move(*parsed);
+}
+
+} // namespace
+
+const product_choices& known_choices() {
   static const auto table = [] {
+    if (const char* const path = std::getenv("TROUPE_CHOICES"))
+      return read_choices(path);
     auto parsed = parse_choices(built_in_choices_text);
     if (!parsed)
       throw std::logic_error{"kernels/cuda/product_choices.csv: " + parsed.error()};

@@ -81,12 +81,13 @@ tl::expected<product_choices, std::string> parse_choices(std::string_view csv);
 /// microsecond.
 std::string to_csv(const product_choices& choices);
 
-/// The table of this build, product_choices.csv. The reference stays valid until the
-/// program ends. Thread: any.
+/// The table of the file that TROUPE_CHOICES names, else of this build,
+/// product_choices.csv. The reference stays valid until the program ends. Thread: any.
+/// \throws std::runtime_error if the named file is no table
 /// \throws std::logic_error if the table was built from a wrong file
-const product_choices& built_in_choices();
+const product_choices& known_choices();
 
-/// The text of product_choices.csv, for built_in_choices().
+/// The text of product_choices.csv, for known_choices().
 extern const std::string_view built_in_choices_text;
 
 } // namespace troupe::cuda

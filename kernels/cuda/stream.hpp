@@ -101,6 +101,9 @@ public:
   /// Index of the GPU.
   int gpu() const { return gpu_; }
 
+  /// Version of the library for products: 130100 for cuBLASLt 13.1.0.
+  std::int64_t product_version() const;
+
   /// Launches a product by cuBLASLt.
   /// \pre is_available() if the product has an epilogue, or c is bf16
   void launch_product(const library_product& product);

@@ -310,7 +310,7 @@ struct cublas_lt_products::state {
 
   /// The algorithm that the table of this build names; without a choice the first.
   static int listed_algorithm(const product_key& key) {
-    const auto& listed = built_in_choices().rows;
+    const auto& listed = known_choices().rows;
     const auto match = listed.find(key);
     return match == listed.end() ? 0 : match->second.algorithm;
   }
@@ -359,6 +359,10 @@ void cublas_lt_products::measure_choices(std::shared_ptr<product_choices> measur
   state_->measured = std::move(measured);
   state_->measured_on = stream;
   state_->planned.clear();
+}
+
+std::int64_t cublas_lt_products::version() const {
+  return state_->version;
 }
 
 bool cublas_lt_products::has_algorithm(const library_product& product) {

@@ -14,7 +14,7 @@ namespace troupe::cuda {
 
 /// Products of one GPU by cuBLASLt, which is loaded when the first object is made. An
 /// algorithm is chosen once for each combination of sizes, strides, types and
-/// alignments: the algorithm of built_in_choices(), else cuBLASLt's first. At 1,024
+/// alignments: the algorithm of known_choices(), else cuBLASLt's first. At 1,024
 /// combinations all choices are dropped. For one thread at a time, and for the GPU that
 /// is current in the constructor.
 class cublas_lt_products {
@@ -25,6 +25,9 @@ public:
   ~cublas_lt_products();
 
   static constexpr std::int64_t workspace_bytes = std::int64_t{32} << 20;
+
+  /// Version of cuBLASLt: 130100 for 13.1.0.
+  std::int64_t version() const;
 
   /// Whether cuBLASLt has an algorithm for a product.
   bool has_algorithm(const library_product& product);

@@ -221,6 +221,10 @@ void stream::wait() {
   check(status, "compute");
 }
 
+std::int64_t stream::product_version() const {
+  return state_->products->version();
+}
+
 void stream::launch_product(const library_product& product) {
   auto* const where = handle(); // cuBLASLt uses the current GPU
   void* const scratch = space(workspace::products, cublas_lt_products::workspace_bytes);

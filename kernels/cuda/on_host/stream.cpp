@@ -257,6 +257,10 @@ void stream::wait() {
     state::renew(kept);
 }
 
+std::int64_t stream::product_version() const {
+  return 130000;
+}
+
 void stream::launch_product(const library_product& product) {
   const auto launch = [product, queue = &state_->queue] {
     queue->enqueue([product] { multiply(product); });

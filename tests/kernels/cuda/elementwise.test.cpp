@@ -19,8 +19,9 @@ using gpu::stored_array;
 namespace {
 
 /// Sizes that packs fit, and sizes that packs do not fit.
-const std::vector<stored_array::size> sizes{
-  {1, 1}, {3, 7, 2}, {6, 64, 8}, {9, 104, 1}, {37, 33, 1}, {2, 1024}, {2050, 9}};
+const std::vector<stored_array::size> sizes{{1, 1},      {3, 7, 2},   {6, 64, 8},
+                                            {9, 104, 1}, {37, 33, 1}, {2, 1024},
+                                            {2050, 9},   {600, 136}};
 
 std::vector<std::uint8_t> random_mask(std::int64_t n, unsigned seed) {
   std::vector<std::uint8_t> result;
