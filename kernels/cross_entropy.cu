@@ -185,11 +185,9 @@ __global__ void __launch_bounds__(Row::threads, Blocks)
   held.for_values([&](float x, int) { sum += exponential(x); });
   sum = sum_over_block(sum, space[1]);
   const float factor = scale / sum;
-  held.store(gradient, row, [&](float x) { return exponential(x) * factor; });
-  if (Row::has(label)) {
-    const float at_label[1] = {exponential(label_logit) * factor - scale};
-    gradient.store(row, label, at_label);
-  }
+  held.store(gradient, row, [&](float x, int column) {
+    return exponential(x) * factor - (column == label ? scale : 0);
+  });
   bool hit = label_logit == most && sum == sum; // the same in all threads
   if (hit) {
     float earlier = 0; // places with the same logit

@@ -48,11 +48,6 @@ public:
   /// Distance of a column from this thread's first column.
   __device__ static int distance_to(int column) { return column - column_of(0); }
 
-  /// True if this thread has the column.
-  __device__ static bool has(int column) {
-    return column / values % Threads == static_cast<int>(threadIdx.x);
-  }
-
   /// The largest of this thread's values. NaNs count as less than any number.
   __device__ float largest() const {
     float most[values];
@@ -79,7 +74,7 @@ public:
     }
   }
 
-  /// Stores turn(x) for each of this thread's values x, rounded to bf16.
+  /// Stores turn(x, column) for each of this thread's values x, rounded to bf16.
   /// \param to a matrix of bf16 that is_wide()
   template <class Turn>
   __device__ void store(const stored& to, std::int64_t row, const Turn& turn) const {
@@ -90,7 +85,7 @@ public:
         float turned[values];
         TROUPE_UNROLL
         for (int w = 0; w < values; ++w)
-          turned[w] = turn(fp32_of_bits(packs_[i].words[w]));
+          turned[w] = turn(fp32_of_bits(packs_[i].words[w]), column_of(i) + w);
         eight_bytes bits;
         for (int w = 0; w < 2; ++w)
           bits.words[w] = bits_of_bf16(turned[2 * w])
