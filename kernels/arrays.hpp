@@ -31,7 +31,8 @@ struct arrays {
   static void copy(const Scalar* from, std::int64_t n, Scalar* to);
   static void add(const Scalar* from, std::int64_t n, Scalar* to);
 
-  /// The sum of n values, added one after another, on the caller's thread.
+  /// The sum of n values, added one after another, on the caller's thread. Compiled
+  /// here, because kernels of rows are compiled with sums in another order.
   static Scalar sum_in_order(const Scalar* from, std::int64_t n);
 };
 

@@ -233,6 +233,8 @@ tl::expected<options, std::string> parse(typed_options typed, bool trains) {
     return problem{parts.error()};
   if (!typed.parts.empty() && !typed.comparison.empty())
     return problem{"--beside measures in place of all parts: leave --parts out"};
+  if (!typed.parts.empty() && !run->choose.empty())
+    return problem{"--choose measures in place of all parts: leave --parts out"};
   auto collectives = parse(typed.collectives);
   if (!collectives)
     return problem{collectives.error()};

@@ -84,6 +84,8 @@ json gpu_libraries_of(const run_plan& plan) {
   if (gpu == plan.processors.end() || plan.sizes.stored != precision::bf16)
     return nullptr;
   const auto used = libraries_of(*gpu);
+  if (used.epilogues.empty() && used.attention.empty()) // all GPUs are elsewhere
+    return nullptr;
   return {{"epilogues", used.epilogues}, {"attention", used.attention}};
 }
 

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cmath>
+#include <stdexcept>
 #include <string>
 
 namespace troupe::cuda {
@@ -14,6 +15,7 @@ namespace troupe::cuda {
 namespace {
 
 constexpr std::int64_t M = 32, K = 24, N = 16; // c = a b is (M, N)
+constexpr double most_difference = 1e-2;
 
 /// A matrix of bf16 in memory of its own.
 class small_matrix {
@@ -95,27 +97,45 @@ double distance(const small_matrix& from, const small_matrix& to) {
 
 } // namespace
 
-std::string error_of_epilogues(stream& gpu_stream, memory_space& space) {
-  constexpr double allowed = 1e-2;
+namespace {
+
+/// The error of one kind, whose products the stream accepts meanwhile.
+std::string error_of(epilogue_kind kind, const trial& tried, stream& gpu_stream) {
+  const auto product = tried.product(kind);
+  if (!gpu_stream.is_available(product))
+    return "has no algorithm";
+  try {
+    gpu_stream.launch_product(product);
+    gpu_stream.wait();
+  } catch (const std::runtime_error& error) {
+    return error.what();
+  }
+  tried.run_ours(kind, gpu_stream);
+  gpu_stream.wait();
+  const std::size_t results = kind == epilogue_kind::bias_gelu ? 2 : 1;
+  for (std::size_t i = 0; i < results; ++i)
+    if (const auto off = distance(tried.by_library[i], tried.ours[i]);
+        !(off <= most_difference))
+      return "differs from this program's kernel by " + std::to_string(off);
+  return {};
+}
+
+} // namespace
+
+std::string accept_epilogues(stream& gpu_stream, memory_space& space) {
   const trial tried{space};
+  std::string errors;
   for (const auto kind :
        {epilogue_kind::none, epilogue_kind::bias, epilogue_kind::bias_gelu,
         epilogue_kind::bias_residual, epilogue_kind::gelu_gradient}) {
-    const auto product = tried.product(kind);
-    if (!gpu_stream.is_available(product))
-      continue; // is_available() refuses the kind then too
-    gpu_stream.launch_product(product);
-    tried.run_ours(kind, gpu_stream);
-    gpu_stream.wait();
-    const std::size_t results = kind == epilogue_kind::bias_gelu ? 2 : 1;
-    for (std::size_t i = 0; i < results; ++i)
-      if (const auto off = distance(tried.by_library[i], tried.ours[i]);
-          !(off <= allowed))
-        return std::string{"cuBLASLt's epilogue "} + name_of(kind)
-               + " differs from this build's kernel by " + std::to_string(off)
-               + " (allowed: " + std::to_string(allowed) + ")";
+    gpu_stream.accept_epilogue(kind, true);
+    const auto error = error_of(kind, tried, gpu_stream);
+    gpu_stream.accept_epilogue(kind, error.empty());
+    if (!error.empty())
+      errors += std::string{errors.empty() ? "" : "; "} + "cuBLASLt's epilogue "
+                + name_of(kind) + " is not used: " + error;
   }
-  return {};
+  return errors;
 }
 
 } // namespace troupe::cuda

@@ -11,14 +11,14 @@ namespace troupe::cuda {
 
 class stream;
 
-/// Runs each epilogue of cuBLASLt on a small product, and compares the results with
-/// those of epilogues::finish(). Results must agree within 1e-2, as norm of the
-/// difference over norm. Waits for the stream.
+/// Lets a stream accept each epilogue of cuBLASLt that agrees with epilogues::finish()
+/// on a small product. Results must agree within 1e-2, as norm of the difference over
+/// norm. Waits for the stream.
 ///
-/// Returns one sentence that says why the library's epilogues cannot be used; empty if
-/// all agree.
+/// Returns a sentence for each epilogue that is not accepted, with the reason; empty if
+/// all are accepted.
 /// \param space memory that the stream's GPU and this machine access
 /// \throws std::runtime_error if a kernel of this program fails
-std::string error_of_epilogues(stream& gpu_stream, memory_space& space);
+std::string accept_epilogues(stream& gpu_stream, memory_space& space);
 
 } // namespace troupe::cuda

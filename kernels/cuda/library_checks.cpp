@@ -157,11 +157,8 @@ std::string use_attention_library(stream& gpu_stream) {
 
 std::string use_library_epilogues(stream& gpu_stream) {
   std::string why = "TROUPE_EPILOGUES says off";
-  if (!switched_off("TROUPE_EPILOGUES")) {
-    gpu_stream.use_epilogues(true);
-    why = error_of_epilogues(gpu_stream, unified_memory(gpu_stream.gpu()));
-    gpu_stream.use_epilogues(why.empty());
-  }
+  if (!switched_off("TROUPE_EPILOGUES"))
+    why = accept_epilogues(gpu_stream, unified_memory(gpu_stream.gpu()));
   const std::lock_guard guard{known().lock};
   known().last[gpu_stream.gpu()].epilogues =
     why.empty() ? "cuBLASLt " + version_text(gpu_stream.product_version()) : why;

@@ -53,6 +53,8 @@ bool fuse(library_product& product, const epilogue<float>& end, stream& gpu_stre
       || (end.x.data != nullptr && !is_aligned(end.x))
       || (end.y.data != nullptr && !is_aligned(end.y)))
     return false;
+  if (!gpu_stream.accepts_epilogue(end.kind))
+    return false;
   const auto columns = product.c.columns;
   auto fused = product;
   fused.end = end.kind;

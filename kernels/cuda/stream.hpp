@@ -109,12 +109,13 @@ public:
   void launch_product(const library_product& product);
 
   /// Whether launch_product() runs this product: cuBLASLt has an algorithm for the
-  /// sizes, and use_epilogues() was called for epilogues and results of bf16.
+  /// sizes. A result of bf16 also needs accept_epilogue() for its epilogue.
   bool is_available(const library_product& product);
 
-  /// Sets whether is_available() may accept epilogues and results of bf16; at first
-  /// false.
-  void use_epilogues(bool use);
+  /// Sets whether is_available() may accept results of bf16 with an epilogue of this
+  /// kind; at first false.
+  void accept_epilogue(epilogue_kind kind, bool accept);
+  bool accepts_epilogue(epilogue_kind kind) const;
 
   /// Loads cuDNN for attention (library_checks.hpp). Returns one sentence that says why
   /// cuDNN cannot be used; empty if loaded.

@@ -34,7 +34,8 @@ struct functions {
 
 const functions& library();
 
-/// Throws if a call failed.
+/// Throws if a call failed: std::bad_alloc if the GPU lacks memory, else
+/// std::runtime_error.
 /// \param request the verb and object of the call, for the message: "run a plan"
 void check(cudnnStatus_t state, const std::string& request);
 

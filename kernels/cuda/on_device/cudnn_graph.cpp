@@ -153,7 +153,7 @@ std::vector<Value> values_of(const descriptor& owner, cudnnBackendAttributeName_
   std::array<Value, Most> found{};
   std::int64_t count = 0;
   check(library().get(owner.get(), name, type, Most, &count, found.data()), "be asked");
-  return {found.begin(), found.begin() + count};
+  return {found.begin(), found.begin() + std::min(count, std::int64_t{Most})};
 }
 
 /// A descriptor inside another descriptor.

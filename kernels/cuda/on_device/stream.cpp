@@ -13,6 +13,7 @@
 #include <cuda_runtime.h>
 #include <nvtx3/nvToolsExt.h>
 
+#include <bitset>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -161,7 +162,7 @@ struct stream::state {
   std::unique_ptr<event_thread> ends;
   std::unique_ptr<cublas_lt_products> products;
   std::unique_ptr<cudnn_attention> attention; // null: not loaded
-  bool epilogues = false;                     // use_epilogues()
+  std::bitset<8> epilogues;                   // by kind: accept_epilogue()
   bool measures_choices = false;              // measure_choices()
   std::map<workspace, kept_space> spaces;
   std::mutex lock; // of the members below
@@ -240,17 +241,23 @@ void stream::launch_product(const library_product& product) {
 }
 
 bool stream::is_available(const library_product& product) {
-  if (product.c.is_bf16 && !state_->epilogues)
+  if (product.c.is_bf16 && !accepts_epilogue(product.end))
     return false;
   handle();
   return state_->products->has_algorithm(product);
 }
 
-void stream::use_epilogues(bool use) {
-  state_->epilogues = use;
+bool stream::accepts_epilogue(epilogue_kind kind) const {
+  return state_->epilogues.test(static_cast<std::size_t>(kind));
+}
+
+void stream::accept_epilogue(epilogue_kind kind, bool accept) {
+  state_->epilogues.set(static_cast<std::size_t>(kind), accept);
 }
 
 std::string stream::load_attention() {
+  if (state_->attention != nullptr)
+    return {};
   handle(); // cuDNN uses the current GPU
   try {
     state_->attention = std::make_unique<cudnn_attention>();
@@ -261,7 +268,8 @@ std::string stream::load_attention() {
 }
 
 void stream::unload_attention() {
-  wait(); // launched work uses cuDNN's kernels
+  wait(); // launched work uses cuDNN's kernels, and so do graphs
+  state_->graphs.emplace(make_graph_maker(state_->stream));
   state_->attention.reset();
 }
 

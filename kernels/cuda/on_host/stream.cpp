@@ -18,6 +18,7 @@
 #include <array>
 #include <atomic>
 #include <bit>
+#include <bitset>
 #include <chrono>
 #include <map>
 #include <mutex>
@@ -207,7 +208,7 @@ struct stream::state {
     return std::make_unique<graph_on_host>(launches);
   }};
   std::map<workspace, words> spaces;
-  bool epilogues = false; // use_epilogues()
+  std::bitset<8> epilogues; // by kind: accept_epilogue()
   bool has_attention = false;
   std::mutex lock; // of the members below
   std::vector<std::unique_ptr<result_slot>> result_slots;
@@ -272,11 +273,15 @@ void stream::launch_product(const library_product& product) {
 }
 
 bool stream::is_available(const library_product& product) {
-  return !product.c.is_bf16 || state_->epilogues;
+  return !product.c.is_bf16 || accepts_epilogue(product.end);
 }
 
-void stream::use_epilogues(bool use) {
-  state_->epilogues = use;
+bool stream::accepts_epilogue(epilogue_kind kind) const {
+  return state_->epilogues.test(static_cast<std::size_t>(kind));
+}
+
+void stream::accept_epilogue(epilogue_kind kind, bool accept) {
+  state_->epilogues.set(static_cast<std::size_t>(kind), accept);
 }
 
 std::string stream::load_attention() {
