@@ -15,7 +15,7 @@ namespace troupe::cuda {
 namespace {
 
 constexpr std::int64_t M = 32, K = 24, N = 16; // c = a b is (M, N)
-constexpr double most_difference = 1e-2;
+constexpr double most_epilogue_difference = 1e-2;
 
 /// A matrix of bf16 in memory of its own.
 class small_matrix {
@@ -115,7 +115,7 @@ std::string error_of(epilogue_kind kind, const trial& tried, stream& gpu_stream)
   const std::size_t results = kind == epilogue_kind::bias_gelu ? 2 : 1;
   for (std::size_t i = 0; i < results; ++i)
     if (const auto off = distance(tried.by_library[i], tried.ours[i]);
-        !(off <= most_difference))
+        !(off <= most_epilogue_difference))
       return "differs from this program's kernel by " + std::to_string(off);
   return {};
 }
