@@ -19,8 +19,8 @@ struct loss_sum {
   std::int64_t correct = 0;
 };
 
-/// The gradient of logits (R, V), in the memory of the logits: the matrix itself, or a
-/// matrix of bf16 in which each row begins where the row of logits begins.
+/// The gradient of logits (R, V), in the memory of the logits. In fp32 the gradient is
+/// the matrix itself. In bf16 each row begins where the row of logits begins.
 template <class Scalar>
 stored_matrix<Scalar> gradient_of_logits(const matrix<Scalar>& logits,
                                          precision stored) {

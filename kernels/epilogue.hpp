@@ -3,7 +3,6 @@
 
 #include "kernels/stored_matrix.hpp"
 
-#include <cstddef>
 #include <cstdint>
 
 namespace troupe {
@@ -44,9 +43,21 @@ constexpr bool reads_x(epilogue_kind kind) {
 
 /// Name of a kind, for messages: "bias_gelu".
 constexpr const char* name_of(epilogue_kind kind) {
-  constexpr const char* names[] = {"none",      "bias",          "bias_gelu",
-                                   "bias_relu", "bias_residual", "gelu_gradient"};
-  return names[static_cast<std::size_t>(kind)];
+  switch (kind) {
+  case epilogue_kind::none:
+    return "none";
+  case epilogue_kind::bias:
+    return "bias";
+  case epilogue_kind::bias_gelu:
+    return "bias_gelu";
+  case epilogue_kind::bias_relu:
+    return "bias_relu";
+  case epilogue_kind::bias_residual:
+    return "bias_residual";
+  case epilogue_kind::gelu_gradient:
+    return "gelu_gradient";
+  }
+  return "";
 }
 
 /// An epilogue: a kind, and arrays that the caller owns. Matrices are (M, N) and not

@@ -30,14 +30,6 @@ std::string to_string(const processor& target);
 /// \throws std::runtime_error if the GPU does not exist or cannot be used
 stream stream_on(const processor& target, int threads, precision products);
 
-/// The libraries that compute products and attention of bf16 on a GPU, as texts: a name
-/// with the version, or one sentence that says why kernels of this program are used.
-/// Empty before the first stream for bf16 on the GPU, and for the CPU.
-struct gpu_libraries {
-  std::string epilogues; ///< What follows products: cuBLASLt.
-  std::string attention; ///< cuDNN.
-};
-
 /// The libraries of streams that stream_on() has made for a processor. Thread-safe.
 gpu_libraries libraries_of(const processor& target);
 

@@ -82,10 +82,10 @@ double gpu_product_rate(const processor& where, precision product_precision,
 /// \pre b.plan.processor_of(0).is_gpu()
 void measure_actions(const benchmark& b);
 
-/// Reports the number of parameters in which two runs differ, on the GPU of the first
-/// rank, and in which a run of one stage and a run of four differ. Reports the relative
-/// distance of the GPU's fp32 loss and gradients from the CPU's.
-/// \pre b.plan.processor_of(0).is_gpu()
+/// Compares runs on the GPU of the first rank. Reports the number of parameters in
+/// which two runs differ, and in which runs of one stage and of four differ. Reports
+/// the relative distance of the GPU's fp32 loss and gradients from the CPU's. \pre
+/// b.plan.processor_of(0).is_gpu()
 void check_gpu_runs(const benchmark& b);
 
 /// Batches of a run before the measured ones. On a GPU, actions become graphs in them.

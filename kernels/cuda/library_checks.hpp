@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "kernels/processor.hpp"
+#include "kernels/processor_facts.hpp"
 
 #include <string>
 

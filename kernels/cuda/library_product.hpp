@@ -5,9 +5,9 @@
 
 namespace troupe::cuda {
 
-/// A product as a stream's library runs it: s = a b + beta c in fp32, then an epilogue,
-/// then one rounding to the type of c. a and b have one type, and are read transposed
-/// if the view says so. With beta 0, c may hold anything.
+/// A product as a stream's library runs it. The sum s = a b + beta c is computed in
+/// fp32. An epilogue and one rounding to the type of c follow. a and b have one type,
+/// and are read transposed if the view says so. With beta 0, c may hold anything.
 struct library_product {
   stored_matrix<const float> a, b;
   float beta = 0;

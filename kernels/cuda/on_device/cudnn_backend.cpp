@@ -35,7 +35,7 @@ void check(cudnnStatus_t state, const std::string& request) {
   if (state == CUDNN_STATUS_SUCCESS)
     return;
   if (state == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED)
-    throw std::bad_alloc{}; // another moment may have the memory: no reason for a choice
+    throw std::bad_alloc{}; // memory may be free later: no reason for a choice
   std::array<char, 1024> reason{};
   library().last_error(reason.data(), reason.size());
   throw std::runtime_error{"cuDNN cannot " + request + ": " + library().name_of(state)

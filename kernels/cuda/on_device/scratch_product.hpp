@@ -44,7 +44,7 @@ private:
 /// Median microseconds of a launch, for `kinds` kinds of launches that take turns: 5
 /// rounds of 3 launches of each kind. A kind that cannot be launched has an infinite
 /// time.
-/// \param launch launches a kind, from 0 on, and returns whether the launch was possible
+/// \param launch launches a kind, from 0 on; returns whether the launch was possible
 /// \throws std::runtime_error if the GPU fails
 std::vector<double>
 microseconds_of_turns(std::size_t kinds,
