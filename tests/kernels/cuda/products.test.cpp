@@ -3,6 +3,7 @@
 // double.
 
 #include "kernels/cuda/epilogue_check.hpp"
+#include "kernels/cuda/library_checks.hpp"
 #include "kernels/cuda/stream.hpp"
 #include "kernels/matmul.hpp"
 #include "kernels/processor.hpp"
@@ -11,6 +12,8 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
+
+#include <cstdlib>
 
 namespace troupe::products_test {
 
@@ -130,6 +133,31 @@ TEST_CASE("the library's epilogues agree with this build's, and are used", "[cud
     c{"c", {M, N}, precision::bf16};
   CHECK(cuda::accept_epilogues(*on.gpu(), cuda::unified_memory(0)).empty());
   CHECK(on.gpu()->is_available({.a = a.in(), .b = b.in(), .c = c.out()}));
+}
+
+TEST_CASE("TROUPE_EPILOGUES=off leaves epilogues to kernels", "[cuda]") {
+  GPU_OR_SKIP();
+  constexpr std::int64_t M = 8, N = 16, K = 8;
+  const stored_array a{"a", std::vector<float>(M * K), {M, K}, precision::bf16},
+    b{"b", std::vector<float>(K * N), {K, N}, precision::bf16},
+    x{"x", std::vector<float>(M * N, 0x1p-8F), {M, N}, precision::bf16};
+  const gpu::array<float> bias{"bias", std::vector<float>(N, 1 + 0x1p-8F)};
+  const auto result = [&](stream& on) {
+    const stored_array c{"c", {M, N}, precision::bf16};
+    matmul<float>(
+      a.in(), b.in(), 0, c.out(), on,
+      {.kind = epilogue_kind::bias_residual, .bias = bias.data(), .x = x.in()});
+    on.wait();
+    return c.values();
+  };
+  setenv("TROUPE_EPILOGUES", "off", 1);
+  auto on = stream_on(processor{.gpu = 0}, 1, precision::bf16);
+  unsetenv("TROUPE_EPILOGUES");
+  CHECK(cuda::libraries_of(0).epilogues == "TROUPE_EPILOGUES says off");
+  CHECK(result(on) == std::vector<float>(M * N, 1 + 0x1p-7F)); // rounded once
+  // The library reads a bias of bf16: 1 for 1 + 2^-8. The sum is rounded to 1, too.
+  auto by_library = gpu_stream(precision::bf16, true);
+  CHECK(result(by_library) == std::vector<float>(M * N, 1));
 }
 
 TEST_CASE("a GPU's products in tf32 are near, and exact ones are not rounded",

@@ -5,11 +5,13 @@
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/cuda/library_checks.hpp"
 #include "kernels/cuda/on_host/plain_attention.hpp"
+#include "kernels/cuda/on_host/spoiled_epilogue.hpp"
 #include "kernels/cuda/on_host/stream_queue.hpp"
 #include "kernels/cuda/stream.hpp"
 #include "tests/kernels/cuda/gpu_array.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
@@ -234,6 +236,29 @@ TEST_CASE("a library whose attention differs from the kernels' is not used", "[c
   cuda::stream other{0};
   CHECK(cuda::use_attention_library(other).empty());
   CHECK(cuda::libraries_of(0).attention == "cuDNN 9.0.0");
+}
+
+TEST_CASE("an epilogue of a library that differs from the kernel's is not used",
+          "[cuda]") {
+  const auto all = {epilogue_kind::none, epilogue_kind::bias, epilogue_kind::bias_gelu,
+                    epilogue_kind::bias_residual, epilogue_kind::gelu_gradient};
+  const auto wrong = GENERATE_COPY(values(all));
+  cuda::stream on{3};
+  const auto accepts = [&](epilogue_kind kind) {
+    const stored_matrix<float> m = matrix<bf16>{nullptr, 8, 8, 8, false};
+    return on.is_available({.a = m, .b = m, .c = m, .end = kind});
+  };
+  on_host::spoil_epilogue(wrong);
+  const auto why = cuda::use_library_epilogues(on);
+  on_host::spoil_epilogue({});
+  CHECK_THAT(why, ContainsSubstring(std::string{"epilogue "} + name_of(wrong)
+                                    + " is not used: differs from this program's"));
+  CHECK(cuda::libraries_of(3).epilogues == why);
+  for (const auto kind : all)
+    CHECK(accepts(kind) == (kind != wrong));
+  CHECK(cuda::use_library_epilogues(on).empty());
+  CHECK(accepts(wrong));
+  CHECK(cuda::libraries_of(3).epilogues == "cuBLASLt 13.0.0");
 }
 
 } // namespace troupe::streams_test
