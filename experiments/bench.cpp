@@ -157,7 +157,8 @@ int main(int argc, char** argv) {
     .description =
       "Measurements of this machine: its peak rates, kernels at a model's shapes, the "
       "bare loop, actors and pipelines, an action and a message. Medians of "
-      "alternating calls. On a GPU: its peak rates, training, the gaps between actions, "
+      "alternating calls. On a GPU: its peak rates, training, the gaps between "
+      "actions, "
       "checks, pipelines.",
     .keeps = false,
     .measures = true,

@@ -122,20 +122,23 @@ std::string error_of(epilogue_kind kind, const trial& tried, stream& gpu_stream)
 
 } // namespace
 
-std::string accept_epilogues(stream& gpu_stream, memory_space& space) {
+accepted_epilogues compare_epilogues(stream& gpu_stream, memory_space& space) {
   const trial tried{space};
-  std::string errors;
+  accepted_epilogues result;
   for (const auto kind :
        {epilogue_kind::none, epilogue_kind::bias, epilogue_kind::bias_gelu,
         epilogue_kind::bias_residual, epilogue_kind::gelu_gradient}) {
     gpu_stream.accept_epilogue(kind, true);
     const auto error = error_of(kind, tried, gpu_stream);
-    gpu_stream.accept_epilogue(kind, error.empty());
-    if (!error.empty())
-      errors += std::string{errors.empty() ? "" : "; "} + "cuBLASLt's epilogue "
-                + name_of(kind) + " is not used: " + error;
+    gpu_stream.accept_epilogue(kind, false);
+    if (error.empty())
+      result.kinds.push_back(kind);
+    else
+      result.errors += std::string{result.errors.empty() ? "" : "; "}
+                       + "cuBLASLt's epilogue " + name_of(kind)
+                       + " is not used: " + error;
   }
-  return errors;
+  return result;
 }
 
 } // namespace troupe::cuda

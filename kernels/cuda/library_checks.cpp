@@ -118,7 +118,8 @@ std::string compare_attention(stream& on) {
 /// Outcomes for each GPU.
 struct outcomes {
   std::mutex lock;
-  std::map<int, std::string> compared; // attention
+  std::map<int, std::string> attention;
+  std::map<int, accepted_epilogues> epilogues;
   std::map<int, gpu_libraries> last;
 };
 
@@ -129,11 +130,11 @@ outcomes& known() {
 
 /// The outcome of the comparison, which the first stream of a GPU makes.
 std::string comparison_on(stream& gpu_stream) {
-  auto& compared = known().compared;
-  const auto match = compared.find(gpu_stream.gpu());
-  if (match != compared.end())
+  auto& outcomes = known().attention;
+  const auto match = outcomes.find(gpu_stream.gpu());
+  if (match != outcomes.end())
     return match->second;
-  return compared[gpu_stream.gpu()] = compare_attention(gpu_stream);
+  return outcomes[gpu_stream.gpu()] = compare_attention(gpu_stream);
 }
 
 /// A version as text: "9.19.0" for 91900.
@@ -157,9 +158,20 @@ std::string use_attention_library(stream& gpu_stream) {
 
 std::string use_library_epilogues(stream& gpu_stream) {
   std::string why = "TROUPE_EPILOGUES says off";
-  if (!switched_off("TROUPE_EPILOGUES"))
-    why = accept_epilogues(gpu_stream, unified_memory(gpu_stream.gpu()));
   const std::lock_guard guard{known().lock};
+  if (!switched_off("TROUPE_EPILOGUES")) {
+    auto& outcomes = known().epilogues;
+    auto match = outcomes.find(gpu_stream.gpu());
+    if (match == outcomes.end())
+      match =
+        outcomes
+          .emplace(gpu_stream.gpu(),
+                   compare_epilogues(gpu_stream, unified_memory(gpu_stream.gpu())))
+          .first;
+    for (const auto kind : match->second.kinds)
+      gpu_stream.accept_epilogue(kind, true);
+    why = match->second.errors;
+  }
   known().last[gpu_stream.gpu()].epilogues =
     why.empty() ? "cuBLASLt " + version_text(gpu_stream.product_version()) : why;
   return why;

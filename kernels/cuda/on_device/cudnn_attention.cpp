@@ -45,9 +45,11 @@ struct cudnn_attention::state {
     auto& added = plans[shape];
     if (needs_mask(shape))
       return added;
+    if (!handle)
+      handle.emplace();
     try {
       added.emplace(shape.is_backward() ? backward_graph(shape) : forward_graph(shape),
-                    handle.get());
+                    handle->get());
     } catch (const std::runtime_error&) {
       // cuDNN refuses shapes by failures of many kinds
     }
@@ -70,7 +72,7 @@ struct cudnn_attention::state {
     return found->workspace() + (shape.is_backward() ? bytes_of_dots(shape) : 0);
   }
 
-  cudnn::handle handle;
+  std::optional<cudnn::handle> handle; // made with the first plan
   std::map<attention_sizes, std::optional<plan>> plans;
 };
 
