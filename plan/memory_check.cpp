@@ -101,6 +101,20 @@ std::string check_gpu_memory(const std::vector<processor>& of_each,
   return {};
 }
 
+/// Bytes of work space for cuDNN's backward of attention on each rank of a GPU:
+/// gradients of all scores in bf16, and dots of rows in fp32. 0 if kernels of this
+/// program compute attention (kernels/cuda/library_attention.hpp).
+std::int64_t attention_workspace(const run_plan& plan) {
+  constexpr std::int64_t most = std::int64_t{1} << 30;
+  const auto& options = plan.work->whole.options;
+  if (options.stored != precision::bf16 || !plan.work->whole.reads_tokens)
+    return 0;
+  const auto rows =
+    plan.batches().largest() * (options.heads / plan.tensor) * options.length;
+  const auto scores = 2 * rows * options.length;
+  return scores > most ? 0 : scores + 4 * rows;
+}
+
 } // namespace
 
 std::string check_memory(const std::vector<std::int64_t>& bytes,
@@ -135,9 +149,13 @@ std::string check_memory_of_ranks(const run_plan& plan, const std::vector<int>& 
                                   const std::vector<std::int64_t>& bytes,
                                   const caller_bytes& other_bytes) {
   std::vector<processor> of_each;
-  for (const int rank : ranks)
-    of_each.push_back(plan.processor_of(rank));
-  return check_processor_memory(of_each, bytes, other_bytes);
+  auto with_workspaces = bytes;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    of_each.push_back(plan.processor_of(ranks[i]));
+    if (of_each.back().is_gpu())
+      with_workspaces[i] += attention_workspace(plan);
+  }
+  return check_processor_memory(of_each, with_workspaces, other_bytes);
 }
 
 std::string check_memory_of_actors(const run_plan& plan) {

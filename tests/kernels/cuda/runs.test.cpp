@@ -225,6 +225,31 @@ TEST_CASE("a run that a GPU has no memory for is refused with both numbers",
   CHECK(validation_error(plan).find("cuda:0") == std::string::npos);
 }
 
+TEST_CASE("the work space of a library's attention counts before a run", "[streams]") {
+  constexpr std::int64_t length = 2048;
+  std::int64_t samples = 0;
+  const auto needed_mib = [&](std::int64_t heads) {
+    auto plan = tiny::training_of(gpipe(), {2, 64, 1}, clock_kind::real,
+                                  {.layers = 2,
+                                   .width = 1024,
+                                   .heads = heads,
+                                   .length = length,
+                                   .stored = precision::bf16});
+    plan.processors = {processor{0}};
+    samples = plan.batches().largest();
+    const std::string prefix = "this run needs at least ",
+                      error = validation_error(plan);
+    REQUIRE(error.starts_with(prefix));
+    return std::stoll(error.substr(prefix.size()));
+  };
+  // Two ranks: gradients of the scores of 16 more heads, in bf16. Stashes have a few
+  // values for each head.
+  const auto difference = needed_mib(32) - needed_mib(16);
+  const auto scores = (2 * 2 * samples * 16 * length * length) >> 20;
+  CHECK(difference >= scores);
+  CHECK(difference <= scores + 64);
+}
+
 TEST_CASE("ranks on the CPU and on a GPU train one network", "[streams]") {
   auto plan = tiny::training_of(one_f_one_b(), {2, 4, 3}, clock_kind::real);
   const auto on_cpu = tiny::run_of(plan).result;
