@@ -300,4 +300,28 @@ TEST_CASE("tensor shards of logits have the loss and the gradient of the definit
   }
 }
 
+TEST_CASE("a gradient of bf16 has the bits of the rounded gradient of fp32",
+          "[cross_entropy][bf16]") {
+  // Parts of 1,024 values overwrite logits that later parts still read.
+  const auto columns = GENERATE(as<std::int64_t>{}, 1, 1023, 1024, 1025, 3000);
+  constexpr std::int64_t rows = 3;
+  const auto labels = random_labels(rows, static_cast<int>(columns), 6);
+  auto exact = random_values<float>(rows * columns, 8), shared = exact;
+  std::vector<float> row_losses(rows), same_losses(rows);
+  loss_sum sum, same_sum;
+  stream on;
+  const auto of_exact = dense(exact.data(), rows, columns),
+             of_shared = dense(shared.data(), rows, columns);
+  cross_entropy<float>::forward(of_exact, labels.data(), 0.5F, of_exact,
+                                row_losses.data(), sum, on);
+  const auto gradient = gradient_of_logits(of_shared, precision::bf16);
+  cross_entropy<float>::forward(of_shared, labels.data(), 0.5F, gradient,
+                                same_losses.data(), same_sum, on);
+  for (std::int64_t r = 0; r < rows; ++r)
+    for (std::int64_t v = 0; v < columns; ++v)
+      REQUIRE(gradient.rounded().row(r)[v].bits
+              == bf16_of(rounded_to_bf16(of_exact.row(r)[v])));
+  CHECK(row_losses == same_losses);
+}
+
 } // namespace troupe::loss_test
