@@ -68,8 +68,10 @@ void print_legend(std::FILE* out, const collective_options& asked,
     "\npeak: the most bytes that a rank sends in a round; by formula: rounds * "
     "latency + the bytes sent one after\nanother / bandwidth%s; if the number of "
     "ranks is no power of two, the time may be %s;\nresult: equal to a plain loop's to "
-    "the bit, for arrays of %lld values;\ngrows as: with K ranks, in rounds of a whole "
-    "array (n) or a chunk (n/K)\n",
+    "the bit, for arrays of %lld values;\ngrows as: growth of the time, of bytes in "
+    "all (total) and of peak, for K ranks and arrays of n bytes;\ntime counts "
+    "rounds, of as many bytes as peak; log K + n: log K rounds that together send n "
+    "bytes\n",
     adds ? " + the bytes that a rank adds / the rate of sums" : "",
     adds ? "shorter or longer" : "shorter", static_cast<long long>(checked));
 }

@@ -56,8 +56,8 @@ std::span<const replica_exchange> exchange_catalog() {
                      .updates = update_by::servers},
     replica_exchange{.name = "server:staleness=1",
                      .idea =
-                       "server:async, but a replica that is more than 1 update (or "
-                       "another number) ahead of the slowest replica waits",
+                       "server:async, but a replica waits while it is more than 1 "
+                       "update ahead of the slowest; =2 allows 2, and so on",
                      .updates = update_by::servers,
                      .staleness = 1},
     replica_exchange{.name = "hogwild",

@@ -17,7 +17,11 @@ std::optional<step_error> action_validator::placement_error(const action& a,
   if (a.stage < 0 || a.stage >= dims_.stages || a.microbatch < 0
       || a.microbatch >= dims_.total() || a.direction < 0
       || a.direction >= directions_of(schedule_.where))
-    return error("is not in this run", "leave it out");
+    return error("is not in this run (stages: " + std::to_string(dims_.stages)
+                   + ", microbatches: " + std::to_string(dims_.total())
+                   + ", directions: " + std::to_string(directions_of(schedule_.where))
+                   + ")",
+                 "leave it out");
   if (const int host = rank_of(schedule_.where, dims_, {a.direction, a.stage});
       host != rank) {
     const auto host_name = "rank " + std::to_string(host);
@@ -138,9 +142,10 @@ std::optional<step_error> action_validator::order_error(const action& a) const {
   const int last = so_far_.stage({a.direction, a.stage}).last_summed;
   if (a.microbatch > last || schedule_.sums_in_any_order)
     return {};
-  return step_error{to_string(a, true) + " is summed after microbatch "
-                      + std::to_string(last),
-                    "move it before that: sums in another order have other bits"};
+  return step_error{
+    to_string(a, true) + " is summed after microbatch " + std::to_string(last)
+      + ", but a stage sums gradients in the order of their microbatches",
+    "move it before that"};
 }
 
 std::optional<step_error> action_validator::update_error(const action& a) const {

@@ -68,8 +68,9 @@ std::string replayed_stage::error() const {
   case op::forward:
     return stands + ": no forward of the record sends its activation";
   case op::update:
-    return stands + ", the update that makes version " + std::to_string(now().version)
-           + ": a participant of that update never reaches it";
+    return stands + ", which makes version " + std::to_string(now().version)
+           + ": another stage or replica that takes part in this update never reaches "
+             "it";
   default:
     return stands + ": no backward of the record sends its gradient";
   }

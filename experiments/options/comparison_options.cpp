@@ -30,8 +30,8 @@ void add_comparison(option_list& to, std::string& typed) {
   to.begin_group("Other systems");
   to.add_option(
     "--beside", typed,
-    "Comparison with another system that trains the same network, and no other "
-    "measurement: pytorch, or some rows, as pytorch:plain,1f1b. Rows: "
+    "Comparison with PyTorch, which trains the same network; nothing else is measured. "
+    "Value pytorch: all rows of the table; pytorch:plain,1f1b: these rows. Rows: "
       + names_of(false) + "; on a GPU " + names_of(true)
       + ". The environment variable PYTHON names the interpreter.");
 }

@@ -71,8 +71,8 @@ void add_machines(option_list& to, std::string& typed) {
                 "ranks\tranks of each machine, which share its port to other machines\n"
                 "latency\tmilliseconds of a message between machines\n"
                 "bandwidth\tbytes a second of a machine's port\n"
-                "links=FILE\tat the end: values of pairs of machines, a line for each "
-                "pair as 0,1,40,2.5e7");
+                "links=FILE\tat the end: other links between pairs of machines, a line "
+                "each, as 0,1,40,2.5e7: machines 0 and 1, 40 ms, 2.5e7 bytes a second");
 }
 
 tl::expected<machine_options, std::string>

@@ -106,7 +106,8 @@ void add_mesh(option_list& to, typed_mesh& typed, bool names_exchange) {
                 "expert\tdata replicas that the experts of moe are spread over");
   if (names_exchange)
     to.add_option("--exchange", typed.exchange,
-                  "Exchange between data replicas: " + exchange_names() + ".");
+                  "Exchange of gradients and parameters between data replicas: "
+                    + exchange_names() + ".");
   to.add_option("--recompute", typed.recompute,
                 "Activations that backwards recompute, so that stages keep fewer.\n"
                 "none\tnone: all activations are kept\n"

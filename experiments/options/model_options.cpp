@@ -41,7 +41,8 @@ void add_experts(option_list& to, typed_model& typed) {
     "--gate", typed.gate,
     "Gate, which sets --top-k and --capacity where these are not given.\n"
     "switch\t--top-k 1, --capacity 1.25\n"
-    "gshard\t--top-k 2, --capacity 1, which is 2S/E rows in GShard's paper");
+    "gshard\t--top-k 2, --capacity 1: 2 * tokens / experts for each expert, as in "
+    "GShard's paper");
   to.add_option(
     "--capacity", typed.capacity,
     "Rows that an expert accepts of a microbatch, as a multiple of its "

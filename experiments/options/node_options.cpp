@@ -43,10 +43,11 @@ void add_nodes(option_list& to, typed_nodes& typed, bool restarts) {
     to.add_flag("--restart", typed.restart,
                 "After the loss of a node the run continues from the last checkpoint "
                 "on the remaining nodes.");
-    to.add_flag("--keep-steps", typed.keep_steps,
-                "Every data replica keeps copies of its last steps in memory. After a "
-                "loss --restart continues from those of other replicas, at the lost "
-                "step.");
+    to.add_flag(
+      "--keep-steps", typed.keep_steps,
+      "Every data replica keeps copies of its last steps in memory. After the "
+      "loss of a node --restart continues from the copies of other replicas, "
+      "at the step that was lost.");
   }
   add_security(to, typed.tls, typed.insecure);
 }

@@ -100,11 +100,11 @@ opened_data(const options& o, const std::filesystem::path& within) {
   if (const auto& origin = o.data.origin; origin && origin->identity && identity
                                           && identity->bytes > 0
                                           && *origin->identity != *identity)
-    return problem{
-      "--data " + text + (evaluation.empty() ? "" : " --evaluate-data " + evaluation)
-      + " is not the data of the training: that was '" + to_string(*origin->identity)
-      + "', and this is '" + to_string(*identity)
-      + "': restore that data, or name other data with --data"};
+    return problem{origin->path + " was trained on '" + to_string(*origin->identity)
+                   + "', but --data " + text
+                   + (evaluation.empty() ? "" : " --evaluate-data " + evaluation)
+                   + " is now '" + to_string(*identity)
+                   + "': restore that data, or name other data with --data"};
   return data;
 }
 

@@ -30,13 +30,14 @@ void add_optimizer(option_list& to, typed_optimizer& typed) {
   to.add_option("--optimizer", typed.name, "Optimizer: sgd or adamw.");
   to.add_option("--lr", typed.rate,
                 "Learning rate. Default: 0.001 of adamw, 0.1 of sgd.");
-  to.add_option("--lr-schedule", typed.rate_schedule,
-                "Learning rate over the run, with parameters after commas.\n"
-                "constant\tthe same rate throughout\n"
-                "cosine\ta fall along a half cosine\n"
-                "warmup=SAMPLES\ta linear rise before that; the first update counts "
-                "its own samples, so that its rate is above 0\n"
-                "floor=FRACTION\tthe lowest rate, as a fraction of --lr");
+  to.add_option(
+    "--lr-schedule", typed.rate_schedule,
+    "Learning rate over the run, as cosine,warmup=1000,floor=0.1.\n"
+    "constant\tthe same rate throughout\n"
+    "cosine\ta fall along a half cosine, to 0 or the floor\n"
+    "warmup=SAMPLES\tbefore that a linear rise over so many samples; the "
+    "first rate is above 0\n"
+    "floor=FRACTION\tthe rate at the end of a cosine, as a fraction of --lr");
   to.add_option("--momentum", typed.momentum, "Momentum of sgd.");
   to.add_option("--betas", typed.betas,
                 "Decay of adamw's averages: of gradients, then of their squares.");

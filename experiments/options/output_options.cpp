@@ -39,16 +39,16 @@ void add_output(option_list& to, output_options& typed, const output_kinds& has)
                   "Safetensors file for the weights at the end. With a gpt's "
                   "model.safetensors a config.json for Hugging Face is written.");
     to.add_option("--save-precision", typed.save_precision,
-                  "Type of the weights in that file: fp32, or bf16, to which they are "
-                  "rounded. --init reads both.");
+                  "Type of the weights that --save writes: fp32, or bf16, which rounds "
+                  "them. --init reads both.");
   }
   if (has.report)
     to.add_option("--report", typed.report,
                   std::string{"Folder for report.html, results.json and traces."}
                     + (typed.new_report.empty()
                          ? ""
-                         : " Without a name: a new one in runs; none with --quiet "
-                           "--json -."));
+                         : " Default: a new folder in runs, but no report with "
+                           "--quiet --json -."));
   if (has.results)
     to.add_option("--json", typed.json,
                   "File for the results. Value -: standard output.");

@@ -107,9 +107,10 @@ void add_schedules(option_list& to, typed_schedules& typed, bool trains,
         + "all\tevery schedule that fits the sizes\n"
           "NAME:KEY=VALUE,..\ta schedule with parameters, as ampnet:"
         + (trains ? "max_active_keys=8,lr=0.01\n" : "max_active_keys=8\n")
-        + "file:PATH\ta file in the format of PyTorch's pipelining; weights=, "
-          "update_every= and most_held= may follow, as "
-          "file:my.csv,weights=stash");
+        + "file:PATH\ta file in the format of PyTorch's pipelining, as "
+          "file:my.csv,weights=stash; after commas weights= names the rule of weight "
+          "versions, update_every= the microbatches of an update, most_held= those "
+          "that a rank may hold");
     to.add_option("--steps", typed.steps, "Batches of the run.");
     if (trains)
       to.add_option("--epochs", typed.epochs,
@@ -124,9 +125,9 @@ void add_schedules(option_list& to, typed_schedules& typed, bool trains,
                 "differ by at most one. In simulations they scale costs and messages.");
   to.add_option(
     "--sequence-lengths", typed.lengths,
-    "Tokens of the sequences of each microbatch, in rotation, as 64,32: the "
-    "first tokens of each sample. Default: --seq. In simulations they scale "
-    "costs and messages.");
+    "Tokens of the samples of each microbatch, as 64,32: the first microbatch has 64, "
+    "the second 32, the third 64 again. Samples keep their first tokens. Default: "
+    "--seq. In simulations costs and messages scale with the tokens.");
 }
 
 tl::expected<chosen_schedule, std::string>

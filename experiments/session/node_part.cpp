@@ -65,7 +65,8 @@ std::string validation_error(const options& o, const mail::prepare& facts) {
       || std::ranges::any_of(o.run.processors, [](const processor& device) {
            return device.gpu < processor::cpu || (device.tf32 && !device.is_gpu());
          }))
-    return "the leader's request has invalid devices";
+    return "the leader's request has invalid devices: list at most one for each rank, "
+           "as cpu or cuda:0, and tf32 on GPUs alone";
   if (mesh.sequence_parallel && mesh.tensor == 1)
     return "the leader's request divides sequences, but has one tensor shard";
   const auto& optimizer = o.optimizer;

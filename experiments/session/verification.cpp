@@ -116,8 +116,8 @@ std::string proof_error(const run_plan& plan) {
     return "in real time hogwild's replicas write the same memory at once, and no "
            "record has the order: say --clock virtual, or another --exchange";
   if (plan.mixes_processors())
-    return "bits of the CPU and of GPUs differ, and a proof computes all stages on one "
-           "kind: give --device one kind";
+    return "a proof needs all stages on the CPU or all on GPUs, as their bits differ: "
+           "say --device cpu or --device cuda";
   if (const auto why = absence_of_gpus(); plan.processor_of(0).is_gpu() && !why.empty())
     return "a proof computes all stages in this process too, and so needs a GPU on "
            "this machine: "

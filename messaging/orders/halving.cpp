@@ -279,7 +279,7 @@ collective_order doubling_all_reduce() {
           .steps = steps_of_half,
           .step = doubling_step,
           .cost = cost_of_doubling,
-          .growth = "time log K n, total K log K n, peak n"};
+          .growth = "time log K, total K log K n, peak n"};
 }
 
 collective_order halving_reduce_scatter() {

@@ -121,7 +121,7 @@ mail::meeting_message::content content_of(schema::Letter::Reader from,
   case schema::Letter::TIED_PART:
     return read(from.getTiedPart());
   }
-  throw bad_bytes{"a meeting message is of an unknown kind"};
+  throw bad_bytes{"a message within a group of actors is of an unknown kind"};
 }
 
 } // namespace

@@ -209,7 +209,7 @@ TEST_CASE("a proof of what nodes play on GPUs needs one here, the first",
            + why);
   plan.processors = {{.gpu = 5}, {}};
   prove_on_local_gpu(plan);
-  CHECK_THAT(proof_error(plan), ContainsSubstring("give --device one kind"));
+  CHECK_THAT(proof_error(plan), ContainsSubstring("say --device cpu or --device cuda"));
 }
 
 TEST_CASE("nothing is proved of weights that are not finite", "[verification]") {

@@ -99,13 +99,15 @@ TEST_CASE("counts must be right", "[check]") {
 }
 
 TEST_CASE("backwards in another order than their microbatches are refused", "[check]") {
-  CHECK_THAT(fault_of(spoiled([](int, std::vector<action>& p) {
-               std::erase_if(p, [](const action& a) { return a.op == op::backward; });
-               for (const int m : {1, 0})
-                 p.insert(p.end() - 1, {op::backward, 0, p.front().stage, m});
-             }))
-               .text,
-             ContainsSubstring("is summed after microbatch 1"));
+  CHECK_THAT(
+    fault_of(spoiled([](int, std::vector<action>& p) {
+      std::erase_if(p, [](const action& a) { return a.op == op::backward; });
+      for (const int m : {1, 0})
+        p.insert(p.end() - 1, {op::backward, 0, p.front().stage, m});
+    }))
+      .text,
+    ContainsSubstring("is summed after microbatch 1, but a stage sums gradients "
+                      "in the order of their microbatches"));
 }
 
 TEST_CASE("a forward that reads a version not yet made is refused", "[check]") {
@@ -136,7 +138,9 @@ TEST_CASE("a microbatch of the other direction is refused", "[check]") {
     if (rank == 0)
       p.front().direction = 1;
   });
-  CHECK(fault_of(sch).text == "rank 0: F0 of stage 0 (replica 1) is not in this run");
+  CHECK(fault_of(sch).text
+        == "rank 0: F0 of stage 0 (replica 1) is not in this run (stages: 2, "
+           "microbatches: 2, directions: 1)");
 }
 
 TEST_CASE("a deadlock of ranks with several stages names them", "[check]") {
