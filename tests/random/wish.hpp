@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Numbers of random cases, for which the environment can ask.
 #pragma once
 
 #include <catch2/catch_test_macros.hpp>
 
 #include <cstdint>
 #include <cstdlib>
+#include <string>
 
 /// The number of random configurations to test, and their seed.
 struct random_range {
@@ -24,3 +26,19 @@ inline random_range wished(std::uint64_t usual) {
   }
   return result;
 }
+
+namespace gpu {
+
+/// The number of seeds of streams for each run; the environment can ask for more.
+inline std::uint64_t seeds() {
+  const char* const asked = std::getenv("TROUPE_SEEDS");
+  return asked != nullptr ? std::stoull(asked) : 1;
+}
+
+/// Whether more seeds are asked for; otherwise some runs are skipped, whose risks the
+/// remaining runs have too.
+inline bool all_runs() {
+  return seeds() > 1;
+}
+
+} // namespace gpu

@@ -7,7 +7,7 @@
 #include "plan/gpu_groups.hpp"
 #include "tests/actors/proved_run.hpp"
 #include "tests/actors/tiny.hpp"
-#include "tests/kernels/cuda/seeds.hpp"
+#include "tests/random/wish.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

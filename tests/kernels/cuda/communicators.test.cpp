@@ -10,8 +10,8 @@
 #include "kernels/processor.hpp"
 #include "messaging/gpu_script.hpp"
 #include "tests/kernels/cuda/gpu_array.hpp"
-#include "tests/kernels/cuda/seeds.hpp"
 #include "tests/messaging/post_office.hpp"
+#include "tests/random/wish.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

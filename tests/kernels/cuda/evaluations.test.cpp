@@ -11,7 +11,7 @@
 #include "tests/actors/inferred.hpp"
 #include "tests/actors/tiny.hpp"
 #include "tests/experiments/tiny_options.hpp"
-#include "tests/kernels/cuda/seeds.hpp"
+#include "tests/random/wish.hpp"
 #include "tests/temporary_folder.hpp"
 #include "tests/tries.hpp"
 

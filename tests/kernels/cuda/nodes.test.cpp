@@ -10,7 +10,7 @@
 #include "kernels/cuda/on_host/stream_queue.hpp"
 #include "plan/gpu_groups.hpp"
 #include "tests/experiments/tiny_options.hpp"
-#include "tests/kernels/cuda/seeds.hpp"
+#include "tests/random/wish.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

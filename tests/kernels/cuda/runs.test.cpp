@@ -8,7 +8,7 @@
 #include "tests/actors/proved_run.hpp"
 #include "tests/actors/split_schedules.hpp"
 #include "tests/actors/tiny.hpp"
-#include "tests/kernels/cuda/seeds.hpp"
+#include "tests/random/wish.hpp"
 #include "tests/tries.hpp"
 
 #include <catch2/catch_test_macros.hpp>

@@ -11,7 +11,7 @@
 #include "plan/evaluated_parts.hpp"
 #include "tests/actors/inferred.hpp"
 #include "tests/actors/tiny.hpp"
-#include "tests/kernels/cuda/seeds.hpp"
+#include "tests/random/wish.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
