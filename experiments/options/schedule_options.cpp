@@ -108,9 +108,8 @@ void add_schedules(option_list& to, typed_schedules& typed, bool trains,
           "NAME:KEY=VALUE,..\ta schedule with parameters, as ampnet:"
         + (trains ? "max_active_keys=8,lr=0.01\n" : "max_active_keys=8\n")
         + "file:PATH\ta file in the format of PyTorch's pipelining, as "
-          "file:my.csv,weights=stash; after commas weights= names the rule of weight "
-          "versions, update_every= the microbatches of an update, most_held= those "
-          "that a rank may hold");
+          "file:my.csv,weights=stash; weights= names the weight rule, update_every= "
+          "and most_held= count microbatches");
     to.add_option("--steps", typed.steps, "Batches of the run.");
     if (trains)
       to.add_option("--epochs", typed.epochs,

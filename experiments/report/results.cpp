@@ -78,15 +78,16 @@ json bf16_path_of(const run_plan& plan) {
 }
 
 /// The libraries of the first GPU of the run; null without products of bf16 on a GPU.
-/// All GPUs of a run are of one kind.
+/// All GPUs of a run are of one kind. Libraries are null if the GPU is elsewhere.
 json gpu_libraries_of(const run_plan& plan) {
   const auto gpu = std::ranges::find_if(plan.processors, &processor::is_gpu);
   if (gpu == plan.processors.end() || plan.sizes.stored != precision::bf16)
     return nullptr;
   const auto used = libraries_of(*gpu);
-  if (used.epilogues.empty() && used.attention.empty()) // all GPUs are elsewhere
-    return nullptr;
-  return {{"epilogues", used.epilogues}, {"attention", used.attention}};
+  const auto known = [](const std::string& text) {
+    return text.empty() ? json(nullptr) : json(text);
+  };
+  return {{"epilogues", known(used.epilogues)}, {"attention", known(used.attention)}};
 }
 
 /// The value of --recompute.

@@ -12,7 +12,9 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <numeric>
+#include <stdexcept>
 
 namespace troupe::loss_test {
 
@@ -76,28 +78,50 @@ judgement of_cpu(const batch& from) {
   return result;
 }
 
-/// Logits of some classes in fp32, and the gradient in the same memory.
+/// Logits of some classes in fp32, with a gap of NaNs behind each row, and the gradient
+/// in the same memory. Threads write halves of a float, so accesses are watched by
+/// halves.
 class gpu_logits {
 public:
   gpu_logits(const std::vector<float>& logits, const stored_array::size& dims,
              precision stored)
     : dims_(dims),
       stored_(stored),
-      memory_("logits", logits, dims, precision::fp32, gpu::use::updated) {
+      memory_(std::make_unique<gpu::array<std::uint16_t>>(
+        "logits", halves_of(logits, dims), gpu::use::updated)) {
     // nop
   }
 
-  matrix<float> logits() const { return memory_.out().plain(); }
+  matrix<float> logits() const {
+    return {reinterpret_cast<float*>(memory_->data()), dims_.rows, dims_.columns,
+            dims_.columns + dims_.gap};
+  }
 
   stored_matrix<float> gradient() const {
     return gradient_of_logits(logits(), stored_);
   }
 
-  std::vector<float> values() const { return memory_.values(); }
+  /// The memory as fp32, without gaps. \throws std::logic_error if a value was written
+  /// to a gap
+  std::vector<float> values() const {
+    const auto halves = memory_->values();
+    std::vector<float> all(halves.size() / 2), result;
+    std::memcpy(all.data(), halves.data(), halves.size() * sizeof halves[0]);
+    const auto stride = dims_.columns + dims_.gap;
+    for (std::int64_t r = 0; r < dims_.rows; ++r)
+      for (std::int64_t v = 0; v < stride; ++v) {
+        const auto value = all[static_cast<std::size_t>(r * stride + v)];
+        if (v < dims_.columns)
+          result.push_back(value);
+        else if (value == value)
+          throw std::logic_error{"a gap behind a row of logits was written"};
+      }
+    return result;
+  }
 
   /// The values of the gradient. Rows of bf16 take the first half of rows of fp32.
   std::vector<float> gradient_values() const {
-    const auto all = memory_.values();
+    const auto all = values();
     if (stored_ == precision::fp32)
       return all;
     std::vector<float> result;
@@ -112,9 +136,22 @@ public:
   }
 
 private:
+  static std::vector<std::uint16_t> halves_of(const std::vector<float>& logits,
+                                              const stored_array::size& dims) {
+    const auto stride = dims.columns + dims.gap;
+    std::vector<float> all(static_cast<std::size_t>(dims.rows * stride),
+                           std::numeric_limits<float>::quiet_NaN());
+    for (std::int64_t r = 0; r < dims.rows; ++r)
+      std::copy_n(logits.begin() + r * dims.columns, dims.columns,
+                  all.begin() + r * stride);
+    std::vector<std::uint16_t> result(2 * all.size());
+    std::memcpy(result.data(), all.data(), all.size() * sizeof all[0]);
+    return result;
+  }
+
   stored_array::size dims_;
   precision stored_;
-  stored_array memory_;
+  std::unique_ptr<gpu::array<std::uint16_t>> memory_;
 };
 
 gpu::results of_gpu(const batch& from, std::int64_t gap) {
