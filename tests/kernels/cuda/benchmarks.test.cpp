@@ -77,7 +77,7 @@ TEST_CASE("a network whose head is tied is measured under schedules that it goes
 }
 
 TEST_CASE("runs on a GPU are held to each other and to the CPU", "[streams]") {
-  auto model = tiny::gpt(2);
+  auto model = tiny::gpt(4); // four stages too
   model.stored = precision::bf16;
   const auto all = measured_by(on_a_gpu(model), [](const benchmark& b) {
     measure_actions(b);
