@@ -111,7 +111,7 @@ TEST_CASE("a GPU's product and what follows it are the CPU's", "[cuda]") {
   end.x = dense(xd.data(), M, N);
   end.y = dense(y.data(), M, N);
   stream on;
-  const auto multiply = [&] {
+  const auto multiply = [&, M = M, N = N] {
     matmul<double>(read_as(ad, a_size, a_t), read_as(bd, b_size, b_t), adds ? 1 : 0,
                    dense(c.data(), M, N), on, end);
   };
