@@ -2,6 +2,7 @@
 #include "experiments/benchmarks/benchmarks.hpp"
 #include "experiments/benchmarks/model_operations.hpp"
 #include "experiments/benchmarks/training_steps.hpp"
+#include "kernels/switched_off.hpp"
 #include "models/plain_loop.hpp"
 #include "schedules/catalog/catalog.hpp"
 
@@ -112,7 +113,7 @@ step_size size_of_a_step(const benchmark& b) {
 int warmup_batches(const run_plan& plan) {
   // A list of launches becomes a graph when it repeats, and batches take turns with the
   // slots of rings.
-  return plan.processor_of(0).is_gpu() ? 12 : 1;
+  return plan.processor_of(0).is_gpu() && !switched_off("TROUPE_GRAPHS") ? 12 : 1;
 }
 
 run_plan plan_of_sharing(const run_plan& plan, int steps) {

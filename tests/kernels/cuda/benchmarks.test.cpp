@@ -10,6 +10,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,12 @@ std::vector<measurement> measured_by(const run_plan& plan, const Measure& measur
   return all;
 }
 
+/// Benchmarks make no batches in which graphs are made, while an object lives.
+struct without_graphs {
+  without_graphs() { setenv("TROUPE_GRAPHS", "off", 1); }
+  ~without_graphs() { unsetenv("TROUPE_GRAPHS"); }
+};
+
 run_plan on_a_gpu(const model_options& model) {
   auto plan = tiny::training_of(one_f_one_b(), {1, 2, 1}, clock_kind::real, model);
   plan.processors = {processor{0}};
@@ -39,6 +46,7 @@ run_plan on_a_gpu(const model_options& model) {
 } // namespace
 
 TEST_CASE("a GPU's ceilings and training are measured on it", "[streams]") {
+  const without_graphs fewer_batches;
   const auto all = measured_by(on_a_gpu({"mlp", 4, 6}), [](const benchmark& b) {
     measure_gpu(b);
     measure_training(b);
@@ -60,6 +68,7 @@ TEST_CASE("a GPU's ceilings and training are measured on it", "[streams]") {
 
 TEST_CASE("a network whose head is tied is measured under schedules that it goes with",
           "[streams]") {
+  const without_graphs fewer_batches;
   auto model = tiny::gpt(2);
   model.tied = true;
   const auto all = measured_by(on_a_gpu(model), [](const benchmark& b) {
