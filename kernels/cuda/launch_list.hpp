@@ -125,6 +125,17 @@ private:
 /// launches immediately.
 launch_list* deferred_on(const CUstream_st* stream);
 
+/// Adds a launch on a stream to the list of deferred_on(); without a list, launches
+/// immediately.
+/// \param launch as launch_list::add() takes
+template <class Launch>
+void launch_or_defer(const CUstream_st* stream, const Launch& launch) {
+  if (auto* const list = deferred_on(stream))
+    list->add(launch);
+  else
+    launch();
+}
+
 /// While an object lives, this thread defers launches on a stream.
 class deferral {
 public:

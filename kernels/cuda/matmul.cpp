@@ -37,7 +37,7 @@ input rounded_right(const kept_right_side<float>& b, stream& gpu_stream) {
   return rounded(b.b, kept, gpu_stream);
 }
 
-/// Whether kernels of 16-byte loads can process all rows.
+/// Whether a matrix is bf16, and kernels of 16-byte loads can process all rows.
 template <class Scalar>
 bool is_aligned(const stored_matrix<Scalar>& m) {
   constexpr std::int64_t values = 16 / sizeof(bf16);
@@ -48,9 +48,8 @@ bool is_aligned(const stored_matrix<Scalar>& m) {
 /// Adds the epilogue to the product, if the library runs both in one kernel.
 /// \returns whether the product has the epilogue now
 bool fuse(library_product& product, const epilogue<float>& end, stream& gpu_stream) {
-  if (!product.c.is_bf16 || !product.a.is_bf16 || product.beta != 0
-      || end.kind == epilogue_kind::bias_relu || !is_aligned(product.c)
-      || (end.x.data != nullptr && !is_aligned(end.x))
+  if (!product.a.is_bf16 || product.beta != 0 || end.kind == epilogue_kind::bias_relu
+      || !is_aligned(product.c) || (end.x.data != nullptr && !is_aligned(end.x))
       || (end.y.data != nullptr && !is_aligned(end.y)))
     return false;
   if (!gpu_stream.accepts_epilogue(end.kind))

@@ -7,7 +7,8 @@
 
 namespace troupe::cuda {
 
-/// The product of kernels/matmul.hpp on a GPU: cuBLASLt's product, then the epilogue.
+/// The product of kernels/matmul.hpp on a GPU, by cuBLASLt. The epilogue is the
+/// library's where the stream accepts the epilogue for bf16, else one more kernel.
 /// \param operand_precision type to which float operands are rounded
 /// \param exact true if operands must not be rounded to TF32 either
 /// \throws std::bad_alloc

@@ -234,10 +234,7 @@ void stream::launch_product(const library_product& product) {
   const auto launch = [=, products = state_->products.get()] {
     products->launch(product, scratch, where);
   };
-  if (auto* const list = deferred_on(where))
-    list->add(launch);
-  else
-    launch();
+  launch_or_defer(where, launch);
 }
 
 bool stream::is_available(const library_product& product) {
@@ -289,10 +286,7 @@ bool stream::attention_forward(const attention_shape& dims,
     return false;
   void* const scratch = space(workspace::attention, *bytes);
   const auto launch = [=] { library->forward(dims, qkv, y, log_sum, scratch, where); };
-  if (auto* const list = deferred_on(where))
-    list->add(launch);
-  else
-    launch();
+  launch_or_defer(where, launch);
   return true;
 }
 
@@ -312,10 +306,7 @@ bool stream::attention_backward(const attention_shape& dims,
   const auto launch = [=] {
     library->backward(dims, qkv, y, log_sum, dy, dqkv, scratch, where);
   };
-  if (auto* const list = deferred_on(where))
-    list->add(launch);
-  else
-    launch();
+  launch_or_defer(where, launch);
   return true;
 }
 

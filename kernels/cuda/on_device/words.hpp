@@ -62,10 +62,7 @@ void launch(cudaStream_t stream, dim3 grid, dim3 block, std::int64_t dynamic_sha
     on_device::launch(stream, grid, block, dynamic_shared, kernel,
                       static_cast<Parameters>(arguments)...);
   };
-  if (auto* const list = deferred_on(stream))
-    list->add(run);
-  else
-    run();
+  launch_or_defer(stream, run);
 }
 
 } // namespace troupe::cuda

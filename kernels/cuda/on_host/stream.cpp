@@ -276,10 +276,7 @@ void stream::launch_product(const library_product& product) {
   const auto launch = [product, queue = &state_->queue] {
     queue->enqueue([product] { multiply(product); });
   };
-  if (auto* const list = deferred_on(&state_->queue))
-    list->add(launch);
-  else
-    launch();
+  launch_or_defer(&state_->queue, launch);
 }
 
 bool stream::is_available(const library_product& product) {
@@ -316,10 +313,7 @@ bool stream::attention_forward(const attention_shape& dims,
   const auto launch = [=] {
     queue->enqueue([=] { on_host::attend(dims, qkv, y, log_sum); });
   };
-  if (auto* const list = deferred_on(queue))
-    list->add(launch);
-  else
-    launch();
+  launch_or_defer(queue, launch);
   return true;
 }
 
@@ -334,10 +328,7 @@ bool stream::attention_backward(const attention_shape& dims,
   const auto launch = [=] {
     queue->enqueue([=] { on_host::attend_backward(dims, qkv, y, log_sum, dy, dqkv); });
   };
-  if (auto* const list = deferred_on(queue))
-    list->add(launch);
-  else
-    launch();
+  launch_or_defer(queue, launch);
   return true;
 }
 
