@@ -48,7 +48,8 @@ struct value_panels {
     return tokens * round_up(panel, size);
   }
 
-  /// Address of the panel of a token that begins with the value at index `value`.
+  /// Address of a token's panel: `panel` values that begin with the token's value at
+  /// index `value`.
   /// \pre `value` is a multiple of `panel`
   float* address(std::int64_t token, std::int64_t value) const {
     return data + value * tokens + token * panel;

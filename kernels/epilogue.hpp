@@ -19,9 +19,9 @@ namespace troupe {
 ///   bias_residual   v + x                          end of a residual branch
 ///   gelu_gradient   s gelu'(v)                     input gradient of a GELU: x is
 ///                                                  the c of bias_gelu
-///
-/// The c of bias_gelu is what the processor's gelu_gradient reads: gelu'(v) on the CPU,
-/// and v on a GPU, as cuBLASLt's epilogues do.
+/// The c of bias_gelu is gelu'(v) on the CPU, and v on a GPU, as in cuBLASLt's
+/// epilogues. In gelu_gradient, v is the v of the forward's bias_gelu, and s is the
+/// product of gradients.
 enum class epilogue_kind : std::uint8_t {
   none,
   bias,

@@ -56,11 +56,11 @@ public:
 
   const wall_clock& clock() const { return clock_; }
 
-  /// Starts a task, and returns the time on the clock.
+  /// Starts a task, and returns the time on the clock in nanoseconds.
   /// \pre no task is under way
   nanoseconds begin(const task& next);
 
-  /// Ends the task, and returns the time on the clock.
+  /// Ends the task, and returns the time on the clock in nanoseconds.
   /// \pre a task is under way
   nanoseconds end();
 

@@ -43,9 +43,9 @@ public:
   void sum(std::size_t layer, const std::vector<float*>& arrays,
            const sum_function& reduction) const;
 
-  /// Returns sums of squares, one for each part of a parameter in a measured share. The
-  /// second copy of a tied matrix is left out. The first replica's sums for all buckets
-  /// come first, then the second replica's.
+  /// Returns sums of squares: one for each overlap of a parameter with a measured
+  /// share. The second copy of a tied matrix is left out. The first replica's sums for
+  /// all buckets come first, then the second replica's.
   /// \param gradients laid out as the layers
   std::vector<double> squares(const std::vector<const float*>& gradients,
                               stream& compute_stream) const;

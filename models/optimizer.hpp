@@ -23,6 +23,7 @@ class optimizer {
 public:
   /// Allocates the moments, with zeros.
   /// \param total_samples of the training, for the rate schedule
+  /// \param account outlives this object
   /// \param gradients extent of the arrays of gradients
   /// \param parameters extent of the arrays of parameters
   optimizer(const optimizer_options& options, const layer_list<float>& layers,

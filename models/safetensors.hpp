@@ -72,8 +72,8 @@ private:
     // nop
   }
 
-  /// Adds the tensors of a file. Returns one sentence if the file is damaged; else an
-  /// empty string.
+  /// Adds the tensors of a file. Returns one sentence if the file is damaged, or if an
+  /// earlier file has a tensor of the same name; else an empty string.
   std::string add(input_file file, const std::filesystem::path& path);
 
   /// Adds the files that the index names. Returns one sentence on error; else an empty

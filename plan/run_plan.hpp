@@ -120,8 +120,9 @@ struct run_plan {
 
   bool recomputes() const { return sch.recomputes != recomputation::none; }
 
-  /// True if a rank takes time for sums, in addition to the work of the device. If
-  /// false, a sum is computed immediately by the actor that needs the sum.
+  /// True if each rank has a virtual device for sums of messages, beside the device for
+  /// passes. If false, the actor that needs a sum computes the sum immediately. Sums of
+  /// a GPU group are work of the group in either case.
   bool sums_take_time() const {
     return clock == clock_kind::virtual_time && sum_rate > 0;
   }

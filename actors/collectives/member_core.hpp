@@ -39,8 +39,8 @@ public:
   std::vector<collective_message> receive(const collective_message& message);
   std::vector<collective_message> end_sum();
 
-  /// The sum that the part waits for, as of collective::take_sum(). Absent if there is
-  /// none, or the sum has been returned before.
+  /// The sum that the part waits for (collective::take_sum()). Absent if the part waits
+  /// for no sum, or if an earlier call returned the sum.
   std::optional<collective_sum> take_sum() { return part_.take_sum(); }
 
   bool done() const { return part_.done(); }

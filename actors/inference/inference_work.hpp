@@ -50,7 +50,8 @@ public:
 
   /// Returns the next portion; absent if there is none now: results of earlier portions
   /// must come first, or all portions were sent.
-  /// \pre fewer than portions_between of the client's portions wait for the first stage
+  /// \pre the first stage has consumed all but at most portions_between - 1 of the
+  /// earlier portions; a portion that the stage computes is not consumed yet
   virtual std::optional<portion> next() = 0;
 
   /// Consumes the last stage's result of a portion. The buffers are valid during the

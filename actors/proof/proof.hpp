@@ -37,14 +37,16 @@ bool can_be_replayed(const run_plan& plan);
 ///
 /// \param paper_rule the published rule of the schedule that the user asked for; absent
 /// where none is published
-/// \pre keep_for_proofs(plan), and the run has finished
+/// \pre keep_for_proofs() was called for the plan before the run, and the run has
+/// finished
 /// \pre can_be_replayed(plan)
 std::vector<proof> prove(const run_plan& plan, const run_result& result,
                          const std::optional<published::rule>& paper_rule);
 
-/// Returns the proofs that apply to a run, with the published rule of the plan's
+/// Returns the proofs that apply to a run, by the published rule of the plan's
 /// schedule.
-/// \pre keep_for_proofs(plan), and the run has finished
+/// \pre keep_for_proofs() was called for the plan before the run, and the run has
+/// finished
 /// \pre can_be_replayed(plan)
 std::vector<proof> prove(const run_plan& plan, const run_result& result);
 

@@ -46,8 +46,9 @@ struct piece {
 struct woven_action {
   meeting_steps begins; ///< Steps that begin with the action, before the first piece.
   std::vector<piece> pieces;
-  /// Works that GPUs may still run and whose results the first piece reads, as
-  /// `work::inputs`. Empty for an action that meets other ranks between pieces.
+  /// Completions of earlier GPU works whose results the first piece reads. The first
+  /// piece gets these completions as `work::inputs`. Empty for an action with meetings
+  /// between pieces.
   std::vector<std::shared_ptr<gpu_completion>> inputs = {};
 };
 

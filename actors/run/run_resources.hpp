@@ -71,7 +71,8 @@ public:
   /// \param local_ranks the ranks here
   /// \param make_virtual makes devices in virtual time; may be empty
   /// \param groups the run's groups of GPUs, which ranks here may belong to
-  /// \param ended as `gpu_groups` takes
+  /// \param ended polled on this thread while GPUs of groups join, and may become true
+  /// on another thread; true ends the wait; may be empty
   /// \throws std::bad_alloc, no_thread
   /// \throws std::runtime_error if GPUs of a group do not join
   /// \throws ended_while_joining if `ended` has returned true
@@ -128,8 +129,9 @@ public:
     return optimizers_[shard_index(where)];
   }
 
-  /// The parameters that data replicas update singly, or a server's share of these;
-  /// null where there are none.
+  /// The parameters that each data replica updates without the others (Hogwild), or a
+  /// parameter server's share. With Hogwild, data replica 0 has the parameters of all
+  /// replicas. Null unless run_plan::has_shared_parameters(where).
   const std::shared_ptr<shared_parameters>& shared_of(position where) const {
     return shared_[shard_index(where)];
   }

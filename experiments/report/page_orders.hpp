@@ -7,15 +7,17 @@
 
 namespace troupe {
 
-/// The orders of a schedule as JSON, so that a page can lay out each at other costs. No
-/// order has more than three steps. The first order has the run's ranks and
-/// microbatches. The others have half, twice or four times as many ranks or
+/// The orders of a schedule as JSON. The page lays out the timeline of each order again
+/// when the reader changes costs of actions. An order covers at most three batches
+/// (`steps`). The first order has the ranks of one pipeline and the microbatches of one
+/// data replica. The others have half, twice or four times as many ranks or
 /// microbatches, or both. An order is left out if the schedule does not allow the
 /// sizes, or a page has no space. The list is empty if the first order is too large. An
 /// order is {"ranks", "stages", "microbatches", "steps", "rows"}. A row holds the
 /// actions of a rank: "0F0 0F1 0B0", each as stage, operation and microbatch. "1:"
 /// before an action is direction 1; "+" after an action joins it with the next one.
 /// Rows of a local rule are empty, as the rule has no order.
+/// \pre the run has one data replica, one tensor shard and no expert axis
 std::string orders_json(const run_plan& plan);
 
 } // namespace troupe

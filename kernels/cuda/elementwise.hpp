@@ -37,7 +37,8 @@ void for_each_value(cudaStream_t stream, std::int64_t rows, std::int64_t columns
 
 /// Calls body.run<N>(row, column) for each N neighbouring values of (R, C), one thread
 /// per call.
-/// \param arrays decide N: `pack` if all arrays are wide, else 1
+/// \param arrays N is `pack` if `columns` is a multiple of `pack` and all arrays are
+/// wide; else N is 1
 template <class Body, class... Arrays>
 void for_each_pack(cudaStream_t stream, std::int64_t rows, std::int64_t columns,
                    const Body& body, const Arrays&... arrays) {

@@ -81,10 +81,11 @@ tl::expected<product_choices, std::string> parse_choices(std::string_view csv);
 /// microsecond.
 std::string to_csv(const product_choices& choices);
 
-/// The table of the file that TROUPE_CHOICES names, else of this build,
-/// product_choices.csv. The reference stays valid until the program ends. Thread: any.
+/// The table in the file that TROUPE_CHOICES names. Without TROUPE_CHOICES: the table
+/// of product_choices.csv, which the program contains. The first call reads the table;
+/// the reference stays valid until the program ends. Thread: any.
 /// \throws std::runtime_error if the named file is no table
-/// \throws std::logic_error if the table was built from a wrong file
+/// \throws std::logic_error if the table in the program is invalid
 const product_choices& known_choices();
 
 /// The text of product_choices.csv, for known_choices().

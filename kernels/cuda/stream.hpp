@@ -59,11 +59,11 @@ public:
   /// thread before the next.
   void name_launches(const std::string& name);
 
-  /// Defers the launches of this thread until stop_capture(). Deferred launches run
-  /// together by launch_captured(), which wait(), wait_for(), on_complete() and the
-  /// functions that return an event call first. A call of space() that allocates calls
-  /// launch_captured() too. A list that equals an earlier list runs as one graph
-  /// (launch_list.hpp).
+  /// Defers this thread's launches on this stream until stop_capture(). Deferred
+  /// launches are made by launch_captured(). The calls that first call
+  /// launch_captured(): wait(), wait_for(), on_complete(), functions that return an
+  /// event, and space() if it allocates. A list of two or more launches that equals an
+  /// earlier list runs as one graph, unless TROUPE_GRAPHS is off (launch_list.hpp).
   void capture_launches();
 
   /// Launches the deferred list. No effect unless this thread defers launches.

@@ -13,8 +13,9 @@ struct CUstream_st;
 namespace troupe::cuda {
 
 /// Products of one GPU by cuBLASLt, which is loaded when the first object is made. An
-/// algorithm is chosen once for each combination of sizes, strides, types and
-/// alignments: the algorithm of known_choices(), else cuBLASLt's first. At 1,024
+/// algorithm is chosen once for each combination of sizes, strides, types, alignments,
+/// transpositions, epilogue, tf32 and accumulation. The algorithm is that of
+/// known_choices(), else cuBLASLt's first; measure_choices() replaces both. At 1,024
 /// combinations all choices are dropped. For one thread at a time, and for the GPU that
 /// is current in the constructor.
 class cublas_lt_products {

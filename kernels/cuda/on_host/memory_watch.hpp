@@ -70,8 +70,9 @@ public:
   /// Sets the name of a launch in error messages.
   void name_launch(std::int64_t launch, const std::string& name);
 
-  /// Records that a thread of this machine knows since `instant` the end of the
-  /// launches up to `launch` on a stream.
+  /// Records that a host thread has observed, at `instant`, the end of a stream's
+  /// launches up to number `launch`. Launches that are made after `instant` come after
+  /// these.
   void report_end(int stream, std::int64_t launch, std::int64_t instant);
 
   /// The launches that an event on a stream comes after: launches there up to `launch`,

@@ -17,7 +17,8 @@ class shared_launch {
 public:
   virtual ~shared_launch() = default;
 
-  /// Called when the stream comes to the launch, unless the stream has failed.
+  /// Called on the thread of the GPU when the stream comes to the launch, unless the
+  /// stream has failed.
   /// \throws the error of the launch
   virtual void arrive() = 0;
 
