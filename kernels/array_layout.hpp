@@ -7,8 +7,8 @@
 
 namespace troupe {
 
-/// Number of Scalars that the storage of `values` values takes. Two values of bf16 fit
-/// one float.
+/// Number of Scalars that hold `values` values of the type `stored`, rounded up. Two
+/// values of bf16 fit one float, and four fit one double.
 template <class Scalar>
 constexpr std::int64_t stored_size(std::int64_t values, precision stored) {
   if (stored == precision::fp32)

@@ -10,8 +10,9 @@ namespace troupe {
 
 /// Copies and sums of arrays of n values, and of matrices (R, C) that are not
 /// transposed. Arrays do not overlap. Elements are independent of each other, so every
-/// stream gives the same bits. An exception: when a copy rounds to bf16, the CPU turns
-/// values too small for a normal fp32 into 0, and a GPU does not.
+/// stream gives the same bits. Copies that round to bf16 are an exception. The CPU
+/// turns values too small for a normal fp32 into 0, and a GPU rounds such values. NaNs
+/// may differ in bits.
 template <class Scalar>
 struct arrays {
   /// to = from; values are rounded if only `to` is bf16, widened if only `from` is.
@@ -31,8 +32,9 @@ struct arrays {
   static void copy(const Scalar* from, std::int64_t n, Scalar* to);
   static void add(const Scalar* from, std::int64_t n, Scalar* to);
 
-  /// The sum of n values, added one after another, on the caller's thread. Compiled
-  /// here, because kernels of rows are compiled with sums in another order.
+  /// The sum of n values, added one after another, on the caller's thread. Compiled in
+  /// arrays.cpp, because sources of row kernels are compiled with options that reorder
+  /// sums.
   static Scalar sum_in_order(const Scalar* from, std::int64_t n);
 };
 

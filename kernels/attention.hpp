@@ -25,11 +25,12 @@ struct attention_shape {
 /// C/H). Both arrays are matrices of B T rows; with `by_position`, T comes before B.
 ///
 /// The backward recomputes scores from log_sum: (B, H, T). Scores never take (B, H, T,
-/// T) values. On a GPU scores stay in registers and shared memory. On the CPU the fp32
-/// kernel of products (fused_attention.hpp, widened_attention.hpp) holds at most 8192
-/// scores and gradients of scores per thread. For other products, the forward holds
-/// scores of 32 queries of a head, the backward scores and gradients of 64: at most 128
-/// T values per thread.
+/// T) values. On a GPU scores stay in registers and shared memory. On the CPU,
+/// fused_attention and widened_attention hold at most 8192 scores and gradients of
+/// scores per thread. The former has fp32 products of fp32 matrices, the latter bf16
+/// products on the path `widen`. Otherwise the forward holds scores of 32 queries of a
+/// head, and the backward holds scores and gradients of 64 queries: at most 128 T
+/// values per thread.
 template <class Scalar>
 struct attention {
   /// Number of values of scratch memory for a forward or a backward on a stream of
@@ -38,7 +39,8 @@ struct attention {
                               precision products = precision::fp32);
 
   /// Fills y, and log_sum for the backward.
-  /// \param space scratch memory of scratch() values; unused on a GPU
+  /// \param space scratch memory of scratch() values for the stream's threads and
+  /// products; unused on a GPU
   static void forward(const attention_shape& dims, stored_matrix<const Scalar> qkv,
                       stored_matrix<Scalar> y, Scalar* log_sum, Scalar* space,
                       stream& stream);

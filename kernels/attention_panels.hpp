@@ -17,8 +17,8 @@ constexpr std::int64_t round_up(std::int64_t unit, std::int64_t size) {
   return (size + unit - 1) / unit * unit;
 }
 
-/// Layout (T / panel, size, panel): the values of neighbouring tokens at one index are
-/// adjacent. The caller owns `data`.
+/// Layout (T / panel, size, panel), with T rounded up to whole panels: the values of
+/// neighbouring tokens at one index are adjacent. The caller owns `data`.
 struct token_panels {
   float* data;
   std::int64_t size; ///< Number of values of a token.
@@ -37,8 +37,8 @@ struct token_panels {
   void pack(matrix<const float> rows, std::int64_t first = 0) const;
 };
 
-/// Layout (size / panel, T, panel): neighbouring values of a token are adjacent. The
-/// caller owns `data`.
+/// Layout (size / panel, T, panel), with `size` rounded up to whole panels:
+/// neighbouring values of a token are adjacent. The caller owns `data`.
 struct value_panels {
   float* data;
   std::int64_t tokens; ///< T

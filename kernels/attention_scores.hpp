@@ -31,10 +31,10 @@ inline float score_exp(float x) {
          * std::bit_cast<float>(std::bit_cast<std::uint32_t>(sum) << 23);
 }
 
-/// Computes the scores of the first `count` keys with the panel at `queries`, unscaled.
-/// scores: (count, panel), rows ToRow values apart. Scores stay unset where all keys of
-/// a tile are later than all queries of a vector. Tiles are whole, so up to tile_rows -
-/// 1 rows after the last key may be written.
+/// Computes the scores of the first `count` keys with the panel at `queries`, before
+/// the factor scale_of_scores(). scores: (count, panel), rows ToRow values apart.
+/// Scores stay unset where all keys of a tile are later than all queries of a vector.
+/// Tiles are whole, so up to tile_rows - 1 rows after the last key may be written.
 /// \param next prefetches rows before each tile
 template <int ToRow>
 void make_scores(const token_panels& keys, const float* queries, std::int64_t count,

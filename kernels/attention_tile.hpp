@@ -17,8 +17,8 @@ inline constexpr std::int64_t tile_rows = lanes == 16 ? 8 : 4;
 enum class tile_begin { zero, sum, scaled };
 
 /// c (tile_rows, Vectors * lanes) = a b + the start value. b: `depth` rows, 2 * lanes
-/// values apart, the layout of sgemm; c: rows ToRow apart. Element (row, k) of a is at
-/// a[row * FromRow + k * step], so memory may hold a or its transpose.
+/// values apart, the layout of sgemm; c: rows ToRow values apart. Element (row, k) of a
+/// is at a[row * FromRow + k * step], so memory may hold a or its transpose.
 /// \param factors one for each row; read only if the start value is scaled
 template <int Vectors, int FromRow, int ToRow, tile_begin Begin>
 void make_tile(std::int64_t depth, const float* a, std::int64_t step, const float* b,

@@ -14,9 +14,9 @@ struct bf16 {
 };
 
 /// Rounds to the nearest bf16, ties to even, and returns the result as fp32. A value
-/// too small for a normal fp32 becomes 0 of the same sign, as with the instructions for
-/// bf16; a NaN stays a NaN. Free of branches, so that compilers vectorize loops over
-/// this function.
+/// too small for a normal fp32 becomes 0 of the same sign, as in AVX-512's instructions
+/// for bf16. A NaN stays a NaN. Free of branches, so that compilers vectorize loops
+/// over this function.
 constexpr float rounded_to_bf16(float value) {
   constexpr std::uint32_t sign = 0x80000000U, infinity = 0x7f800000U,
                           least_normal = 0x00800000U, quiet = 0x00400000U;

@@ -48,26 +48,27 @@ std::string to_text(bf16_path path);
 /// `widen` and `plain` exist everywhere.
 std::vector<bf16_path> bf16_paths();
 
-/// The order in which a path adds products. Paths with the same order compute the same
-/// bits.
+/// The order in which a path adds products: `tiles` for amx and plain, `pairs` for dot,
+/// and `fp32` for widen. Paths with the same order compute the same bits.
 enum class bf16_sums : std::uint8_t { tiles, pairs, fp32 };
 
 bf16_sums sums_of(bf16_path path);
 
-/// The values of TROUPE_BF16 with this order of sums, as text: "amx or plain". Includes
-/// paths that this processor does not offer.
+/// The values of TROUPE_BF16 with this order of sums, as text: "amx or plain" for
+/// `tiles`. Includes paths that this processor does not offer.
 std::string paths_of(bf16_sums sums);
 
 /// A function that computes one block on this thread: c += a b, or c = a b if
 /// `from_zero`. The block of c has 32 x 32 values, in rows `stride` values apart. Each
 /// of a and b has `steps` packed steps, one after another.
-/// \pre for the path `amx`, a tile_state lives on this thread
+/// \pre for the path `amx`, a tile_state of `amx` lives on this thread
 using bf16_block = void (*)(std::int64_t steps, const std::uint16_t* a,
                             const std::uint16_t* b, bool from_zero, float* c,
                             std::int64_t stride);
 
 /// Returns the function that computes a block with the instructions of a path.
 /// \pre `path` is one of bf16_paths(), and not widen
+/// \throws std::logic_error for widen
 bf16_block block_of(bf16_path path);
 
 /// Configures the AMX tiles of this thread for the blocks of a product, and releases

@@ -7,11 +7,12 @@
 // fp32 kernel, as `plain` needs more instructions for the same products. With AVX-512's
 // instructions for bf16 and without AMX, either of `dot` and `widen` may be faster. On
 // Intel's processors VDPBF16PS has the throughput of a multiply-add, on AMD's twice
-// that throughput. There both paths are measured, and `dot` is chosen only if faster by
-// a clear margin. A path decides the bits of a run, so noise must not choose the path.
-// The first measurement of a machine is stored, and holds for later runs of the same
-// version of troupe with the same width of vectors. A run that cannot store the choice
-// leaves the next run to measure.
+// that throughput. With such instructions and without AMX, both paths are measured, and
+// `dot` is chosen only if more than 1.2 times as fast as `widen`. A path decides the
+// bits of a run, so noise must not choose the path. The first choice by measurement is
+// stored in the user's cache. The choice holds for later runs on a processor of the
+// same name, of the same version of troupe and with the same width of vectors. A run
+// that cannot store the choice leaves the next run to measure.
 #pragma once
 
 #include "kernels/bf16_block.hpp"

@@ -15,7 +15,7 @@ void check_factors(float alpha, float beta, const stored_matrix<float>& c);
 /// c = factor c
 void scale(float factor, matrix<float> c);
 
-/// Number of columns of a matrix as read.
+/// Number of columns of a product's left side, as read: the depth of the product.
 inline std::int64_t read_depth(const stored_matrix<const float>& a) {
   return a.transposed ? a.rows : a.columns;
 }

@@ -16,7 +16,8 @@ struct bias {
                                 stored_matrix<const Scalar> x, stored_matrix<Scalar> y,
                                 stream& stream);
 
-  /// dbias = beta dbias + the sum of dy's rows, on the CPU in order; beta is 0 or 1.
+  /// dbias = beta dbias + the sum of dy's rows, on the CPU in the order of rows; beta
+  /// is 0 or 1.
   static void gradient(stored_matrix<const Scalar> dy, Scalar beta, Scalar* dbias,
                        stream& stream);
 };

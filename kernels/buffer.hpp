@@ -39,7 +39,7 @@ public:
   void set_reader(std::shared_ptr<gpu_completion> reader) const;
 
   /// Removes the record of set_reader(), and returns the work for which the next writer
-  /// must wait; null without a record.
+  /// must wait; null without a record, or for an empty handle.
   std::shared_ptr<gpu_completion> take_reader() const;
 
 private:

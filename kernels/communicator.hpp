@@ -37,15 +37,16 @@ struct transfer {
 /// processes.
 class communicator {
 public:
-  /// Leaves the group. Waits a limited time for transfers under way, or cancels these
-  /// transfers.
+  /// Leaves the group. With NCCL, waits up to 2 seconds for transfers under way, and
+  /// then cancels the transfers. On the imitated GPUs of tests, cancels transfers at
+  /// once.
   virtual ~communicator() = default;
 
-  /// Launches transfers, none of which waits for another transfer of this call.
-  /// Transfers end, and later work of the stream starts, when the other members have
-  /// launched the matching transfers. Values from one member to another arrive in the
-  /// order of sending. For one thread at a time.
-  /// \throws std::runtime_error if the group has failed or, with NCCL, was aborted
+  /// Launches the stream's deferred launches, and then transfers, none of which waits
+  /// for another transfer of this call. Transfers end, and later work of the stream
+  /// starts, when the other members have launched the matching transfers. Values from
+  /// one member to another arrive in the order of sending. For one thread at a time.
+  /// \throws std::runtime_error with NCCL, if the group has failed or was aborted
   virtual void exchange(std::span<const transfer> transfers) = 0;
 
   /// Cancels the transfers under way and all later transfers, whose arrays are then

@@ -32,7 +32,7 @@ struct convolution_shape {
 
 /// Two-dimensional convolution (cross-correlation), on the CPU as products with the
 /// matrix of all patches of an image. Shapes: x: (N, C, H, W); w: (O, C, K, K); bias:
-/// (O); y: (N, O, H+2P-K+1, W+2P-K+1). Products are fp32 on any stream. With few
+/// (O); y: (N, O, H+2P-K+1, W+2P-K+1). No stream rounds operands to bf16. With few
 /// filters bf16 is no faster, and rounding would change which pixels a pooling layer
 /// after the convolution chooses.
 template <class Scalar>

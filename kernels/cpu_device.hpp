@@ -58,8 +58,8 @@ public:
   /// empty. Must be set before the first work.
   std::function<void()> broken = {};
 
-  /// True if no thread computes or launches a work, reports the end of a work, or runs
-  /// actors after a report.
+  /// True if no compute thread computes or launches a work, reports the end of a work,
+  /// or runs actors after a report.
   bool quiet();
 
 private:
@@ -97,7 +97,7 @@ public:
   /// \param seen records the current task; must outlive the device
   /// \param shared null if works run on the thread that calls enqueue()
   /// \param team number of threads that compute a work, the compute thread included; at
-  /// most `at_once` of the compute threads
+  /// most the `at_once` of `shared`
   /// \param stream the stream on which works launch kernels; must outlive the device.
   /// Null, or without a GPU: a work ends when its function returns. Unused if `shared`
   /// is null
@@ -108,7 +108,8 @@ public:
              const stream* stream = nullptr, work_name name = {},
              launch_times* times = nullptr);
 
-  /// Drops works that have not started, and waits for the works under way.
+  /// Drops works that have neither started nor been launched, and waits for all other
+  /// works.
   ~cpu_device() override;
 
   void enqueue(work item, on_end ended) override;

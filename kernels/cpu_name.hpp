@@ -5,7 +5,8 @@
 
 namespace troupe {
 
-/// The model name of this machine's CPU, as reported by the operating system.
+/// The model name of this machine's CPU, as /proc/cpuinfo reports the name; "of unknown
+/// name" without a report.
 std::string name_of_cpu();
 
 } // namespace troupe

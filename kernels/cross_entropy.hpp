@@ -20,7 +20,8 @@ struct loss_sum {
 };
 
 /// The gradient of logits (R, V), in the memory of the logits. In fp32 the gradient is
-/// the matrix itself. In bf16 each row begins where the row of logits begins.
+/// the matrix itself. In bf16 each row begins where the row of logits begins. For
+/// double, `stored` has no effect.
 template <class Scalar>
 stored_matrix<Scalar> gradient_of_logits(const matrix<Scalar>& logits,
                                          precision stored) {
@@ -42,8 +43,9 @@ struct cross_entropy {
   /// \param gradient gradient_of_logits() of these logits
   /// \param row_losses (R), filled with the loss of each row in nats; then summed in
   /// double, on the CPU in row order
-  /// \param sum filled when the kernel has ended, unless the kernel fails; must outlive
-  /// the kernel
+  /// \param sum on the CPU filled before the return. On a GPU, a thread of the stream
+  /// fills `sum` when the kernel has ended, unless the kernel fails; `sum` must outlive
+  /// that call
   static void forward(matrix<Scalar> logits, const std::int32_t* labels, Scalar scale,
                       stored_matrix<Scalar> gradient, Scalar* row_losses, loss_sum& sum,
                       stream& stream);
@@ -57,11 +59,11 @@ struct cross_entropy {
   static std::int64_t facts(std::int64_t rows) { return 3 * rows; }
 
   /// Reads the logits of this shard, and fills the facts that other shards need.
-  /// \param labels (R), each in [0, V) of all shards
+  /// \param labels (R), each in [0, V), where V counts the classes of all shards
   /// \param local_facts three facts of each row of this shard. First the largest logit
   /// (R), then the sum of exponentials relative to that logit (R), then the label's
-  /// logit or 0 (R). The sum is negative where the label has the first of the largest
-  /// logits.
+  /// logit or 0 (R). The sum is negative where the label has the first of this shard's
+  /// largest logits.
   static void prepare(matrix<const Scalar> logits, std::int64_t first,
                       const std::int32_t* labels, Scalar* local_facts, stream& stream);
 

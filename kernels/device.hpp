@@ -36,7 +36,7 @@ using on_launched = std::function<void(std::shared_ptr<gpu_completion>)>;
 struct work_key {
   int kind;
   int stage;
-  double size = 1; ///< Cost relative to the whole action, as work::size.
+  double size = 1; ///< Cost relative to the whole action: 1 is the whole action.
 };
 
 /// The arithmetic of an action, or a part of it, and the cost of the whole action for
@@ -96,8 +96,9 @@ using work_name = std::function<std::string(const work&)>;
 
 /// Runs arithmetic, and waits for the kernels that the arithmetic has launched on
 /// `stream`. Rethrows an exception of the arithmetic after that wait.
-/// \param arithmetic may be empty
+/// \param arithmetic may be empty: the call then does nothing
 /// \param stream null if there is nothing to wait for
+/// \throws the exception of the arithmetic; else std::runtime_error if a kernel failed
 void run_to_end(const std::function<void()>& arithmetic, const stream* stream);
 
 /// The outcome of a work: times on the run's clock, and the failure. Both times are 0
@@ -106,7 +107,8 @@ struct work_end {
   nanoseconds start = 0;
   nanoseconds end = 0;
   std::exception_ptr failure =
-    nullptr; ///< The exception of the arithmetic; null without one.
+    nullptr; ///< The exception of the arithmetic, of a launch, of a kernel or of an
+             ///< `on_done` call; null without one.
 };
 
 /// The exception of a work, or else of the check after the work; null if both succeed.
@@ -137,7 +139,7 @@ public:
   /// returning. After stop() works are dropped.
   virtual void enqueue(work item, on_end ended) = 0;
 
-  /// Drops works that have not started, and accepts no more.
+  /// Drops works that have neither started nor been launched, and accepts no more.
   virtual void stop() = 0;
 
   /// True if no arithmetic runs or is enqueued.

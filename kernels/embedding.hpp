@@ -40,6 +40,8 @@ struct embedding {
   /// dwords = beta dwords + the sum of dy over the rows of each word, and dpositions =
   /// beta dpositions + the sum of dy over the rows of each position. Rows are added in
   /// order; beta is 0 or 1.
+  /// \param dpositions (T, C), not null, also on a shard whose forward has no
+  /// `positions`
   static void gradient(const shape& dims, const std::int32_t* tokens,
                        stored_matrix<const Scalar> dy, Scalar beta, Scalar* dwords,
                        Scalar* dpositions, stream& stream);

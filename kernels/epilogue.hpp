@@ -7,8 +7,8 @@
 
 namespace troupe {
 
-/// The operations on a product's elements before they leave the cache. `s` is the
-/// product (M, N), c the array of results, v = s + bias; gelu is the function of
+/// The operations on a product's elements before the elements leave the cache. `s` is
+/// the product (M, N), c the array of results, v = s + bias; gelu is the function of
 /// vector_math.hpp.
 ///
 ///   kind            c =         also writes        use in a layer

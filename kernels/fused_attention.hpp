@@ -16,12 +16,13 @@ struct head_matrices {
 
 /// One head's attention by products of the fp32 kernel, on this thread. Scores are
 /// computed a block of keys and queries at a time, and used while in the cache: no
-/// product packs scores. Dao et al., "FlashAttention", 2022. Keys and values of up to 7
-/// later tokens are multiplied by 0. An infinity or a NaN in such a token therefore
-/// reaches up to 7 tokens before.
-/// \param score_precision bf16: weights, relative to the largest score so far, and
-/// gradients of scores are rounded to bf16 for products. Sums add the unrounded
-/// weights.
+/// product packs scores. Dao et al., "FlashAttention", 2022. Products multiply some
+/// masked tokens by 0: values of up to 7 later tokens. The backward also multiplies
+/// keys of up to 7 later tokens, and q and dy of up to 7 earlier tokens. An infinity or
+/// a NaN in such a token therefore reaches results up to 7 tokens away.
+/// \param score_precision bf16: weights and gradients of scores are rounded to bf16 for
+/// products. The forward's weights are relative to the largest score so far, and sums
+/// add the unrounded weights.
 struct fused_attention {
   /// Number of values of scratch memory for a forward or a backward over heads of
   /// (length, size).

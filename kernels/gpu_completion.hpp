@@ -35,7 +35,7 @@ public:
   void set_mark(std::shared_ptr<void> event) { event_ = std::move(event); }
 
   /// Marks this work as receiver of `sender`'s transfer: this work may start first; the
-  /// recorded end is never before the sender's.
+  /// recorded end is never before the sender's. At most one sender per work.
   void receives_from(std::shared_ptr<gpu_completion> sender) {
     const std::lock_guard guard{lock_};
     if (ended_ != never)

@@ -16,7 +16,7 @@ namespace troupe {
 std::string absence_of_communicators();
 
 /// Creates the identity of a new group.
-/// \throws std::runtime_error if GPUs cannot join groups
+/// \throws std::runtime_error if the build or the machine lacks NCCL, or NCCL fails
 group_id new_group();
 
 /// Joins a group, and waits for all other members.

@@ -5,9 +5,10 @@
 
 namespace troupe {
 
-/// The right side b of products. With memory of the caller, a packed copy of b is kept
-/// for later products of bf16; on a GPU a copy that is rounded to bf16. A product uses
-/// the copy if `*holds` is `version`, so new values need a new version.
+/// The right side b of products. With memory of the caller in `packed`, a packed copy
+/// of b is kept for later products of bf16. On a GPU the copy is b rounded to bf16; a b
+/// that is bf16 is used without a copy. A product uses the copy if `*holds` is
+/// `version`, so new values need a new version.
 template <class Scalar>
 struct kept_right_side {
   stored_matrix<const Scalar> b;

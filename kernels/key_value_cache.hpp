@@ -33,7 +33,7 @@ struct key_value_cache {
 
   /// Causal self-attention (attention.hpp) of the new tokens: each attends to itself
   /// and to all earlier tokens. y: (R, H, C/H).
-  /// \pre put() has stored the new tokens
+  /// \pre put() has stored the new tokens and all earlier tokens
   static void attend(const next_tokens& dims, matrix<const Scalar> qkv, Scalar* cache,
                      matrix<Scalar> y, stream& stream);
 };

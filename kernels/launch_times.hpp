@@ -7,7 +7,8 @@
 namespace troupe {
 
 /// Records the launches of each work of a device on a GPU, between two timestamps of
-/// the stream, in launch order. A reader must wait until the run has ended.
+/// the stream, in launch order. A work whose launch failed has no record. A reader must
+/// wait until the run has ended.
 struct launch_times {
   struct launch {
     /// Timestamps before and after the work (stream::gpu_timestamp).

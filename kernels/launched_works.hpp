@@ -17,9 +17,9 @@ namespace troupe {
 /// References and pointers that the constructor receives must outlive this object. Each
 /// work is launched while earlier works of the stream still run, so that the GPU always
 /// finds the next kernel. A work starts when the GPU has finished the previous work and
-/// all inputs. A work ends when all kernels of the work have ended. The callback is
-/// then called on a thread of the stream; or inside launch() if the stream or memory
-/// fails.
+/// all inputs. A work ends when all kernels of the work have ended. The callback
+/// `ended` of the work's job is then called on a thread of the stream; or inside
+/// launch() if the stream or memory fails.
 class launched_works {
 public:
   /// \param seen records the work that the GPU runs for this device

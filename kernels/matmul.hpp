@@ -15,13 +15,16 @@ namespace troupe {
 /// with TF32 rounds the operands of fp32 products to 11 bits. Sums of floats are fp32.
 /// If c is bf16, sums are rounded once, and beta must be 0. The bits do not depend on
 /// the threads of the stream nor, on the CPU, on the matrix that c is a part of.
-/// \throws std::logic_error if the sizes of a, b and c do not fit
+/// \pre K is at least 1
+/// \throws std::logic_error if the sizes of a, b and c do not fit, or c is transposed.
+/// On the CPU also if fp32 products meet a matrix of bf16, or c is bf16 and beta not 0
+/// \throws tl::bad_expected_access if the CPU computes bf16 and TROUPE_BF16 is wrong
 template <class Scalar>
 void matmul(stored_matrix<const Scalar> a, stored_matrix<const Scalar> b, Scalar beta,
             stored_matrix<Scalar> c, stream& stream, const epilogue<Scalar>& end = {});
 
-/// Computes the product above with a right side that may stay packed. A product packs b
-/// if `*b.holds` is not `b.version`.
+/// Computes the product above with a right side that may stay packed. If `b.packed` is
+/// not null and `*b.holds` is not `b.version`, packs b there and sets `*b.holds`.
 /// \pre products are bf16 if `b.packed` is not null
 template <class Scalar>
 void matmul(stored_matrix<const Scalar> a, const kept_right_side<Scalar>& b,
@@ -39,8 +42,10 @@ void exact_matmul(matrix<const Scalar> a, matrix<const Scalar> b, Scalar beta,
 
 // The CPU's kernels call the following functions within slices of work:
 
-/// c = the epilogue of alpha a b + beta c, on this thread. For float: sgemm or
-/// bf16_gemm. For double: the plain three loops, the reference of the tests for float.
+/// c = the epilogue of alpha a b + beta c, on this thread. For float: sgemm if
+/// `products` is fp32, bf16_gemm if bf16. For double: the plain three loops, the
+/// reference of the tests for float. Preconditions and errors are those of matmul() on
+/// the CPU.
 template <class Scalar>
 void multiply(precision products, stored_matrix<const Scalar> a,
               stored_matrix<const Scalar> b, Scalar alpha, Scalar beta,

@@ -68,6 +68,7 @@ public:
   /// Allocates from the account's space, which must outlive this object. The account
   /// may end earlier. Allocates nothing for 0 values.
   /// \throws std::bad_alloc
+  /// \throws std::runtime_error if a GPU fails for another reason
   tensor_memory(std::int64_t values, memory_account& account,
                 element kind = element::fp32);
   tensor_memory(tensor_memory&& source) noexcept;

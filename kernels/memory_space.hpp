@@ -40,7 +40,7 @@ public:
   virtual void name(const void* /*memory*/, const std::string& /*what*/) {}
 
   /// Frees memory.
-  /// \pre allocated here, with this size
+  /// \pre `memory` was allocated from this space, with this size
   virtual void deallocate(void* memory, std::int64_t bytes) noexcept = 0;
 };
 

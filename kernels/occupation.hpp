@@ -76,7 +76,7 @@ public:
   /// Number of tasks of a kind that have ended.
   std::int64_t ended(int kind) const { return statistics(kind).ended; }
 
-  /// Longest time of an ended task of a kind; 0 if none has ended.
+  /// Longest duration, in nanoseconds, of an ended task of a kind; 0 if none has ended.
   nanoseconds longest(int kind) const { return statistics(kind).longest; }
 
   /// Number of ended tasks of all kinds.

@@ -30,9 +30,9 @@ void adamw(const adamw_step& update, float scale, const float* gradient,
            const float* from, float* to, float* mean, float* square, std::int64_t n,
            stream& stream);
 
-/// PyTorch's SGD with momentum, with the arguments of sgd(). The velocity becomes
-/// momentum * velocity + scale * gradient + weight_decay * from. The update is to =
-/// from - rate * velocity.
+/// PyTorch's SGD with momentum. In terms of the arguments of sgd(), the velocity
+/// becomes momentum * velocity + scale * gradient + weight_decay * from. The update is
+/// to = from - rate * velocity.
 struct sgd_step {
   double rate;
   double momentum;

@@ -14,6 +14,7 @@ namespace troupe {
 /// \param pack_left packs rows of a: (row, rows, first, depth, to), where `first` and
 /// `depth` are the first index and the number of indices of the depth
 /// \param pack_right packs columns of b: (column, columns, first, depth, to)
+/// \pre `whole_depth` is at least 1, and c is not transposed
 template <class PackLeft, class PackRight>
 void multiply_packed(std::int64_t whole_depth, const PackLeft& pack_left,
                      const PackRight& pack_right, float alpha, float beta,

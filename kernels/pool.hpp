@@ -21,6 +21,8 @@ public:
   /// \param count number of buffers
   /// \param values number of values of each buffer
   /// \param account outlives the pool
+  /// \throws std::bad_alloc
+  /// \throws std::runtime_error if a GPU fails for another reason
   pool(std::string name, int count, std::int64_t values, memory_account& account,
        element kind = element::fp32);
   /// Waits up to about a second for handles that other threads still hold.

@@ -48,12 +48,12 @@ std::string absence_of_gpus();
 int count_of_gpus();
 
 /// Returns the identity of a GPU; empty texts for the CPU.
-/// \throws std::runtime_error
+/// \throws std::runtime_error if the GPU does not exist or does not answer
 processor_facts facts_of(const processor& target);
 
 /// Bytes of a GPU's own memory that are free; 0 if memory is too short for this call.
 /// \pre the processor is a GPU
-/// \throws std::runtime_error
+/// \throws std::runtime_error if the GPU does not exist or does not answer
 std::int64_t free_memory_of(const processor& gpu);
 
 } // namespace troupe

@@ -25,7 +25,7 @@ struct relu_pool {
   static void forward(const shape& dims, const Scalar* x, stored_matrix<Scalar> y,
                       std::uint8_t* choice, stream& stream);
 
-  /// Fills dx.
+  /// Fills dx: dy at the chosen pixel of each square, and 0 at all other pixels.
   static void backward(const shape& dims, stored_matrix<const Scalar> dy,
                        const std::uint8_t* choice, Scalar* dx, stream& stream);
 };

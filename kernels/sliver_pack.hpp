@@ -106,7 +106,8 @@ void pack_columns(const typename Values::stored* from, std::int64_t stride, int 
 
 /// Packs lines of m, a (depth, lines) matrix as read: the transposed left side, or the
 /// right side, of a product. Each sliver becomes `depth` rows of Width values. In
-/// slivers of the right side, values after the last line are 0.
+/// slivers of the right side, values after the last line are 0. A left side may write
+/// up to a vector's length past the last sliver.
 /// \param line,lines the first line to pack, and the number of lines
 /// \param first,depth the first index of the depth, and the number of indices
 template <int Width, class Values, class Out>

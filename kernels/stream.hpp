@@ -108,9 +108,9 @@ public:
   /// \throws std::runtime_error if the GPU does not accept the request
   std::shared_ptr<void> event() const;
 
-  /// Makes later kernels of this stream start only after the event of another stream.
-  /// No thread waits.
-  /// \pre the stream has a GPU, and is not capturing launches
+  /// Launches recorded kernels. Then makes later kernels of this stream start only
+  /// after the event of another stream. No thread waits.
+  /// \pre the stream has a GPU
   /// \throws std::logic_error if the stream has no GPU
   /// \throws std::runtime_error if the GPU does not accept the request
   void wait_for(const std::shared_ptr<void>& event) const;

@@ -8,8 +8,9 @@
 namespace troupe {
 
 /// The threads that share the kernels of one rank: the caller's thread and `size() - 1`
-/// helpers. Kernels cut work into slices that depend on shapes alone, so results do not
-/// depend on the size of the team. One kernel at a time; ranks must not share a team.
+/// helpers. The slices of most kernels depend on shapes alone. Slices of products also
+/// depend on the size of the team, and change no bit. So results do not depend on the
+/// size of the team. One kernel at a time; ranks must not share a team.
 class team {
 public:
   /// \param threads size of the team; a number below 1 counts as 1

@@ -35,19 +35,22 @@ struct gate_table {
   /// the expert dropped the row.
   std::int32_t* positions;
   std::int32_t* counts; ///< (n): number of rows sent to each expert.
-  std::int32_t* first; ///< (n): number of first choices of each expert, dropped or not.
+  /// (n): number of rows whose first choice is the expert, dropped or not.
+  std::int32_t* first;
 };
 
 /// Routes each row to the k experts that have the highest probabilities in the softmax
 /// of the row's logits. For k = 1 the weight is the probability (Fedus et al., "Switch
 /// Transformers", 2021). For k > 1 the weights are the probabilities of the chosen
 /// experts, divided by the sum (Lepikhin et al., "GShard", 2020, algorithm 1, without
-/// its random second choice). An expert accepts first choices before second ones, and
-/// equal choices in the order of rows. Ties go to the expert with the lower index.
+/// its random second choice). An expert accepts first choices before second choices,
+/// and first choices (or second choices) in the order of rows. Ties go to the expert
+/// with the lower index.
 template <class Scalar>
 struct top_k_gate {
   /// Fills the table. On a GPU, waits for the stream, because callers read the counts.
   /// \pre `probabilities` holds the logits
+  /// \throws std::runtime_error if a kernel of a GPU failed
   static void forward(const gate_table<Scalar>& to, stream& stream);
 
   /// The load-balancing loss n * sum over experts of f_e P_e. Here f_e is the share of
@@ -57,8 +60,8 @@ struct top_k_gate {
   static double imbalance(const gate_table<Scalar>& table);
 
   /// Fills dlogits (R, n) from dweights (R, k), the gradients of the weights, plus
-  /// `balance` times the gradient of imbalance(). In dweights, dropped choices are 0,
-  /// as dispatch::combine_gradient() fills the array.
+  /// `balance` times the gradient of imbalance(). Dropped choices must be 0 in
+  /// dweights: dispatch::combine_gradient() writes such zeros.
   static void backward(const gate_table<Scalar>& table, const Scalar* dweights,
                        Scalar balance, Scalar* dlogits, stream& stream);
 };

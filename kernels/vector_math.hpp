@@ -23,8 +23,8 @@ inline float exp_of_rest(float x, float n) {
 }
 
 /// e^x without branches or calls, so that loops over this function become vector
-/// instructions. The error is at most 2 units in the last place; 0 below -87.3, finite
-/// above 88.
+/// instructions. The error is at most 2 units in the last place. The result is 0 below
+/// -87.3, and e^88 above 88.
 inline float fast_exp(float x) {
   const float clamped = x < -87.3F ? -87.3F : (x > 88.0F ? 88.0F : x);
   const float n = std::nearbyint(clamped * 1.44269504F);

@@ -58,7 +58,8 @@ private:
 using cost_model = std::function<nanoseconds(const work& item)>;
 
 /// Runs the arithmetic of a work inside enqueue(). In virtual time a work starts when
-/// earlier works have ended, and ends when its cost has passed.
+/// earlier works have ended. The duration of a work is the cost of the share of the
+/// action that the work computes.
 class virtual_device : public device {
 public:
   /// \param clock must outlive the device, and must call no event of the device after

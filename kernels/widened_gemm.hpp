@@ -2,8 +2,9 @@
 // Products of bf16 by the fp32 kernel (bf16_path::widen): packing rounds operands to
 // bf16 and widens the values to fp32.
 //
-// The sum of an element has the bits of sgemm's. A depth K has n = ceil(K / 512)
-// blocks; block i has the indices from K i / n to K (i + 1) / n, both rounded down.
+// With alpha 1 and beta 0 or 1, an element's sum has the bits of sgemm for operands
+// rounded to bf16. A depth K has n = ceil(K / 512) blocks. Block i has the indices from
+// K i / n up to, but without, K (i + 1) / n; both bounds are rounded down.
 //
 //   block   s = 0; for each index in order s = s + a b, rounded once where the
 //           processor has such an instruction

@@ -46,8 +46,8 @@ template <class Value, int Width>
 using forward_tiles =
   attention_tiles<Value, Width, Width * sizeof(Value) <= 512 ? 4 : 2>;
 
-/// A block of the backward has rows of two matrices, and so fewer rows than a block of
-/// the forward.
+/// A block of the backward has rows of two matrices, and so at most as many rows as a
+/// block of the forward.
 template <class Value, int Width>
 using backward_tiles = attention_tiles<Value, Width,
                                        Width * sizeof(Value) <= 256   ? 4
@@ -57,7 +57,7 @@ using backward_tiles = attention_tiles<Value, Width,
 /// A matrix whose rows are tokens.
 struct token_matrix {
   stored storage;
-  bool is_wide; ///< True if the columns of a head divide into packs of 16 bytes.
+  bool is_wide; ///< True if the matrix is_wide(), and heads are of whole packs.
 };
 
 template <class Scalar>
@@ -109,7 +109,7 @@ struct head_columns {
 
   /// Stores two neighbours, from `column` of the head on, except values beyond the last
   /// column.
-  /// \pre `token` is a token of the sequence
+  /// \pre `token` is a token of the sequence, and `column` is even
   __device__ void store(int token, int column, const float (&pair)[2]) const {
     const auto offset = row(token) * from.storage.stride + first_column + column;
     if (!from.is_wide) {
@@ -229,7 +229,7 @@ __device__ void go_in_steps(int begin, int end, const Load& begin_load,
 
 /// Calls add(key, seen) for each step of keys that a warp's rows from `first` on see,
 /// up to `end`. `key` is the first key of the step, and `seen` selects the keys that
-/// rows see.
+/// rows see. Called by all threads of a block, as go_in_steps() has barriers.
 template <class Value, int Width, int Step, int Threads, class Add>
 __device__ void go_through_keys(const steps_of_rows<Value, Width, Step, Threads>& keys,
                                 int first, int end, const Add& add) {
@@ -255,7 +255,8 @@ struct block_of_head {
   std::int64_t slice;
   int first; ///< First token.
 
-  /// With `last_first`, the blocks with the most steps come first.
+  /// With `last_first`, the last tile of tokens comes first; else the first tile.
+  /// Callers start with the tiles that take the most steps.
   __device__ block_of_head(const attention_shape& dims, int rows, bool last_first) {
     const auto slices = static_cast<unsigned>(dims.sequences * dims.heads);
     const int turn = static_cast<int>(blockIdx.x / slices),
@@ -272,8 +273,8 @@ inline unsigned blocks_of_heads(const attention_shape& dims, int rows) {
 
 /// Calls f with a value of the type that products have, bf16 or fp32, and with the
 /// width of tiles for the heads.
-/// \throws std::runtime_error if heads have more than 256 columns, or all heads
-/// together 2^31 tokens or more
+/// \throws std::runtime_error if heads have more than 256 columns, or B H T is 2^31 or
+/// more
 template <class F>
 void by_tile(const attention_shape& dims, bool by_bf16, const F& f) {
   const auto call_with = [&](auto width) {

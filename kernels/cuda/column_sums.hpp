@@ -102,9 +102,10 @@ __global__ void __launch_bounds__(column_sum_threads)
     }
 }
 
-/// Launches sum_columns() for all columns, and add_parts().
+/// Launches sum_columns() for all columns, and then add_parts() if the rows are several
+/// parts.
 /// \param space scratch memory of column_sums::space() values
-/// \param matrices decide the width of loads: packs if all matrices are wide
+/// \param matrices loads are of packs if all matrices are wide, else of single values
 template <int Sums, class Terms, class... Matrices>
 void launch_column_sums(cudaStream_t stream, std::int64_t rows, std::int64_t columns,
                         const Terms& terms, const sum_arrays<Sums>& arrays, float beta,

@@ -11,7 +11,7 @@ struct gelu_value {
 };
 
 /// The formula of vector_math.hpp: x (1 + tanh(u)) / 2 = x / (1 + e^(-2u)), with one
-/// exponential.
+/// exponential. For x above 16 or below -16, the limits of the formula.
 __device__ inline gelu_value gelu_at(float x) {
   constexpr float twice_root = 1.5957691216057308F, cubic = 0.044715F; // 2 sqrt(2/pi)
   if (x > 16 || x < -16) // where the formula overflows, too

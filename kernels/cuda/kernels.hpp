@@ -32,9 +32,9 @@ struct gate_table;
 /// only lists the work (launch_list.hpp). Arrays are in memory that the GPU accesses,
 /// and must not be changed or freed until the stream has run the work. Arguments that
 /// are not arrays belong to the caller, and are read during the call. Bits depend on
-/// inputs and sizes, and on whether rows begin at multiples of 16 bytes. Sums are fp32
-/// unless a comment says double, in an order that may differ from the CPU's. Functions
-/// throw std::runtime_error if a launch that is not deferred fails.
+/// inputs, sizes, strides and the alignment of rows. Sums are fp32 unless a comment
+/// says double, in an order that may differ from the CPU's. Functions throw
+/// std::runtime_error if a launch that is not deferred fails.
 namespace troupe::cuda {
 
 /// A CUDA stream.

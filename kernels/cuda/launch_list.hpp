@@ -127,7 +127,8 @@ launch_list* deferred_on(const CUstream_st* stream);
 
 /// Adds a launch on a stream to the list of deferred_on(); without a list, launches
 /// immediately.
-/// \param launch as launch_list::add() takes
+/// \param launch a trivially copyable function object; its captured values determine
+/// the work
 template <class Launch>
 void launch_or_defer(const CUstream_st* stream, const Launch& launch) {
   if (auto* const list = deferred_on(stream))

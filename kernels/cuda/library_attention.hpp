@@ -9,9 +9,10 @@
 
 namespace troupe::cuda {
 
-/// Whether a stream may give an attention to cuDNN (stream::attention_forward()). All
-/// arrays are bf16, with rows at multiples of 16 bytes. Heads have at most 128 columns,
-/// a multiple of 8. Sequences have two tokens or more.
+/// Whether a stream may give an attention to cuDNN (stream::attention_forward()). Three
+/// conditions: All arrays are bf16 and not transposed, with rows at multiples of 16
+/// bytes. Heads have at most 128 columns, a multiple of 8. Sequences have two tokens or
+/// more.
 inline bool
 library_can_attend(const attention_shape& dims,
                    std::initializer_list<stored_matrix<const float>> arrays) {

@@ -7,8 +7,10 @@
 
 namespace troupe::cuda {
 
-/// The product of kernels/matmul.hpp on a GPU, by cuBLASLt. The epilogue is the
-/// library's where the stream accepts the epilogue for bf16, else one more kernel.
+/// The product of kernels/matmul.hpp on a GPU, by cuBLASLt. The library applies the
+/// epilogue under three conditions: Products are bf16, and beta is 0. The matrices c, x
+/// and y are bf16 with rows of whole 16 bytes. The stream accepts the epilogue, and has
+/// an algorithm. Otherwise one more kernel applies the epilogue.
 /// \param operand_precision type to which float operands are rounded
 /// \param exact true if operands must not be rounded to TF32 either
 /// \throws std::bad_alloc

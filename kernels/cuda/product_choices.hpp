@@ -57,7 +57,8 @@ struct product_choices {
   bool operator==(const product_choices&) const = default;
 };
 
-/// Number of algorithms that cuBLASLt is asked for: the table's algorithms are smaller.
+/// Largest number of algorithms that cuBLASLt is asked for; the indices of a table's
+/// algorithms are smaller.
 inline constexpr int most_algorithms = 8;
 
 /// The key of a product. Absent if the table is not for the product: a matrix has gaps
@@ -78,7 +79,7 @@ product_choice choice_of(const std::vector<double>& microseconds);
 tl::expected<product_choices, std::string> parse_choices(std::string_view csv);
 
 /// Writes a table as parse_choices() reads tables, with times to a tenth of a
-/// microsecond.
+/// microsecond, and at least 0.1.
 std::string to_csv(const product_choices& choices);
 
 /// The table in the file that TROUPE_CHOICES names. Without TROUPE_CHOICES: the table

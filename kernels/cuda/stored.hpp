@@ -55,7 +55,8 @@ struct stored {
   bool is_bf16;
 
   /// Loads N neighbouring values of a row.
-  /// \pre N is 1, or N is `pack` and the matrix is_wide()
+  /// \pre N is 1; or N is `pack`, the matrix is_wide() and `column` is a multiple of
+  /// `pack`
   template <int N>
   __device__ stored_bits<N> load_bits(std::int64_t row, std::int64_t column) const {
     const auto offset = row * stride + column;

@@ -79,6 +79,7 @@ public:
   /// Calls `callback` when all work launched so far has ended, on a thread of the
   /// stream, one call after another.
   /// \param callback must not wait for the stream, nor throw
+  /// \throws std::runtime_error if the GPU does not accept the request
   void on_complete(completion_callback callback);
 
   /// Waits until all launched work has ended, and all completion callbacks have
@@ -87,13 +88,17 @@ public:
   void wait();
 
   /// An event with a time on the GPU's clock: the end of all work launched so far.
+  /// \throws std::runtime_error if the GPU does not accept the request
   std::shared_ptr<void> gpu_timestamp();
 
   /// An event without a time, after all work launched so far.
+  /// \throws std::runtime_error if the GPU does not accept the request
   std::shared_ptr<void> event();
 
-  /// Work launched from now on runs after all work before another stream's event. If
-  /// the earlier work fails, later work fails too, or never runs.
+  /// Work launched on this stream from now on runs after all work before another
+  /// stream's event. If the work before the event fails, the later work fails too, or
+  /// never runs.
+  /// \throws std::runtime_error if the GPU does not accept the request
   void wait_for(const std::shared_ptr<void>& event);
 
   bool tf32() const { return tf32_; }
@@ -106,6 +111,9 @@ public:
 
   /// Launches a product by cuBLASLt.
   /// \pre is_available() if the product has an epilogue, or c is bf16
+  /// \throws std::bad_alloc
+  /// \throws std::runtime_error if cuBLASLt has no algorithm, or a launch that is not
+  /// deferred fails
   void launch_product(const library_product& product);
 
   /// Whether launch_product() runs this product: cuBLASLt has an algorithm for the
@@ -121,7 +129,8 @@ public:
   /// cuDNN cannot be used; empty if loaded.
   std::string load_attention();
 
-  /// Launches attention by kernels of this program from now on.
+  /// Launches attention by kernels of this program from now on. A real GPU's stream
+  /// waits for all work first.
   void unload_attention();
 
   /// Version of the library for attention: 91900 for cuDNN 9.19.0; 0 if none is loaded.
@@ -129,7 +138,8 @@ public:
 
   /// Launches attention<float>::forward() by the library. Returns false, and launches
   /// nothing, if no library is loaded, or if library_can_attend() is false, or if the
-  /// library has no algorithm. A first call for sizes and strides may take a second.
+  /// library has no algorithm. The first call for a combination of sizes and strides
+  /// may take some seconds.
   /// \throws std::runtime_error if the launch fails
   bool attention_forward(const attention_shape& dims, stored_matrix<const float> qkv,
                          stored_matrix<float> y, float* log_sum);
@@ -139,9 +149,10 @@ public:
                           stored_matrix<const float> y, const float* log_sum,
                           stored_matrix<const float> dy, stored_matrix<float> dqkv);
 
-  /// From now on, measures cuBLASLt's algorithms for each new product, when the product
-  /// is launched or deferred. This takes memory for a copy of the product's arrays. On
-  /// the simulated GPU, which has no algorithms, nothing is measured.
+  /// From now on, measures cuBLASLt's algorithms for each new product that has a key
+  /// (key_of()), when the product is launched, deferred or passed to is_available(). A
+  /// measurement waits for the stream, and takes memory for a copy of the product's
+  /// arrays. On the simulated GPU, which has no algorithms, nothing is measured.
   /// \param to receives the choices, until this object's end; not null
   void measure_choices(std::shared_ptr<product_choices> to);
 
@@ -156,6 +167,7 @@ public:
   /// machine reads after the kernel has ended. The buffer is free again when no pointer
   /// is left. The stream must outlive all pointers to the buffer.
   /// \throws std::bad_alloc
+  /// \throws std::runtime_error if the GPU fails for another reason
   std::shared_ptr<void> result();
 
   static constexpr std::int64_t result_bytes = 64;
@@ -181,11 +193,11 @@ std::string unavailable_reason();
 int count();
 
 /// Kind and name of a GPU.
-/// \throws std::runtime_error
+/// \throws std::runtime_error if the GPU does not exist or does not answer
 processor_facts facts_of(int gpu);
 
 /// Bytes of a GPU's memory that are free; 0 if memory is too short for this call.
-/// \throws std::runtime_error
+/// \throws std::runtime_error if the GPU does not exist or does not answer
 std::int64_t free_memory(int gpu);
 
 /// Managed memory, allocated by one GPU, which all GPUs and this machine can access. A

@@ -21,7 +21,7 @@ namespace troupe::cuda {
 class cublas_lt_products {
 public:
   /// \param gpu model of the GPU: "NVIDIA H200"
-  /// \throws std::runtime_error if cuBLASLt is not installed
+  /// \throws std::runtime_error if cuBLASLt is not installed, or refuses the GPU
   explicit cublas_lt_products(std::string gpu);
   ~cublas_lt_products();
 
@@ -31,6 +31,8 @@ public:
   std::int64_t version() const;
 
   /// Whether cuBLASLt has an algorithm for a product.
+  /// \throws the exceptions of known_choices(); std::runtime_error if cuBLASLt cannot
+  /// describe the product, or a measurement fails
   bool has_algorithm(const library_product& product);
 
   /// Launches a product.
@@ -41,7 +43,9 @@ public:
   /// From now on, measures the algorithms of each new product that has a key, and takes
   /// the choice instead of the table's. A measurement waits for the stream, and runs on
   /// memory of its own: the product's arrays stay as they are.
-  /// \param measured receives the choices; measured products are not measured again
+  /// \param measured receives the choices; a product whose key has a row in `measured`
+  /// is not measured again
+  /// \param stream the stream of the measurements; must outlive this object
   /// \pre no list of launches is being captured when a product is new
   void measure_choices(std::shared_ptr<product_choices> measured, CUstream_st* stream);
 

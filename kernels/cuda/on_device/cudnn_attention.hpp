@@ -26,21 +26,22 @@ public:
   /// Version of the installed library: 91900 for 9.19.0.
   std::int64_t version() const;
 
-  /// Bytes of work space for a forward; nothing if cuDNN has no plan. The first call
-  /// for a combination takes up to some seconds. No stream may capture meanwhile.
+  /// Bytes of work space for a forward; nothing if cuDNN has no plan for the sizes, or
+  /// the plan needs more than most_space. The first call for a combination takes up to
+  /// some seconds. No stream may capture meanwhile.
   std::optional<std::int64_t> forward_space(const attention_shape& dims,
                                             const stored_matrix<const float>& qkv,
                                             const stored_matrix<const float>& y);
 
-  /// Bytes of work space for a backward, as forward_space(); nothing also if that were
-  /// more than most_space.
+  /// Bytes of work space for a backward; otherwise as forward_space().
   std::optional<std::int64_t> backward_space(const attention_shape& dims,
                                              const stored_matrix<const float>& qkv,
                                              const stored_matrix<const float>& y,
                                              const stored_matrix<const float>& dy,
                                              const stored_matrix<const float>& dqkv);
 
-  /// The backward stores gradients of all scores: B H T T values of bf16 on an H100.
+  /// Most bytes of work space of a plan. On an H100 a backward stores the gradients of
+  /// all scores: B H T T values of bf16.
   static constexpr std::int64_t most_space = std::int64_t{1} << 30;
 
   /// Launches attention<float>::forward(). Waits for nothing and allocates nothing on
@@ -52,7 +53,9 @@ public:
                const stored_matrix<float>& y, float* log_sum, void* workspace,
                CUstream_st* stream);
 
-  /// Launches attention<float>::backward(); as forward().
+  /// Launches attention<float>::backward(); otherwise as forward().
+  /// \param workspace memory of the GPU, of backward_space() bytes
+  /// \pre backward_space() returned a number for these sizes and strides
   void backward(const attention_shape& dims, const stored_matrix<const float>& qkv,
                 const stored_matrix<const float>& y, const float* log_sum,
                 const stored_matrix<const float>& dy, const stored_matrix<float>& dqkv,

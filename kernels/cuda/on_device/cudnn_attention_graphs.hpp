@@ -27,7 +27,7 @@ enum attention_tensor : std::int64_t {
   id_one,
 };
 
-/// Sizes and strides of an attention; a forward has no dy and dqkv.
+/// Sizes and strides of an attention. In a forward, dy_stride and dqkv_stride are 0.
 struct attention_sizes {
   std::int64_t sequences, length, heads, width; // B, T, H, and the width of a head
   bool by_position;
@@ -38,10 +38,10 @@ struct attention_sizes {
   auto operator<=>(const attention_sizes&) const = default;
 };
 
-/// Writes id_y and id_log_sum; reads id_scale and id_hidden too.
+/// Reads id_q, id_k, id_v, id_scale and id_hidden; writes id_y and id_log_sum.
 graph forward_graph(const attention_sizes& sizes);
 
-/// Writes id_dq, id_dk, id_dv and id_dots; reads all others.
+/// Reads all other tensors; writes id_dq, id_dk, id_dv and id_dots.
 graph backward_graph(const attention_sizes& sizes);
 
 } // namespace troupe::cuda::cudnn

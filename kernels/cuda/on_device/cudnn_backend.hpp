@@ -10,11 +10,12 @@
 
 // The descriptors of cuDNN's backend interface. cuDNN is loaded at the first call.
 // Functions throw std::runtime_error, with the reason that cuDNN gives, if cuDNN is not
-// installed or refuses a call.
+// installed or refuses a call; std::bad_alloc if the GPU lacks memory.
 
 namespace troupe::cuda::cudnn {
 
-/// The functions of cuDNN. The library loads its larger parts when they are needed.
+/// The functions of cuDNN. cuDNN loads larger parts of the library when a call needs
+/// such a part.
 struct functions {
   decltype(&cudnnGetVersion) version;
   decltype(&cudnnGetErrorString) name_of;

@@ -19,16 +19,18 @@ using tensor_sizes = std::array<std::int64_t, 4>;
 /// Strides of a tensor without gaps, the last dimension innermost.
 tensor_sizes dense_strides(const tensor_sizes& dims);
 
-/// A tensor of a graph. Tensors that are not virtual are bound to memory by `id`.
+/// A tensor of a graph. The `id` of in_memory() or scalar() binds a tensor to memory in
+/// plan::run(); intermediate tensors have no memory.
 struct tensor {
   descriptor described;
   tensor_sizes dims, strides;
 };
 
-/// Operations on tensors of four dimensions. Sums and intermediate tensors are fp32.
+/// Operations on tensors of four dimensions. Sums are fp32; intermediate tensors are
+/// fp32 unless `type` is another type.
 class graph {
 public:
-  /// A tensor in the GPU's memory, at multiples of 16 bytes.
+  /// A tensor in the GPU's memory, at an address that is a multiple of 16 bytes.
   tensor in_memory(std::int64_t id, cudnnDataType_t type, const tensor_sizes& dims,
                    const tensor_sizes& strides);
 
@@ -44,7 +46,7 @@ public:
   /// product = a b, for each index of the first two dimensions.
   void multiply(const tensor& a, const tensor& b, const tensor& product);
 
-  /// Sums or maxima over the dimensions that `result` has not.
+  /// Sums or maxima over the dimensions in which `result` has size 1.
   void reduce(cudnnReduceTensorOp_t operation, const tensor& x, const tensor& result);
 
   /// The same values under other dimensions or strides.
@@ -52,10 +54,10 @@ public:
 
   /// result = mode(x), with dims and strides of x. Returns the result.
   tensor apply(cudnnPointwiseMode_t mode, const tensor& x);
-  /// result = mode(x, b), where b may have one value in a dimension.
+  /// result = mode(x, b). In a dimension of size 1, b repeats the value.
   tensor apply(cudnnPointwiseMode_t mode, const tensor& x, const tensor& b,
                cudnnDataType_t type = CUDNN_DATA_FLOAT);
-  /// As above, with a result of the caller's.
+  /// Writes mode(x, b) to `result`; mode(x) if b is null.
   void apply(cudnnPointwiseMode_t mode, const tensor& x, const tensor* b,
              const tensor& result);
   /// result = condition ? x : b.
@@ -77,11 +79,12 @@ private:
   std::vector<descriptor> parts_; // of operations: tensors and modes
 };
 
-/// The first algorithm that cuDNN recommends for a graph on one GPU, of those that
-/// compute the same bits each time.
+/// The first algorithm, of cuDNN's recommendations for a graph on one GPU, that cuDNN
+/// can prepare and that computes the same bits each time.
 class plan {
 public:
-  /// \param handle of the GPU, which outlives the plan
+  /// \param handle the GPU's handle; must outlive the plan
+  /// \throws std::runtime_error if cuDNN has no such algorithm
   plan(const graph& operations, cudnnHandle_t handle);
 
   /// Bytes of work space for run().
@@ -89,7 +92,9 @@ public:
 
   /// Launches the graph on a stream. Waits for nothing, and allocates nothing on the
   /// GPU.
-  /// \param arrays identifiers and addresses of all tensors in memory
+  /// \param arrays identifiers and addresses of all tensors in memory, and of all
+  /// scalars
+  /// \param workspace memory of the GPU, of workspace() bytes
   void run(const std::vector<std::pair<std::int64_t, const void*>>& arrays,
            void* workspace, cudaStream_t stream) const;
 

@@ -14,7 +14,7 @@ public:
   /// \param name for error messages: "NCCL"
   /// \param version of the library's interface
   /// \param file name of the file without the version: "libnccl.so"
-  /// \throws std::runtime_error if the library is not installed
+  /// \throws std::runtime_error if the library is not installed, or cannot be loaded
   library(const std::string& name, int version, const std::string& file)
     : name_(name),
       handle_(

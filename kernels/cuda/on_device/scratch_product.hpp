@@ -19,7 +19,7 @@ namespace troupe::cuda {
 /// arrays have random values from -1 to 1, because a GPU multiplies zeros faster.
 class scratch_product {
 public:
-  /// Allocates and fills the arrays in the order of a stream.
+  /// Allocates the arrays, fills the arrays on the stream, and waits for the stream.
   /// \param original rows must follow each other without gaps
   /// \throws std::bad_alloc
   /// \throws std::runtime_error if the GPU fails for another reason
@@ -41,9 +41,9 @@ private:
   std::vector<std::shared_ptr<void>> arrays_;
 };
 
-/// Median microseconds of a launch, for `kinds` kinds of launches that take turns: 5
-/// rounds of 3 launches of each kind. A kind that cannot be launched has an infinite
-/// time.
+/// Median microseconds of a launch, for `kinds` kinds of launches that take turns. In
+/// each of 5 rounds, each kind is launched once, and then 3 times for the measurement.
+/// Waits for the stream. A kind that cannot be launched has an infinite time.
 /// \param launch launches a kind, from 0 on; returns whether the launch was possible
 /// \throws std::runtime_error if the GPU fails
 std::vector<double>

@@ -44,10 +44,12 @@ index3 block_index();
 index3 block_size();
 index3 grid_size();
 
-/// Waits until all threads of the block have called sync_block().
+/// Waits until all threads of the block have called sync_block(). Ends the launch with
+/// an error if some threads end without the call.
 void sync_block();
 
-/// Waits until all threads of the warp have called sync_warp().
+/// Waits until all threads of the warp have called sync_warp(). Ends the launch with an
+/// error if some threads end, or wait for the block, without the call.
 void sync_warp();
 
 /// Exchanges one value per thread of the warp. Returns the value of thread `source`.

@@ -21,8 +21,8 @@ public:
 
 /// Sets the watch that checks accesses, if kernels are compiled so that accesses can be
 /// seen (accesses.cpp).
-/// \param watch null if accesses are not checked; must outlive all launches until the
-/// next call
+/// \param watch null if accesses are not checked; must outlive all launches and
+/// allocations until the next call
 /// \pre all streams are idle
 void set_memory_watch(memory_watch* watch);
 /// The watch of set_memory_watch(); null if accesses are not checked.
@@ -32,7 +32,8 @@ memory_watch* current_memory_watch();
 /// on.
 std::int64_t next_instant();
 
-/// Runs a launch that was enqueued on a stream.
+/// Runs a launch that was enqueued on a stream, on this thread. Exceptions of the
+/// launch reach the caller.
 /// \param stream number of the stream, from 1 on
 /// \param issued the instant of enqueueing
 /// \param name for error messages; may be empty

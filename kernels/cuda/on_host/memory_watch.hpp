@@ -10,8 +10,8 @@
 namespace troupe::on_host {
 // A detector of races and wrong accesses in kernels, by happens-before.
 
-/// The position of a thread in a launch. Work of the thread is ordered after the work
-/// of other threads before a barrier that both have reached.
+/// The position of a thread in a launch. A thread's work after a barrier is ordered
+/// after the work of the other threads before that barrier.
 struct launch_position {
   std::int64_t launch = 0; ///< Number of the launch, counted from 1.
   std::int64_t block = 0;  ///< Index in the grid.
@@ -41,23 +41,23 @@ struct watched_array {
   bool holds_values = true; ///< If false, no thread may read before the first write.
 };
 
-/// For each stream, the last launch that lies before an event or a position of a
-/// stream.
+/// For each stream, the number of the last launch that comes before an event, or before
+/// a position of some stream.
 using progress = std::map<int, std::int64_t>;
 
 /// Checks the accesses of kernels to arrays, in the order in which this machine runs
 /// threads. Happens-before decides which accesses may come in another order on a GPU.
 ///
-/// Two accesses of a launch to one value are a race if one at least is a write. The
-/// exceptions: both are atomic, the same thread makes both, or a barrier that both
-/// threads come to lies between.
+/// Two accesses of a launch to one value are a race if at least one is a write. The
+/// exceptions: both accesses are atomic, one thread makes both, or a barrier of both
+/// threads lies between the accesses.
 ///
-/// Two accesses of launches on two streams, one at least a write, are a race too. There
-/// is no race if this machine knew the end of the first launch when the second launch
-/// was issued. Nor is there a race if the second stream had waited for an event after
-/// the first launch. Launches without a stream are ordered with all launches. Of reads
-/// after a write, the last reads of the last two streams are kept, so a race with
-/// earlier reads may stay unnoticed. Safe to use from several threads.
+/// Two accesses of launches on two streams, at least one of which is a write, are a
+/// race too. There is no race if this machine knew the end of the first launch when the
+/// second launch was issued. Nor is there a race if the second stream had waited for an
+/// event after the first launch. Launches without a stream are ordered with all
+/// launches. Of reads after a write, the last reads of the last two streams are kept,
+/// so a race with earlier reads may stay unnoticed. Safe to use from several threads.
 class memory_watch {
 public:
   /// Adds an array without accesses so far; replaces an array at the same address.
@@ -71,12 +71,12 @@ public:
   void name_launch(std::int64_t launch, const std::string& name);
 
   /// Records that a host thread has observed, at `instant`, the end of a stream's
-  /// launches up to number `launch`. Launches that are made after `instant` come after
-  /// these.
+  /// launches up to number `launch`. Launches that are issued after `instant` come
+  /// after the observed launches.
   void report_end(int stream, std::int64_t launch, std::int64_t instant);
 
-  /// The launches that an event on a stream comes after: launches there up to `launch`,
-  /// and launches that the stream has waited for.
+  /// The launches that an event on `stream` comes after: the launches of `stream` up to
+  /// `launch`, and the launches that `stream` has waited for.
   progress progress_of(int stream, std::int64_t launch);
 
   /// Records that a stream has waited for an event with the progress `order`.

@@ -6,9 +6,10 @@
 namespace troupe::on_host {
 
 /// attention<float>::forward() and backward() as a GPU's library computes them: each
-/// output is computed in double from the stored inputs, and rounded once. The backward
-/// uses the stored y and log_sum. The memory watch sees all accesses.
-/// \pre matrices are bf16
+/// output is computed in double from the stored inputs. Outputs are then rounded to
+/// fp32; y and gradients are rounded again, to bf16. The backward uses the stored y and
+/// log_sum. The memory watch sees all accesses.
+/// \pre matrices are bf16 and not transposed
 /// \throws kernel_error
 void attend(const attention_shape& dims, const stored_matrix<const float>& qkv,
             const stored_matrix<float>& y, float* log_sum);
@@ -17,8 +18,8 @@ void attend_backward(const attention_shape& dims, const stored_matrix<const floa
                      const stored_matrix<const float>& dy,
                      const stored_matrix<float>& dqkv);
 
-/// Makes attend_backward() leave the factor of scores out of gradients, as a faulty
-/// library might.
+/// Makes attend_backward() leave the factor 1 / sqrt(C/H) out of the gradients of
+/// queries and keys, as a faulty library might. With false, gradients are right again.
 void spoil_attention(bool spoiled);
 
 } // namespace troupe::on_host

@@ -31,7 +31,7 @@ public:
 
   /// The number of the stream for which the launch waits, or 0, and a text for
   /// messages: "call 3 of member 0 of group 2 waits for member 1".
-  /// \pre not done
+  /// \pre done() is false
   struct wait {
     int stream;
     std::string text;
@@ -39,11 +39,11 @@ public:
   virtual wait waits_for() = 0;
 };
 
-/// A stream of a GPU that this machine imitates. One thread is the GPU. The thread
-/// takes one launch after another from all streams with work, and keeps the order
-/// within a stream. A seed chooses which stream comes next, how long the GPU idles, and
-/// how late an end is reported. The times at which other threads launch also change the
-/// order: a seed makes orders likely, and does not repeat an order.
+/// A stream of a GPU that this machine imitates. One thread imitates all GPUs. The
+/// thread takes one launch after another from all streams with work, and keeps the
+/// order within a stream. A seed chooses which stream comes next, how long the GPU
+/// idles, and how late an end is reported. The times at which other threads launch also
+/// change the order: a seed makes orders likely, and does not repeat an order.
 struct CUstream_st {
   using completion_callback = std::function<void(std::exception_ptr failure)>;
 
@@ -65,7 +65,7 @@ struct CUstream_st {
   /// Enqueues a launch at which the stream may stall.
   void enqueue(std::shared_ptr<shared_launch> launch);
 
-  /// Number of the stream, from 1 on, as in the memory watch.
+  /// Number of the stream, from 1 on; the memory watch uses the same number.
   int number() const { return number_; }
 
   /// Calls `callback` on the thread of the GPU, with the failure or null, when all
@@ -122,7 +122,7 @@ std::int64_t graphs_launched();
 std::int64_t marks_passed();
 
 /// Makes one of the next exchanges fail, as if a GPU were lost. The next exchange has
-/// number 0.
+/// number 0; with a negative number, no exchange fails.
 void break_exchange(int number);
 
 } // namespace troupe::on_host

@@ -5,11 +5,12 @@
 
 namespace troupe::on_host {
 
-// Operations of a warp on a tensor core. Each lane has fragments in the layout of the
-// PTX ISA (cuda/mma.hpp).
+// Operations of a warp on a tensor core. All lanes of the warp call a function
+// together. Each lane has fragments in the layout of the PTX ISA (cuda/mma.hpp).
 
 /// Addresses of rows of the four matrices that ldmatrix reads: of matrix m, the row
 /// that lane 8 m + `row` passes.
+/// \param address the address that this lane passes
 std::array<const unsigned short*, 4> matrix_rows(const unsigned short* address,
                                                  unsigned row);
 
