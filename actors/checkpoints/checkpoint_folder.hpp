@@ -22,31 +22,36 @@ struct found_checkpoint {
   std::filesystem::path folder;
   checkpoint_facts facts;
   std::shared_ptr<const training_state> saved;
-  std::vector<std::string> passed_over; ///< Reasons why newer checkpoints were not
-                                        ///< read.
+  std::vector<std::string> passed_over; ///< Errors of newer checkpoints that could not
+                                        ///< be read, the newest first.
 };
 
 // A checkpoint gets the final name of its folder (checkpoint_folders.hpp) once all
 // files are on the disk; the manifest is written last. Each stage that saves values
-// writes one file: stage-0.safetensors, with tensor shard and data replica in the name
-// if there are several. Tensors have the names of parameters. Older versions and
-// moments have a prefix: moment-0/NAME.
+// writes one file, stage-0.safetensors. If there are several tensor shards or data
+// replicas, the name also has the index of the shard or replica. Tensors have the names
+// of parameters. Older versions and moments have a prefix: moment-0/NAME.
 
-/// Writes a checkpoint, and replaces a checkpoint of the same name. Then removes
-/// checkpoints of more batches (which were passed over). Of the other checkpoints the
-/// `keep` newest stay, the written one included. Returns an empty string on success,
-/// else one sentence; if writing fails, no checkpoint is removed. Values that are not
-/// finite are an error and are not written.
+/// Writes a checkpoint as a subfolder of `folder`, and replaces a checkpoint of the
+/// same name. Then removes checkpoints of more batches (which were passed over). Of the
+/// other checkpoints the `keep` newest stay, the written one included. Returns an empty
+/// string on success, else one sentence. If writing fails, no checkpoint is removed. If
+/// a removal fails, the new checkpoint stays. Values that are not finite are an error
+/// and are not written.
+/// \pre the plan has a training (`plan.work`), and `keep` is at least 1
 std::string write_checkpoint(const std::filesystem::path& folder, const run_plan& plan,
                              const training_copies& copies, int keep);
 
-/// Reads a manifest and checks every file that the manifest names, byte by byte.
-/// Returns the contents of the manifest, or the first error in one sentence.
+/// Reads the manifest of one checkpoint and checks the counts of batches and values.
+/// Checks the size and the checksum of every file that the manifest names. Returns the
+/// contents of the manifest, or the first error in one sentence.
+/// \param folder the checkpoint's own folder
 tl::expected<checkpoint_facts, std::string>
 check_checkpoint(const std::filesystem::path& folder);
 
-/// Reads the newest complete checkpoint that `path` names (checkpoints_at). The error
-/// says why the newest candidate was not read, or that there is no checkpoint.
+/// Reads the newest complete checkpoint of the network `whole` that `path` names
+/// (checkpoints_at). The error says why the newest candidate was not read, or that
+/// there is no checkpoint.
 /// \param most_batches folders whose names have more batches are skipped; a renamed
 /// checkpoint is never skipped
 tl::expected<found_checkpoint, std::string>

@@ -9,30 +9,34 @@ namespace troupe {
 
 // Folders of checkpoints on disk. A folder of checkpoints has one folder for each
 // checkpoint, named after the batches that the training has completed: batch-8. During
-// writing and removal that folder is called batch-8.unfinished. Folders with another
-// name, or without a manifest, are not ours and stay unchanged.
+// writing and removal that folder is called batch-8.unfinished. All other folders stay
+// unchanged, as does a folder batch-N that has files but no manifest.
 
 inline constexpr const char* manifest_name = "manifest.json";
 
-/// Number of batches in a folder's name; -1 if the name is not a checkpoint's.
+/// Number of batches in a folder's name, such as 8 in batch-8; negative if the name is
+/// not a checkpoint's.
 int batches_of(const std::filesystem::path& folder);
 
-/// The checkpoints in a folder, the newest first: subfolders with a manifest and a
-/// checkpoint's name.
+/// The checkpoints in a folder, from the most batches to the fewest: subfolders with a
+/// manifest and a checkpoint's name. Empty if the folder cannot be read.
 std::vector<std::filesystem::path> checkpoints_in(const std::filesystem::path& folder);
 
-/// The checkpoints that a user's path names, the newest first. The path is a folder of
-/// checkpoints, or one checkpoint, as FOLDER/batch-8.
+/// The checkpoints that a user's path names, from the most batches to the fewest. The
+/// path is a folder of checkpoints, or one checkpoint: a folder of any name that has a
+/// manifest.
 std::vector<std::filesystem::path> checkpoints_at(const std::filesystem::path& path);
 
 /// True if the folder has a manifest file. The manifest is not read.
 bool is_checkpoint(const std::filesystem::path& folder);
 
-/// The error text for a folder without checkpoints.
+/// The error text for a folder without checkpoints; for a file, the text says to give
+/// the file to --init.
 std::string no_checkpoint_in(const std::filesystem::path& folder);
 
-/// Removes unfinished folders that killed programs have left. A folder with files that
-/// are not a checkpoint's stays, with those files. Errors are ignored.
+/// Removes unfinished checkpoints that killed programs have left in `folder`. If a
+/// checkpoint's subfolder has other files too, the subfolder stays with those files.
+/// Errors are ignored.
 /// \pre no process writes to the folder
 void sweep_checkpoints(const std::filesystem::path& folder);
 
@@ -62,9 +66,9 @@ public:
   const std::filesystem::path& path() const { return path_; }
 
   /// Renames the folder to the final name, and replaces a checkpoint of that name.
-  /// \throws std::runtime_error if the name belongs to something that is not a
-  /// checkpoint, unless the name belongs to an empty folder
-  /// \throws std::filesystem::filesystem_error if the system refuses
+  /// \throws std::runtime_error if the name belongs to a file, a symbolic link, or a
+  /// folder with files but no manifest
+  /// \throws std::filesystem::filesystem_error if the system cannot rename the folder
   void finish();
 
 private:

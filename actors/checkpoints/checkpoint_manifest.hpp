@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-// The manifest of a checkpoint: a JSON file with the training's state, and the name,
-// size, checksum and tensors of every file.
+// The manifest of a checkpoint: a JSON file with counts and options of the training,
+// and the name, size, checksum and tensors of every file.
 
 namespace troupe {
 
@@ -33,7 +33,7 @@ struct checkpoint_facts {
   /// Absent if an older version of troupe wrote the manifest.
   std::optional<training_facts> training = {};
 
-  /// A tensor of a file: values of one array of the network.
+  /// A tensor of a file: values of one parameter in one array of the network.
   struct tensor {
     std::string name; ///< The tensor's name in the file.
     saved_array array;
@@ -61,10 +61,11 @@ struct broken_checkpoint : std::runtime_error {
 std::string tensor_name(const saved_array& array, const std::string& parameter);
 
 /// Returns the manifest as JSON text, ending with a checksum of the contents. Each
-/// tensor has the whole parameter's name and shape, and the part that is stored. `rows`
-/// and `columns` select from the parameter as a matrix, whose columns run along the
-/// last dimension. Of the selected values in row-major order, `first` and `values` give
-/// a contiguous range. An absent key selects everything.
+/// tensor has the whole parameter's name and shape, and names the part that is stored.
+/// `rows` and `columns` select from the parameter as a matrix, whose columns run along
+/// the last dimension. The selected values are counted in row-major order: `first` is
+/// the index of the first stored value, and `values` is the number of stored values. An
+/// absent key selects everything.
 std::string manifest_of(const checkpoint_facts& facts);
 
 /// The identity of data in the manifest's format: a JSON object in one line.
@@ -75,8 +76,8 @@ std::string manifest_text(const data_identity& data);
 data_identity data_identity_in(const std::string& manifest_text);
 
 /// Parses the manifest in a file. Does not check the files that the manifest names.
-/// \throws broken_checkpoint if the file has no manifest of this format, or the
-/// manifest has changed (checksum)
+/// \throws broken_checkpoint if the file cannot be read, is larger than 256 MiB, has no
+/// manifest of this format, or has changed (checksum)
 checkpoint_facts read_manifest(const std::filesystem::path& file);
 
 /// Parses the text of a manifest. Does not check the files that the manifest names.

@@ -27,6 +27,7 @@ struct training_copies {
 
 /// Number of updates of each layer, from the copies of the stages. A layer without
 /// copies gets the largest number of all stages.
+/// \pre the plan has a training (`plan.work`)
 std::vector<std::int64_t> updates_in(const run_plan& plan,
                                      const training_copies& copies);
 
@@ -43,22 +44,23 @@ public:
   /// parameter.
   const parameter* find(const std::string& name) const;
 
-  /// True if all values of a piece have been put.
+  /// True if put() has stored all values of a piece in `array`.
   /// \pre the network has the parameter, and the piece lies within the parameter
   bool has(const saved_array& array, const saved_piece& piece) const;
 
   /// Stores the values of a piece. Returns an error text, or an empty string. Errors:
-  /// an unknown parameter, a piece outside the parameter, values that were put before.
-  /// After an error a part of the values may be stored.
+  /// an unknown parameter, a piece outside the parameter, a wrong number of values,
+  /// values that were put before. After an error a part of the values may be stored.
   /// \param piece the members `layer` and `bucket` are ignored
   /// \param values all values of the piece, in order
   std::string put(const saved_array& array, const saved_piece& piece,
                   std::span<const float> values);
 
-  /// Returns the assembled arrays; the caller sets `batches` and `updates`. An older
-  /// version without any value of a parameter gets the newest values of that parameter,
-  /// as no stage reads the older version. The error says which values are missing.
-  /// Called once, as the result takes the arrays.
+  /// Returns the assembled arrays; the caller sets `batches` and `updates`. If an older
+  /// version has no value of a parameter, the version gets the parameter's newest
+  /// values. No stage reads such values of the version. A tied parameter gets the
+  /// values of the parameter to which it is tied. The error says which values are
+  /// missing. Called once, as the result takes the arrays.
   tl::expected<training_state, std::string> finish();
 
 private:
@@ -78,6 +80,8 @@ private:
 /// Assembles the state to continue from, directly from copies of stages and without
 /// files. If several stages have the same values, the first copy counts. The error says
 /// which values are missing.
+/// \param saver the rule by which the stages made the copies
+/// \pre the plan has a training (`plan.work`)
 tl::expected<training_state, std::string>
 whole_of(const run_plan& plan, const training_copies& copies, savers saver);
 

@@ -18,14 +18,15 @@ using whole_buckets = std::vector<std::vector<float>>;
 struct training_state {
   int batches = 0; ///< Batches completed, including batches before the saved run.
   whole_buckets parameters;
-  /// Older versions that are still read, the last but one first.
+  /// Older versions that are still read, from the newest of them to the oldest.
   std::vector<whole_buckets> older;
   std::vector<whole_buckets> moments; ///< Moments of the optimizer, by index.
   /// Number of updates of each layer, including updates before the saved run.
   std::vector<std::int64_t> updates;
 };
 
-/// Upper bound on the versions, besides the newest, that any schedule may still read.
+/// Upper bound on the number of versions, besides the newest, that any schedule may
+/// still read.
 inline int most_older(const run_plan& plan) {
   return 2 * plan.dims.stages + 2;
 }

@@ -40,10 +40,11 @@ struct user_relays;
 /// A user may provide layers (`model`, a `user_network`), data (`data`, a `data_set`)
 /// and the schedule (`pipeline_schedule`). A user may also provide the exchange of data
 /// replicas at an update (`user_exchange`), actors between stages (`relays`), and the
-/// actor system (`system`). An exception from these objects before the run starts is
-/// the error result; only std::bad_alloc leaves `train()`. Later the training fails.
-/// Either way the message has the exception's text, after the name of the object or of
-/// the step that failed. Callbacks (`training_news`) differ: see train().
+/// actor system (`system`). If these objects throw before the run starts, the exception
+/// is the error result. Only std::bad_alloc leaves `train()`, except from the maker of
+/// `user_exchange`. If these objects throw during the run, the training fails. In both
+/// cases the message has the exception's text, after the name of the object or of the
+/// step that failed. Callbacks (`training_news`) differ: see train().
 struct training_job {
   std::variant<model_options, user_network>
     model;                              ///< Options of a built-in model, or a
@@ -62,10 +63,10 @@ struct training_job {
   /// Microbatches of a batch, over all data replicas; a multiple of `replicas`.
   int microbatches = 8;
   int steps = 100;                 ///< Number of batches.
-  std::int64_t batch = 16;         ///< Samples of a batch.
+  std::int64_t batch = 16;         ///< Samples of a batch, over all data replicas.
   uneven_microbatches uneven = {}; ///< Sizes and lengths of microbatches, if uneven.
   optimizer_options optimizer = {};
-  std::uint64_t seed = 1; ///< Seed of the initial parameters, without `begin`.
+  std::uint64_t seed = 1; ///< Seed of the initial parameters, if `begin` is empty.
   std::filesystem::path begin = {}; ///< Safetensors file with initial parameters;
                                     ///< empty: initial parameters by the seed.
 
@@ -73,11 +74,11 @@ struct training_job {
   /// The exchange by which data replicas keep one model, by the names of the programs'
   /// `--exchange`: "tree", "zero1" and others. Empty: "ring".
   std::string exchange = {};
-  /// A meeting that the user provides, in place of `exchange`, which must then be
-  /// empty. May be empty. With one replica both must be empty.
+  /// A meeting that the user provides; empty: `exchange` decides. If `user_exchange` is
+  /// set, `exchange` must be empty. With one replica both must be empty.
   exchange_maker user_exchange = {};
   std::shared_ptr<const user_relays> relays =
-    {}; ///< User actors between stages; may be null.
+    {}; ///< User actors between stages, with a function `make`; may be null.
 
   /// Compute threads, at most 1024; 0: as many as the machine has cores.
   int threads = 0;
@@ -89,11 +90,11 @@ struct training_job {
   bool draws = false;        ///< Draws the run's actions as text; for short trainings.
 
   /// The longest real time without the end of an action. After that time the training
-  /// fails, and the failure says which actor waits for which. The training waits longer
-  /// for an action if earlier actions of that kind took long, or the action has many
-  /// operations. If user code in a pass never returns, the thread of that pass never
-  /// ends, and the objects in use are never freed. Such a program can only end by
-  /// std::_Exit. In virtual time no such limit exists.
+  /// fails, and the failure says which actor waits for which. At least 1 ms. The
+  /// training waits longer for an action if earlier actions of that kind took long, or
+  /// the action has many operations. If user code in a pass never returns, the thread
+  /// of that pass never ends, and the objects in use are never freed. Such a program
+  /// can only end by std::_Exit. In virtual time no such limit exists.
   std::chrono::milliseconds stall_timeout{10'000};
 
   /// In real time: the system that hosts the run's actors; null if train() makes a
@@ -109,8 +110,8 @@ struct training_news {
   /// Called at most ten times a second, and once at the end of the run, before the
   /// evaluation.
   std::function<void(const progress&)> report = {};
-  /// Set by another thread to end the training early, after an update that all stages
-  /// have made, and to end the evaluation. Under a local rule the training ends when
+  /// Set by another thread to end the training early, and to end the evaluation. The
+  /// training ends after an update that all stages have made; under a local rule, when
   /// all admitted microbatches have been through. May be null; must outlive the call of
   /// train().
   const std::atomic<bool>* interrupted = nullptr;
@@ -132,8 +133,8 @@ struct training_result {
   std::vector<std::int64_t> loss_samples;
   std::int64_t samples = 0; ///< Number of samples that all entries of `loss` cover.
   /// Loss on held-out samples, in nats per prediction. Absent if `held_out` is 0, or
-  /// the data has no held-out samples. Also absent after a failed training, or if the
-  /// evaluation ended early.
+  /// the data has no held-out samples. Also absent after a failed training, or if
+  /// `interrupted` ended the evaluation early.
   std::optional<double> held_out_loss;
   /// Fraction of held-out samples that a classifier gets right: 0 to 1. Absent for
   /// other models, and where `held_out_loss` is absent.
@@ -170,10 +171,10 @@ struct training_result {
 
 /// Runs a training and waits for the end; no thread of the run and no actor remains,
 /// unless `stuck` is set. The error result says what is wrong with the job and what is
-/// allowed; no run has started then. A training that starts and fails reports `failure`
-/// in the result, which still has parameters if the final evaluation failed or data
-/// replicas drifted apart. Several trainings may run at the same time, on different
-/// threads of the caller.
+/// allowed; no run has started then. If a training starts and fails, the result has the
+/// reason in `failure`. Such a result has parameters only if the final evaluation
+/// failed or data replicas drifted apart. Several trainings may run at the same time,
+/// each on its own calling thread.
 /// \throws std::bad_alloc if the machine has less memory than reported
 /// \throws no_thread if a thread cannot be started
 /// \throws exceptions of the callbacks
@@ -182,7 +183,8 @@ tl::expected<training_result, std::string> train(const training_job& job,
 
 /// Writes parameters as a safetensors file, which `begin` and PyTorch can read. An
 /// existing file is either replaced by a complete file, or left unchanged. Returns an
-/// empty string on success, else the error.
+/// empty string on success, else the error. A result without parameters is an error, as
+/// are parameters of another model.
 /// \param result,job the parameters, and the job that produced the result
 /// \param to path of the file
 std::string save(const training_result& result, const training_job& job,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// The stable interface: all headers that a user's program may include. Only the header
-// of user relays is left out, as it needs CAF's headers (actors/mail/relay.hpp).
-// docs/embedding.md explains the interface.
+// The stable interface: includes the headers that a user's program may include, except
+// one. The header of user relays (actors/mail/relay.hpp) is left out, as that header
+// needs CAF's headers. docs/embedding.md explains the interface.
 
 #include "actors/embedding/training.hpp"
 #include "models/data/open_data.hpp"
