@@ -56,10 +56,10 @@ struct collective_member_state {
 
 /// The behavior of an actor that runs one rank's part of a collective. The message
 /// `collective_peers` starts the part. The actor reports to the listener.
-/// \param shared meter, clock and links outlive the actor
+/// \param shared meter, clock and links outlive the actor; clock and links may be null
 /// \param memory arrays and pool outlive the actor
 /// \param sums the device that computes the member's sums; null: the member computes
-/// them immediately. Outlives the actor.
+/// its sums immediately. The device outlives the actor.
 collective_member_actor::behavior_type collective_member(
   collective_member_actor::stateful_pointer<collective_member_state> self,
   run_context shared, collective_part part, collective_memory memory, device* sums);

@@ -36,6 +36,7 @@ struct collective_result {
 /// and returns the measurements.
 /// \throws std::runtime_error if a member fails, or waits for a message that no member
 /// sends
+/// \pre `trial.arrays` is empty, or has an array for each rank
 collective_result perform(collective_trial trial);
 
 } // namespace troupe

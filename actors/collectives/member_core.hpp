@@ -15,7 +15,7 @@ namespace troupe {
 
 /// The messages that a rank has sent for a collective.
 struct collective_traffic {
-  int rounds = 0; ///< Rounds up to and with the last one in which the rank sent.
+  int rounds = 0; ///< Rounds up to and including the rank's last sending round.
   std::int64_t messages = 0;
   std::int64_t bytes = 0;
   std::int64_t peak_bytes = 0; ///< The most bytes that a rank sent in one round.

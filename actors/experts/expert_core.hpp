@@ -20,7 +20,8 @@ namespace troupe {
 /// scheduler grants the action, and answers each data replica.
 class expert_core : public performer_core {
 public:
-  /// \param expert index in the network's list
+  /// \param where stage on whose rank the expert runs
+  /// \param expert index in the network's list of experts
   /// \param port outlives this object
   expert_core(std::shared_ptr<const run_plan> plan, position where, int expert,
               performer_port& port, std::shared_ptr<expert_work> work);
@@ -28,8 +29,8 @@ public:
   const std::string& name() const { return name_; }
 
   /// Handles the rows of one source (a data replica). The last source's rows make the
-  /// expert's action arrive at the scheduler; if no source sent rows and no gradients
-  /// have to be set to 0, the expert answers immediately.
+  /// expert's action arrive at the scheduler. But if no source sent rows, and no
+  /// gradients have to be set to 0, the expert answers immediately.
   /// \throws std::logic_error if a source sends twice before all sources have sent, or
   /// if sources send rows of different actions
   void receive(mail::meeting_message message) override;
@@ -51,10 +52,10 @@ private:
   int expert_;   // index in the network's list
   int in_stage_; // index among the experts of the stage
   performer_port* port_;
-  std::int64_t width_; // of a row
+  std::int64_t width_; // values of a row
   std::shared_ptr<expert_work> work_;
   std::vector<std::optional<mail::rows_to_expert>> received_rows_; // by source
-  rows_by_source rows_; // all sources' rows; empty until then
+  rows_by_source rows_; // of the current action; empty until all sources have sent
 };
 
 } // namespace troupe

@@ -16,9 +16,9 @@ namespace troupe {
 /// memory, and throws std::bad_alloc if memory is short.
 class expert_tensors : public expert_work {
 public:
-  /// \param expert index in the network's list
-  /// \param stashes number of microbatches to stash
-  /// \param split number of microbatches between I and W
+  /// \param expert index in the network's list of experts
+  /// \param stashes largest number of microbatches that are stashed at the same time
+  /// \param split largest number of microbatches whose I has run and whose W has not
   /// \param memory outlives this object
   /// \param compute_stream outlives this object
   expert_tensors(const run_plan& plan, position where, int expert, int stashes,

@@ -13,7 +13,7 @@
 
 namespace troupe {
 
-/// The rows of one action, from each data replica that an expert serves.
+/// The rows of one action, one entry for each data replica that an expert serves.
 using rows_by_source = std::vector<mail::rows_to_expert>;
 
 inline std::int64_t count_of(const rows_by_source& sources) {
@@ -24,13 +24,14 @@ inline std::int64_t count_of(const rows_by_source& sources) {
 
 /// The work of an expert: on tensors (expert_tensors), or as costs alone
 /// (simulated_expert). The device of the rank calls compute(); the expert's actor calls
-/// the other functions, results() after compute() has ended.
+/// the other functions. The actor calls results() after compute() has ended. If no
+/// source sent rows, and no gradients have to be set to 0, compute() is not called.
 class expert_work {
 public:
   virtual ~expert_work() = default;
 
-  /// Floating-point operations of the whole stage's forward, per sample; 0 where costs
-  /// do not come from operations.
+  /// Floating-point operations of the whole stage's forward, per sample; 0 in a
+  /// simulation without arithmetic.
   virtual double operations_of_stage() const = 0;
 
   /// The fraction of the stage's forward of `samples` samples that an expert spends on
@@ -38,7 +39,9 @@ public:
   virtual double share_of(std::int64_t rows, double samples) const = 0;
 
   /// Concatenates the rows of all sources and computes the action: outputs, gradients
-  /// of inputs, gradients of parameters, or both kinds of gradients.
+  /// of inputs, gradients of parameters, or both kinds of gradients. Without rows, sets
+  /// the gradients of parameters to 0.
+  /// \pre one source has lent arrays
   virtual void compute(const rows_by_source& rows) = 0;
 
   /// The results for the rows of each source; empty buffers where nothing is sent back.

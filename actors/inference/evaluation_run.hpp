@@ -15,8 +15,10 @@ namespace troupe {
 struct evaluation_job {
   inference_plan plan;
   std::shared_ptr<const data_set> data;
-  std::int64_t samples;    ///< Number of samples, from the first held-out sample on.
-  std::int64_t microbatch; ///< Samples of a microbatch, which one portion carries.
+  std::int64_t samples;    ///< Number of samples, from the first held-out sample on;
+                           ///< at most as many as the data has.
+  std::int64_t microbatch; ///< Samples of a microbatch, which one portion carries; the
+                           ///< last microbatch may have fewer.
 };
 
 /// The result of an evaluation.
@@ -25,16 +27,17 @@ struct evaluation_result {
   score final_score; ///< Valid if `run.outcome` is `finished`.
 };
 
-/// Bytes of tensor memory of each stage, with the samples in flight, which count for
-/// stage 0.
+/// Bytes of tensor memory of each stage, parameters included. Stage 0 also counts the
+/// buffers for samples and labels in flight.
 std::vector<std::int64_t> bytes_needed(const evaluation_job& job);
 
 /// Runs the evaluation. Losses are added in the order of samples, so the score does not
 /// depend on the numbers of stages and threads. The score equals the score of an
 /// `evaluator` (models/evaluation.hpp) to the bit, if both compute forwards of equal
 /// numbers of samples on the same processors.
-/// \param interrupted as for perform (inference_run.hpp)
-/// \throws as perform
+/// \param interrupted ends the evaluation once another thread sets the flag; may be
+/// null
+/// \throws the exceptions of perform() (inference_run.hpp)
 evaluation_result evaluate(const evaluation_job& job,
                            const std::atomic<bool>* interrupted = nullptr);
 

@@ -16,10 +16,10 @@ namespace troupe {
 
 /// A job that generates texts.
 struct generation_job {
-  /// Stages must be on the CPU, where key_value_cache is.
+  /// Stages must be on the CPU, as key-value caches exist only for the CPU.
   inference_plan plan;
-  /// Tokens to continue. Of a prompt longer than the context, only the last positions
-  /// are read.
+  /// Tokens to continue, at least one. Of a prompt longer than the context, only the
+  /// last positions are read.
   std::vector<std::int32_t> prompt;
   std::int64_t tokens = 1; ///< Number of tokens that each sequence gets after the
                            ///< prompt; at least 1.
@@ -40,8 +40,8 @@ std::string validation_error(const generation_job& job);
 /// \pre validation_error(job) is empty
 std::vector<std::int64_t> bytes_needed(const generation_job& job);
 
-/// A generated token, with the logits for sampling, which are valid during the
-/// callback.
+/// A generated token, and the logits from which the token was sampled. The logits are
+/// valid during the callback.
 struct generated_token {
   int sequence;
   std::int32_t token;
@@ -57,14 +57,16 @@ struct generation_result {
 };
 
 /// Generates texts. The first pass of a sequence reads the prompt. Then stages keep
-/// keys and values, and a pass reads one token. A text longer than the context is read
-/// again in each pass: the last positions, starting at position 0, as learned positions
-/// require. Texts do not depend on the numbers of stages, threads and sequences.
-/// \param on_token called for each token, by one thread at a time, an actor's; may be
-/// empty
-/// \param interrupted as for perform (inference_run.hpp)
+/// keys and values, and a pass reads one token. If a text is longer than the context,
+/// each pass reads the last tokens again, as many as the context holds. Their positions
+/// then start at 0, as learned positions require. Texts do not depend on the numbers of
+/// stages, threads and sequences.
+/// \param on_token called for each token, by one actor thread at a time; an exception
+/// fails the generation; may be empty
+/// \param interrupted ends the generation once another thread sets the flag; may be
+/// null
 /// \pre validation_error(job) is empty
-/// \throws as perform
+/// \throws the exceptions of perform() (inference_run.hpp)
 generation_result
 generate(const generation_job& job,
          const std::function<void(const generated_token&)>& on_token = {},

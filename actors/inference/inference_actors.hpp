@@ -19,7 +19,7 @@ namespace troupe {
 
 namespace mail {
 
-/// The upper neighbour has consumed a portion.
+/// Actor to its lower neighbour: the actor has consumed a portion.
 struct free_above {};
 
 /// Device to stage: a forward has ended.
@@ -57,7 +57,8 @@ struct inference_stage_state {
 };
 
 /// Behavior of a stage, which owns some layers. Runs each portion through these layers
-/// and sends the result to the upper neighbour.
+/// and sends the result to the upper neighbour. An exception ends the actor and is
+/// posted to the run status as a failure.
 /// \param computer outlives the actor
 /// \param stage index of the stage, from 0
 /// \param stages number of stages of the pipeline
@@ -75,12 +76,13 @@ struct inference_client_state {
   inference_neighbours peers;
 };
 
-/// Behavior of the client. Feeds the first stage whenever that stage has capacity, and
-/// receives the results of the last stage. Posts the end to the run status when the
-/// client has all results.
+/// Behavior of the client. Sends portions to the first stage whenever that stage has
+/// capacity, and receives the results of the last stage. Posts the end to the run
+/// status when the client has all results. An exception ends the actor and is posted as
+/// a failure.
 /// \param client outlives the actor
-/// \param seen outlives the actor; the client's current operation, for the stall
-/// watchdog
+/// \param seen the client's current operation, for the stall watchdog; outlives the
+/// actor
 inference_actor::behavior_type
 inference_client_actor(inference_actor::stateful_pointer<inference_client_state> self,
                        inference_context shared, inference_client* client,

@@ -15,7 +15,8 @@ namespace troupe {
 /// A network with weights, and the stages that run forwards.
 struct inference_plan {
   network<float> whole;
-  /// First layer of each stage, then the number of layers, as `cut` returns.
+  /// Index of each stage's first layer, then the number of layers: the result of cut()
+  /// (models/network.hpp).
   std::vector<int> first_layers;
   weight_source weights;
   int threads = 1; ///< CPU threads of all stages together.
@@ -36,9 +37,10 @@ struct inference_plan {
              : processors[static_cast<std::size_t>(stage) % processors.size()];
   }
 
-  /// Memory for a stage's tensors: that of the stage's GPU, if the stage has a GPU.
-  /// Stages pass buffers to each other. So a stage on the CPU uses memory of the first
-  /// GPU in `processors`, which the CPU reaches too; CPU memory if there is no GPU.
+  /// Memory for a stage's tensors: the memory of the stage's GPU, if the stage has a
+  /// GPU. Stages pass buffers to each other, so a stage on the CPU uses memory of the
+  /// first GPU in `processors`. The CPU reaches that memory too. If `processors` has no
+  /// GPU, the stage uses CPU memory.
   memory_space& memory_at(int stage) const {
     const auto local_processor = processor_of(stage);
     const auto gpu = std::ranges::find_if(processors, &processor::is_gpu);
@@ -46,7 +48,8 @@ struct inference_plan {
       local_processor.is_gpu() || gpu == processors.end() ? local_processor : *gpu);
   }
 
-  /// CPU threads that a stage computes with; 1 for a stage on a GPU.
+  /// Number of CPU threads that compute a stage: at least 1, and 1 for a stage on a
+  /// GPU.
   int team_of(int stage) const {
     if (processor_of(stage).is_gpu())
       return 1;

@@ -30,11 +30,11 @@ struct inference_result {
 /// when the client is done, an actor fails, the inference stalls, or `interrupted` is
 /// set. Returns after the forwards under way have ended; a forward that never ends
 /// blocks the call.
-/// \param interrupted ends the inference once set by another thread; may be null
-/// \throws std::bad_alloc without enough memory
-/// \throws no_thread without enough threads
-/// \throws std::runtime_error without the plan's GPUs
-/// \throws exceptions of the weights
+/// \param interrupted ends the inference once another thread sets the flag; may be null
+/// \throws std::bad_alloc if memory is short
+/// \throws no_thread if a thread cannot be started
+/// \throws std::runtime_error if a GPU of the plan is missing
+/// \throws exceptions of `make`, such as those of the plan's weights
 inference_result perform(const inference_plan& plan, inference_client& client,
                          const inference_work_maker& make,
                          const std::atomic<bool>* interrupted = nullptr);

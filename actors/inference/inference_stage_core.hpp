@@ -12,9 +12,9 @@
 
 namespace troupe {
 
-/// A stage of an inference, without actor code. One thread at a time, the actor's,
-/// calls the stage. A forward starts when a portion has arrived, the stage's device is
-/// free, and the upper neighbour has capacity for the result.
+/// A stage of an inference, without actor code. One actor thread at a time calls the
+/// stage. A forward starts when a portion has arrived, the stage's device is free, and
+/// the upper neighbour has capacity for the result.
 class inference_stage_core {
 public:
   /// \param stages number of stages of the pipeline

@@ -15,21 +15,22 @@
 namespace troupe {
 
 /// Largest number of portions between two neighbours that are made and not yet
-/// consumed: one is read while the next is written.
+/// consumed: one neighbour reads a portion while the other writes the next.
 inline constexpr int portions_between = 2;
 
-/// The work of a stage of an inference. One stage owns the object, together with a
-/// forward on the stage's device.
+/// The work of a stage of an inference. One stage owns the object; a forward on the
+/// stage's device shares the ownership until its end.
 class inference_work {
 public:
   virtual ~inference_work() = default;
 
-  /// Returns a buffer for the result of a portion; empty if only a loss is passed on.
+  /// Returns a buffer for the result of a portion; empty if the result is only a loss.
   /// \pre at most portions_between - 1 of the returned buffers are in use
   virtual buffer output_buffer() = 0;
 
   /// Computes `out` from `in`, into the buffer `out.values`. Called on a thread of the
   /// stage's device, one call at a time.
+  /// \pre `out` is a copy of `in`, except `out.values`, which is from output_buffer()
   virtual void forward(const portion& in, portion& out) = 0;
 
   /// Floating-point operations of `forward(in, out)`.
@@ -43,7 +44,7 @@ using inference_work_maker = std::function<std::unique_ptr<inference_work>(
   memory_account& account)>;
 
 /// The two ends of an inference: provides the first stage's inputs and consumes the
-/// last stage's results. Called by one thread at a time, an actor's.
+/// last stage's results. Called by one actor thread at a time.
 class inference_client {
 public:
   virtual ~inference_client() = default;

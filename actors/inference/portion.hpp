@@ -14,13 +14,14 @@ struct portion {
   std::int64_t number = 0; ///< Index of the microbatch, or of the sequence.
   std::int64_t samples = 1;
   std::int64_t length = 0; ///< Tokens of each sample; 0: the network's full length.
-  /// Tokens of the sequence whose keys and values stages have; 0: stages begin anew.
+  /// Number of earlier tokens of the sequence whose keys and values are in the stages'
+  /// caches; 0: the sequence starts with this portion.
   std::int64_t past = 0;
   /// The input of the first stage: tokens or pixels. The input of other stages:
-  /// activations. The last stage's result: logits of the next token, or nothing if
-  /// there are labels.
+  /// activations. The last stage's result: logits of the next token; empty in an
+  /// evaluation.
   buffer values = {};
-  buffer labels = {}; ///< Labels; only in an evaluation.
+  buffer labels = {}; ///< Only in an evaluation, up to the last stage's result.
   loss_sum loss = {}; ///< Loss from the last stage; only in an evaluation.
 };
 

@@ -15,10 +15,12 @@ class stage_weights {
 public:
   /// Allocates the memory and reads the weights.
   /// \param account outlives this object
-  /// \throws std::bad_alloc, any exception of the plan's weights
+  /// \throws std::bad_alloc if memory is short
+  /// \throws exceptions of the plan's weights
   stage_weights(const inference_plan& plan, int stage, memory_account& account);
 
-  /// Buckets in the order of the stage's layers; valid as long as this object.
+  /// Buckets in the order of the stage's layers, null for a layer without parameters;
+  /// valid as long as this object.
   std::span<const float* const> buckets() const { return addresses_; }
 
   /// Bytes that a stage's parameters take.
