@@ -16,8 +16,8 @@ namespace troupe {
 
 /// All actors of a run, in one list that all actors share. For an actor in another
 /// process the list has the actor that forwards to that process. The list is complete
-/// before the first actor receives the list, and never changes after that. Thread-safe
-/// from then on.
+/// before the first actor receives the list. After that the list never changes, and is
+/// thread-safe.
 class actor_handles : public stage_indexing {
 public:
   explicit actor_handles(std::shared_ptr<const run_plan> plan)

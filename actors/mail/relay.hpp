@@ -22,16 +22,16 @@ using neighbour_actor =
 
 /// The place of a user's actor: between two neighbouring stages of a pipeline.
 struct relay_place {
-  /// The pipeline: data replica times directions, plus direction.
+  /// Index of the pipeline: data replica times number of directions, plus direction.
   int replica;
   int stage;             ///< The lower stage: sends activations, receives gradients.
   neighbour_actor below; ///< The lower stage.
   neighbour_actor above; ///< The next stage: receives activations, sends gradients.
 };
 
-/// The base class of a user's actor, or of a stateful_actor<.., relay>. If a handler
-/// throws, the run fails with the exception's text. For other actors CAF prints that
-/// text only on the standard error stream.
+/// The base class of a user's actor. The actor derives from relay, or from a
+/// stateful_actor<.., relay>. If a handler throws, the run fails with the exception's
+/// text. For other actors CAF prints that text only on the standard error stream.
 class relay : public neighbour_actor::base {
 public:
   explicit relay(caf::actor_config& config);
@@ -51,7 +51,7 @@ struct user_relays {
   /// The actor ends with the run: an actor that quits before the end fails the run. A
   /// handler that throws also fails the run, with the actor's place and the exception's
   /// text (see relay). The actor is not part of any rank, and no device is charged for
-  /// the actor's time: in virtual time handlers take none. In the run's own actor
+  /// the actor's time: in virtual time handlers take no time. In the run's own actor
   /// system the actor cannot set timeouts. Where a model stores bf16, one value of a
   /// payload holds two bf16 values.
   ///

@@ -12,8 +12,9 @@
 
 namespace troupe {
 
-/// The name of a relay by place: "the relay between stage 0 and stage 1".
-/// \param pipeline as in relay_place::replica
+/// The name of a relay: "the relay between stage 0 and stage 1", with the pipeline's
+/// index if that index is not 0.
+/// \param pipeline data replica times number of directions, plus direction
 /// \param stage the lower stage
 std::string name_of_relay(int pipeline, int stage);
 
@@ -33,8 +34,10 @@ public:
   void received(const gradient& message) { note(backward_, entry_of(message)); }
 
   /// Removes a message that the relay has sent on.
-  /// \throws std::runtime_error if another message or none was next, or if the message
-  /// has changed. The text says which message the relay had received.
+  /// \throws std::runtime_error if the relay holds no message of this kind, or if
+  /// `message` differs from the message that the relay should send on next. The text
+  /// names `message`; if the order or the sizes are wrong, the text also names the next
+  /// message.
   void sent_on(const activation& message) {
     cross_out(forward_, "activation", entry_of(message));
   }

@@ -14,10 +14,10 @@ namespace troupe {
 /// The context that the actors of a run share besides messages. The objects of the
 /// pointers outlive all actors.
 struct run_context {
-  std::shared_ptr<const run_plan> plan;
-  message_meter* meter; ///< Not null.
-  virtual_clock* clock; ///< Null in real time.
-  interconnect* links;  ///< Network between ranks; null in real time.
+  std::shared_ptr<const run_plan> plan; ///< Null in a trial of a collective.
+  message_meter* meter;                 ///< Not null.
+  virtual_clock* clock;                 ///< Null in real time.
+  interconnect* links;                  ///< Network between ranks; null in real time.
 };
 
 } // namespace troupe

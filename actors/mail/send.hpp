@@ -56,8 +56,8 @@ public:
     return bytes_[static_cast<std::size_t>(kind)];
   }
 
-  /// Counts a handled message of a sum among data replicas.
-  /// \param at_work true if the rank's own device computed meanwhile
+  /// Counts a handled message of a sum among data replicas (meeting_kind::sums).
+  /// \param at_work true if the rank's own device computed when the message was handled
   void summed(bool at_work) {
     sums_.fetch_add(1, std::memory_order_relaxed);
     if (at_work)
@@ -149,8 +149,8 @@ void send_from(Self* self, message_meter& meter, const Handle& to, Message&& mes
 #endif
 }
 
-/// Sends a message from outside, and counts the message: from a device's callback, a
-/// clock, or the thread that waits for a run.
+/// Sends a message from outside an actor, and counts the message. Senders are callbacks
+/// of devices, clocks, and the thread that waits for a run.
 template <class Handle, class Message>
 void send_external(message_meter& meter, const Handle& to, Message&& message) {
   meter.sent();
@@ -205,8 +205,8 @@ struct owned_message_handler {
 } // namespace detail
 
 /// A message handler from a lambda `[self](Message)`, which receives the message's
-/// content by move: no handle of a buffer remains in the mailbox. The lambda itself
-/// must call the listener, if wanted.
+/// content by move: no handle of a buffer remains in the mailbox. The handler does not
+/// call the listener of the meter; the lambda may do so.
 /// \param meter outlives the actor
 template <class Message, class Self, class F>
 auto on_owned_message(Self* self, message_meter& meter, F handler) {
@@ -215,7 +215,7 @@ auto on_owned_message(Self* self, message_meter& meter, F handler) {
 }
 
 /// A message handler from a lambda `[self](const Message&)`. Calls the listener of the
-/// meter before the lambda.
+/// meter, if there is one, before the lambda.
 /// \param meter outlives the actor
 template <class Self, class F>
 auto on_message(Self* self, message_meter& meter, F handler) {

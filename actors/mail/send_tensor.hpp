@@ -39,8 +39,8 @@ inline bool takes_time(const run_context& shared) {
 } // namespace detail
 
 /// Sends a tensor message from inside an actor, and counts the bytes. In virtual time
-/// the message arrives when the network has carried the bytes; immediately if the
-/// plan's network is free.
+/// the message arrives when the network has carried the bytes; immediately if no
+/// message takes time in the plan's network.
 template <class Self, class Handle, class Message>
 void send_tensor(Self* self, const run_context& shared, const tensor_transfer& route,
                  const Handle& to, Message message) {
@@ -53,7 +53,7 @@ void send_tensor(Self* self, const run_context& shared, const tensor_transfer& r
 
 /// Sends a tensor message from outside an actor, as from a device's callback, and
 /// counts the bytes. In virtual time the message arrives when the network has carried
-/// the bytes; immediately if the plan's network is free.
+/// the bytes; immediately if no message takes time in the plan's network.
 template <class Handle, class Message>
 void send_tensor(const run_context& shared, const tensor_transfer& route,
                  const Handle& to, Message message) {

@@ -23,8 +23,8 @@ inline std::string text_of(const std::exception_ptr& thrown) {
   }
 }
 
-/// The error of a user's function that has thrown, or has returned no object: the place
-/// of the object, and the exception's text.
+/// The error of a user's function that has thrown, or has returned no object. The text
+/// has the object's name, then the exception's text or "made nothing".
 class not_made : public std::runtime_error {
 public:
   using std::runtime_error::runtime_error;

@@ -50,9 +50,9 @@ public:
   bucket_meeting(const run_plan& plan, position where, exchange_step step,
                  std::shared_ptr<exchange_pools> pools);
 
-  /// Sets the array of this data replica's values of a bucket, before begin() of the
-  /// bucket's step. The array has the whole bucket, and must outlive the step, in which
-  /// the meeting reads and writes the array.
+  /// Sets the array of this data replica's values of a bucket. Called before begin() of
+  /// the bucket's step. The array has the whole bucket. The meeting reads and writes
+  /// the array until the step is over.
   /// \param values null where nothing is computed
   void expect(int bucket, float* values) {
     arrays_[static_cast<std::size_t>(bucket)] = values;

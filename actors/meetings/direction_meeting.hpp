@@ -19,16 +19,16 @@ class direction_meeting : public meeting {
 public:
   /// Index of the step that waits for all directions.
   static constexpr int all_gradients = 0;
-  /// Index of the step that sends the version, for begin() alone: only the other two
-  /// indexes are valid in is_done().
+  /// Index of the step that sends the version. Valid only in begin(): is_done() accepts
+  /// only all_gradients and version_at().
   static constexpr int version = -1;
   /// Index of the step that waits until direction `d` has the version.
-  /// \pre d > 0
+  /// \pre 0 < d < count()
   static int version_at(int d) { return d; }
 
   /// Called for a bucket that all directions have completed, with the gradients of each
-  /// direction, in order. Returns messages to send. receive() makes the call, if
-  /// run_plan::reports_buckets().
+  /// direction, in order. Returns messages to send. receive() makes the call, but only
+  /// if run_plan::reports_buckets().
   using bucket_complete = std::function<meeting_messages(
     int bucket, const std::vector<buffer>& of_directions)>;
 
@@ -54,8 +54,8 @@ public:
     return *parts_[static_cast<std::size_t>(direction)];
   }
 
-  /// To be called when all directions have the version: later messages belong to the
-  /// next update.
+  /// Prepares for the next update, to which later messages belong. To be called when
+  /// all directions have the version.
   void next_update();
 
 private:

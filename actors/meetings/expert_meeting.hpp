@@ -17,11 +17,11 @@ namespace troupe {
 
 /// The meeting of a stage with the experts of the stage's layers. At each step the
 /// stage sends rows to all experts of a layer, and the experts' results replace the
-/// rows. A weight gradient sends only the numbers of rows, and gets no results. In a
-/// simulation a step covers all experts of the stage, with equal numbers of rows. The
-/// exchange is an all_to_all of unequal parts between the ranks of a group; each part
-/// goes directly to one expert. The index of a step is the index in the list that
-/// expect() received.
+/// rows. A weight gradient sends only the numbers of rows; its answers have no rows. In
+/// a simulation without arithmetic a step covers all experts of the stage, with equal
+/// numbers of rows. The exchange is an all_to_all of unequal parts between the ranks of
+/// a group; each part goes directly to one expert. The index of a step is the index in
+/// the list that expect() received.
 class expert_meeting : public meeting {
 public:
   /// Returns a bucket's parameters in a version, and the buffer of the bucket's
@@ -59,7 +59,7 @@ public:
   std::optional<missing_peer> waits_for() const override;
 
   /// The experts' share of the operations of an action, from 0 to 1: equal for all
-  /// actions of the stage. In a simulation simulated_expert_share.
+  /// actions of the stage. Without plan.work the share is simulated_expert_share.
   double share() const { return share_; }
 
   /// To be called when an update begins: later gradients of each layer start a new sum.

@@ -56,8 +56,8 @@ public:
   meeting_messages begin(int index) override;
   meeting_messages receive(mail::meeting_message received) override;
 
-  /// True if no collective of the step's kind, gather or sum, uses the layer's place.
-  /// Another layer of the same place counts too.
+  /// True if no collective of the step's kind, gather or sum, uses the memory for the
+  /// layer. A collective of another layer that uses the same memory counts too.
   bool is_done(int index) const override;
 
   std::optional<missing_peer> waits_for() const override;
@@ -65,7 +65,7 @@ public:
   void exchange_by(const group_finder& groups, const sum_requester& request) override;
 
 private:
-  /// The use of one of the two places.
+  /// The use of the memory for one of the two layers.
   struct layer_use {
     int layer = -1;
     int instance = -1; // -1: no collective under way
@@ -74,7 +74,8 @@ private:
   static exchange_step step_of(int index) {
     return index % 2 == 0 ? exchange_step::gather : exchange_step::sum;
   }
-  /// Gathers have odd instances, so the instance of a message identifies its purpose.
+  /// Gathers have odd instances, and sums even ones, so the instance of a message gives
+  /// the step.
   static exchange_step step_of_instance(int instance) {
     return instance % 2 == 0 ? exchange_step::sum : exchange_step::gather;
   }

@@ -53,9 +53,9 @@ inline missing_peer unfinished_sum() {
 /// rows, optimizer shards compute a norm. Each member of a meeting has an object of its
 /// own, which lives as long as the member. A meeting has steps. A piece of an action
 /// (weave.hpp) names a step by an index, whose meaning each kind of meeting defines.
-/// All members begin the same steps, but not at the same time. So a message may arrive
-/// before the receiver begins the step. The order of steps is equal in all members,
-/// except for the sums of a bucket_meeting.
+/// All members begin the same steps, but not at the same time. A message may therefore
+/// arrive before the receiver begins the message's step. The order of steps is equal in
+/// all members, except for the sums of a bucket_meeting.
 ///
 /// Meetings do not use actors. One thread at a time calls a meeting.
 class meeting {
@@ -69,6 +69,7 @@ public:
   /// Returns the messages to send.
   /// \throws std::logic_error for an invalid message, if the kind of meeting checks
   /// messages
+  /// \throws the error of a requested sum that has failed
   virtual meeting_messages receive(mail::meeting_message received) = 0;
 
   /// True if this member need not wait at a step.
@@ -80,10 +81,11 @@ public:
   /// wait.
   virtual std::optional<missing_peer> waits_for() const = 0;
 
-  /// Lets the meeting request each sum from the device, by calls of this function.
-  /// Without this call a meeting computes sums immediately. Bucket, layer, tensor and
-  /// tie meetings use the function; other meetings ignore the call. Objects to which
-  /// the function refers outlive the meeting.
+  /// Sets a function by which the meeting requests each sum from the device. Without
+  /// this call a meeting computes sums immediately. Bucket, layer, tensor and tie
+  /// meetings use the function; other meetings ignore the call. Tie meetings request
+  /// only the time of a sum, and compute in add(). Objects to which the function refers
+  /// outlive the meeting.
   /// \pre no step has begun
   virtual void yield_sums(const sum_requester&) {}
 

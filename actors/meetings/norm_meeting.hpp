@@ -11,8 +11,8 @@ namespace troupe {
 
 /// The meeting of optimizer shards whose gradients one norm covers. Each shard sends
 /// the sums of squares of its gradients to the first shard. The first shard sums all
-/// squares in the group's order, and answers with the clipping factor. Each update has
-/// one step.
+/// squares in the group's order, and sends the clipping factor to all shards. Each
+/// update has one step.
 class norm_meeting : public meeting {
 public:
   static constexpr int factor_known = 0;
@@ -22,7 +22,7 @@ public:
   norm_meeting(const run_plan& plan, position where);
 
   /// Sets this shard's sums of squares, and the number of samples in the sum of
-  /// gradients, before begin().
+  /// gradients. Called before begin().
   void expect(mail::norm_part part) { local_part_ = std::move(part); }
 
   meeting_messages begin(int index) override;
@@ -44,7 +44,7 @@ private:
   std::vector<position> group_;
   mail::norm_part local_part_{};
   bool started_ = false;
-  int updates_ = 0; // number begun here
+  int updates_ = 0; // number of updates begun here
   // number of updates answered, if this shard is the first
   int answered_ = 0;
   std::vector<std::optional<mail::norm_part>> parts_; // one per member of the group

@@ -24,15 +24,15 @@ exchange_member user_exchange_member(const run_plan& plan, int stage, int replic
 
 /// The meeting of a stage's data replicas that exchange gradients by an object of the
 /// user's. The object receives only messages of the current update, after begin().
-/// Earlier messages are stored here until begin(). Each update has one step,
-/// `exchanged`.
+/// Messages that arrive before begin() of their update are stored here. Each update has
+/// one step, `exchanged`.
 class user_meeting : public meeting {
 public:
   static constexpr int exchanged = 0;
 
   /// Makes the user's object.
   /// \param plan outlives the meeting
-  /// \pre plan.user_exchange
+  /// \pre plan.user_exchange is set, and returns an object
   /// \throws exceptions of plan.user_exchange
   user_meeting(const run_plan& plan, position where);
 
