@@ -21,8 +21,9 @@ enum class verdict : std::uint8_t {
 struct proof {
   std::string name; ///< "plain loop", "replay", "replicas", "directions", "formula"
   verdict outcome;
-  /// "equal to the bit", or another text of a proof that holds; else the first
-  /// difference and where.
+  /// If the proof holds: "equal to the bit", or another text. If the proof fails: the
+  /// first difference and its place, or the error in the record. If there is no
+  /// formula: a sentence that says so.
   std::string detail;
 
   bool fails() const { return outcome == verdict::fails; }
@@ -36,21 +37,23 @@ proof judged(const std::string& name, const std::string& deviation,
 
 /// The difference between the results of two trainings.
 struct difference {
-  /// Largest over tensors and losses: norm of the difference / norm in `b`, with 1 in
-  /// place of a norm of 0. Infinite if the numbers of losses differ.
+  /// Largest ratio of norms, over the losses and all tensors: norm of the difference /
+  /// norm of the reference. A reference norm of 0 counts as 1. Infinite if the numbers
+  /// of losses differ.
   double relative = 0;
-  /// The tensor with this difference, "losses", or a text about the number of losses.
-  /// Empty if all are equal to the bit.
+  /// The place of the largest ratio: the tensor, "losses", or a text about the number
+  /// of losses. Empty if all are equal to the bit.
   std::string where;
-  std::string first; ///< First loss and first value that differ, as text.
+  std::string first; ///< First loss and first tensor value that differ, as text.
 
   bool none() const { return where.empty(); }
   /// The first difference and `relative` as text; "equal to the bit" if there is none.
   std::string text() const;
 };
 
-/// Compares losses, parameters and gradients of two trainings, bit by bit. Parameters
-/// and gradients are not compared if the numbers of losses differ.
+/// Compares losses, parameters and gradients of training `a` with the reference `b`,
+/// bit by bit. Parameters and gradients are not compared if the numbers of losses
+/// differ.
 /// \pre both trainings have the buckets of all layers
 difference between(const training& work, const trained& a, const trained& b);
 
@@ -61,8 +64,8 @@ std::string difference_at(const training& work, const std::string& kind,
                           std::size_t layer, const parameter& which, std::int64_t index,
                           float is, float should_be);
 
-/// Returns a value as text, with enough digits to distinguish any two floats; for other
-/// values, any two doubles.
+/// Returns a value as text. If the value is a float, the digits distinguish any two
+/// floats; else any two doubles.
 std::string exact(double value);
 
 } // namespace troupe

@@ -19,12 +19,14 @@ plain_plan plain_of(const run_plan& plan);
 /// Returns the loop of a published formula: the formula gives the version that each
 /// microbatch reads, and the microbatches that each update covers.
 /// \param plan outlives the result, which refers to the plan
-/// \pre plan.work, and a formula exists for versions
+/// \pre plan.work, and published::version_read() has a formula for the rule
 plain_plan plain_of(const run_plan& plan, const published::rule& paper_rule);
 
 /// Returns the run's first deviation from the published formula as a sentence, or an
-/// empty string if there is none. The check covers the record and its times. It also
-/// covers the accesses of updates with one data replica's gradients each.
+/// empty string if there is none. The check covers the record and its times. If each
+/// data replica has its own updates (servers, Hogwild), the check also covers the
+/// accesses to shared parameters.
+/// \pre the run has kept the record
 std::string first_wrong(const run_plan& plan, const published::rule& paper_rule,
                         const run_result& result);
 

@@ -19,15 +19,15 @@ void keep_for_proofs(run_plan& plan);
 bool can_be_replayed(const run_plan& plan);
 
 /// Returns the proofs that apply to a run:
-/// - plain loop: a flush schedule's losses, gradients and parameters equal the results
-///   of one plain loop;
+/// - plain loop, if all data replicas update together: the losses, gradients and
+///   parameters of a flush schedule equal one plain loop's;
 /// - replay: the record, computed again in a plain loop, gives the same bits;
-/// - replicas: all replicas end with the same parameters. Where data replicas may end
-///   with different versions, the proof is "directions": only the copies within a data
-///   replica must agree;
+/// - replicas: all replicas end with equal parameters. Where data replicas may end with
+///   different versions, the proof is "directions": only the copies within a data
+///   replica must agree. The proof is absent if no parameter has copies to compare;
 /// - formula: the record matches the schedule's paper, written a second time without
-///   the schedule's code. Where versions do not depend on timing, a loop by the
-///   paper's formula gives the same bits.
+///   the schedule's code. For PipeDream and 2BW, if all data replicas update together,
+///   a loop by the paper's formula gives the same bits.
 ///
 /// Equal means equal to the bit, unless the run sums in another order than one device
 /// (sums_elsewhere). Then loops follow the run update by update (step_validator). Where
@@ -35,8 +35,8 @@ bool can_be_replayed(const run_plan& plan);
 /// each share of the parameters. This order is also checked against the bound on
 /// staleness.
 ///
-/// \param paper_rule the published rule of the schedule that the user asked for; absent
-/// where none is published
+/// \param paper_rule the published rule of the schedule that the user asked for. Absent
+/// where none is published: the verdict of the formula proof is then no_formula
 /// \pre keep_for_proofs() was called for the plan before the run, and the run has
 /// finished
 /// \pre can_be_replayed(plan)

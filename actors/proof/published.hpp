@@ -25,7 +25,7 @@ struct rule {
   std::string name;
   int update_every = 1;          ///< K of PipeDream.
   bool vertical_sync = false;    ///< Option of PipeDream.
-  int max_active_keys = 4;       ///< AMPNet: microbatches in flight at stage 0.
+  int max_active_keys = 4;       ///< AMPNet: most microbatches in flight at stage 0.
   int min_update_frequency = 8;  ///< K of AMPNet.
   int stages_a_rank = 1;         ///< v, of schedules with several stages a rank.
   bool forward_doubling = false; ///< Option of Chimera.
@@ -34,9 +34,9 @@ struct rule {
 };
 
 /// Returns the published rule that a user named. Absent if the name has no published
-/// rule, and for Chimera with several pairs of directions.
-/// \param parameters as typed by the user; the optimizer's options are ignored. A value
-/// that is no number counts as 0, except `on` and `true`
+/// rule, or if `parameters` asks for several pairs of directions (Chimera).
+/// \param parameters as typed by the user; the optimizer's options are ignored. The
+/// values `on` and `true` count as 1; other values that are no number count as 0
 std::optional<rule> find(const std::string& name,
                          const std::map<std::string, std::string>& parameters);
 
@@ -51,8 +51,9 @@ int directions(const rule& paper_rule);
 int ranks(const rule& paper_rule, const shape& dims);
 
 /// Returns the rank that hosts stage s of a direction. The second direction runs from
-/// the last rank to the first. With several stages, a rank hosts every P-th stage, or
-/// the stages go forth and back along the ranks.
+/// the last rank to the first. If a rank hosts several stages, interleaved and
+/// looped_bfs give the rank every P-th stage. In other schedules the stages go forth
+/// and back along the ranks.
 int host(const rule& paper_rule, const shape& dims, int s, int direction);
 
 /// The backwards that are split into input and weight gradients: none, some or all.
@@ -64,7 +65,8 @@ split splits(const rule& paper_rule);
 /// covers. The last update of the run may cover fewer.
 int minibatch(const rule& paper_rule, const shape& dims);
 
-/// Returns the number of a stage's updates in the run.
+/// Returns the number of a stage's updates in the run; all directions share each
+/// update.
 int updates(const rule& paper_rule, const shape& dims);
 
 /// Number of one direction's microbatches that update u covers; u counts from 0. Not
@@ -96,8 +98,9 @@ bool is_steady(const rule& paper_rule, const shape& dims);
 /// still reads.
 int versions_kept(const rule& paper_rule, const shape& dims, int s);
 
-/// Staleness of microbatch n's gradient: the version from which its update starts,
-/// minus the version that its forward read. Absent for AMPNet, which has only a bound.
+/// Staleness of microbatch n's gradient: the version from which the gradient's update
+/// starts, minus the version that the microbatch's forward read. Absent for AMPNet,
+/// which has only a bound.
 std::optional<int> staleness(const rule& paper_rule, const shape& dims, int s, int n);
 
 /// Largest staleness of a gradient on stage s. For AMPNet this is a bound, which holds
@@ -107,7 +110,9 @@ int max_staleness(const rule& paper_rule, const shape& dims, int s);
 /// Largest number of microbatches that a rank holds at the same time, summed over its
 /// stages. A rank holds a microbatch from the start of the forward to the end of the
 /// backward or weight gradient. For AMPNet the number is an upper bound. Absent where
-/// no paper has a number.
+/// this file has no formula for the rule or for the number of microbatches.
+/// \pre a batch has enough microbatches for the schedule: DualPipe and DualPipeV need
+/// 2P
 std::optional<int> activations_held(const rule& paper_rule, const shape& dims,
                                     int rank);
 
@@ -130,8 +135,8 @@ struct batch_time {
 };
 
 /// Makespan and idle time of a run of `batches` batches, from the times of one batch.
-/// \param together whether all stages update together, so that no batch begins before
-/// the previous one has ended on every rank
+/// \param together true if all stages update together, so that no batch begins before
+/// the previous batch has ended on every rank
 batch_time times(const batch_time& batch, int batches, bool together = false);
 
 /// Returns the time of one batch. Absent where this file has no formula: for schedules

@@ -15,7 +15,7 @@ namespace troupe::published {
 struct recorded_action {
   op operation;
   int microbatch;
-  std::int64_t start; ///< Nanoseconds, as for `end`.
+  std::int64_t start; ///< In nanoseconds; `end` too.
   std::int64_t end;
   int gradients = 0; ///< Number of gradients that an update covers; else 0.
 };
@@ -23,7 +23,8 @@ struct recorded_action {
 /// Properties of a record's times that decide which checks are possible.
 struct recorded_times {
   /// Nanoseconds from the end of an action to the arrival of its output at the
-  /// neighbouring stage. Null in real time, where arrival times are unknown.
+  /// neighbouring stage. Null where arrival times are unknown: in real time, and in
+  /// virtual time if links limit the bandwidth.
   std::function<std::int64_t(op operation, int stage, int microbatch)> latency;
   bool updates_wait = false; ///< Updates may begin late, as servers answer late.
   std::int64_t doubt = 0;    ///< Largest clock difference of two stages, in ns.
@@ -32,7 +33,8 @@ struct recorded_times {
 /// Checks a record of a line of stages, one row each, against AMPNet's rule (Gaunt et
 /// al. 2017). Returns the first breach as a sentence, or an empty string if there is
 /// none. The check follows the rule from choice to choice:
-///   - an update, as soon as min_update_frequency gradients, or the last, are summed;
+///   - an update, as soon as min_update_frequency gradients are summed, or the run's
+///     last gradient is summed;
 ///   - else the backward of the lowest microbatch that has arrived;
 ///   - else the forward of the lowest microbatch that has arrived; at stage 0, only
 ///     while fewer than max_active_keys microbatches are in flight.
@@ -41,10 +43,11 @@ struct recorded_times {
 /// previous microbatch.
 ///
 /// Without arrival times (`times.latency` is null) the check is weaker. Counts and
-/// bounds must hold, and no action may begin before the end of its input's action, but
-/// for `times.doubt`. Forwards, and also backwards, run in the order of microbatches,
-/// since messages do not overtake one another. The last stage runs each backward
-/// directly after its forward.
+/// bounds must hold. No action may begin before the stage's previous action has ended.
+/// No action may begin more than `times.doubt` before the end of the action that makes
+/// the input. Forwards run in the order of microbatches, and so do backwards, since
+/// messages do not overtake one another. The last stage runs each microbatch's backward
+/// before the next forward.
 /// \param stages recorded actions by stage, each row in order of time
 std::string
 first_breach_of_ampnet(const rule& paper_rule, const shape& dims,

@@ -16,10 +16,12 @@ namespace troupe {
 std::optional<published::rule> rule_of(const schedule& sch);
 
 /// Checks a run's record against the published formulas. Returns the first deviation as
-/// a sentence, or an empty string if there is none. On every rank, each microbatch must
-/// have a forward and a backward, in order of microbatches, except with AMPNet. The
-/// check covers the version that each pass reads, and each update's version, gradients
-/// and staleness. The number of versions and activations held is checked too.
+/// a sentence, or an empty string if there is none. In every stage, each microbatch
+/// must have a forward and a backward. Except with AMPNet, both must run in the order
+/// of microbatches, and the rank's actions in the order of published::slot(). The check
+/// covers the version that each pass reads, and each update's version, gradients and
+/// staleness. The numbers of versions alive and of activations held are checked too. If
+/// the run recomputes, each backward must directly follow its recomputation.
 std::string first_wrong_entry(const run_plan& plan, const published::rule& paper_rule,
                               const record& ran);
 

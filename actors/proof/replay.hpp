@@ -9,11 +9,11 @@
 namespace troupe {
 
 /// Repeats a recorded training without actors. Each stage computes its recorded actions
-/// in the recorded order, on the recorded weight versions. Recomputations are not
-/// computed again. The result must equal the run's to the bit, unless
-/// sums_elsewhere(plan).
+/// in the recorded order, on the recorded weight versions. Recomputations are skipped.
+/// The result must equal the run's to the bit, unless sums_elsewhere(plan).
 /// \pre plan.work, and the record has all actions of the run
-/// \param accesses order of accesses to parameters that data replicas update one by one
+/// \param accesses order of accesses to parameters that data replicas update one by
+/// one; may be empty if all data replicas update together
 /// \param witness is called at each update that all data replicas make together, and
 /// may replace values; may be null
 /// \throws std::logic_error if no run can have made the record

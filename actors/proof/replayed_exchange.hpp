@@ -13,13 +13,15 @@ namespace troupe {
 
 /// The parameters of one stage that data replicas update one by one, for a replay. Each
 /// share of the parameters is updated and read in the order of the recorded history.
-/// The plan and the layers may end before this object.
+/// The object keeps no reference to the plan and the layers.
 class replayed_exchange {
 public:
   using buckets = std::vector<vector_in<float>>;
 
   /// \param initial first version of the parameters, by bucket
-  /// \param histories one for each share; a single one if the parameters have no shares
+  /// \param histories the accesses to each share, in order; one history if the
+  /// parameters have no shares
+  /// \pre plan.work
   replayed_exchange(const run_plan& plan, const layer_list<float>& layers,
                     buckets initial, std::vector<std::vector<shared_access>> histories);
 

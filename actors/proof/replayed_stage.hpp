@@ -30,7 +30,7 @@ struct replayed_stage {
   std::size_t next = 0;
   std::map<int, bucket_values> versions;
   /// Sum of gradients since the last update. Keeps the last update's gradients until
-  /// the next backward.
+  /// the next backward or weight gradient.
   bucket_values sum;
   /// Gradients of each microbatch since the last update, with ZeRO 2 and 3; else empty.
   std::vector<bucket_values> by_microbatch;
@@ -48,22 +48,22 @@ struct replayed_stage {
   const measured_action& now() const { return todo[next]; }
 
   /// The parameters that the current action reads; valid until advance().
-  /// \pre !finished()
+  /// \pre !finished(), and the current action is not an update
   /// \throws std::logic_error if that version does not exist
   const bucket_values& parameters() const;
 
-  /// Moves to the next action, and drops the versions that no later action reads; the
-  /// newest version stays.
+  /// Moves to the next action, and drops the versions that no remaining action reads;
+  /// the newest version stays.
   /// \pre !finished()
   void advance();
 
-  /// To be called when the current action, an update, is done: moves on, and begins a
-  /// new sum with the next backward.
+  /// Moves to the next action, and begins a new sum with the next backward or weight
+  /// gradient. To be called when the current action, an update, is done.
   void end_update();
 
   /// Returns the reason why the replay of this stage is incomplete, when no stage can
-  /// continue: a missing input, or gradients without an update. Empty if the replay is
-  /// complete.
+  /// continue. Reasons: a missing input, an update that another stage never reaches,
+  /// gradients without an update. Empty if the replay is complete.
   std::string error() const;
 };
 

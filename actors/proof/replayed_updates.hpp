@@ -19,7 +19,7 @@ public:
   /// \param plan,stages,compute_stream,witness outlive this object
   /// \param stages first all stages of pipeline 0, then of pipeline 1, and so on
   /// \param accesses order of accesses to parameters that data replicas update one by
-  /// one
+  /// one; may be empty if all data replicas update together
   /// \param compute_stream stream for norms, and for updates that all data replicas
   /// make together
   /// \param witness called at each update that all data replicas make together; may be
@@ -40,7 +40,7 @@ public:
   /// empty if all are made.
   std::string error() const;
 
-  /// The newest parameters of a stage, which are the final ones after the replay; valid
+  /// The newest parameters of a stage: after the replay, the final parameters. Valid
   /// until the next make().
   const bucket_values& last(int stage) const;
 

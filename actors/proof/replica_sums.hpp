@@ -11,8 +11,8 @@ namespace troupe {
 
 /// Sums arrays of n values, one of each pipeline, into the first array, in the order of
 /// a run of this plan. First the directions of each data replica are summed, into the
-/// array of the first direction. Then the data replicas are summed in the order of the
-/// plan's exchange.
+/// array of the replica's first direction. Then the data replicas are summed, in the
+/// order of the plan's exchange.
 /// \param arrays by pipeline; directions of a data replica are adjacent
 void sum_replicas(const run_plan& plan, const std::vector<float*>& arrays,
                   std::int64_t n);

@@ -18,14 +18,15 @@ bool sums_elsewhere(const run_plan& plan);
 /// microbatches. Rounding errors differ and grow with every update, so the loop takes
 /// over the run's values at each update. The loop's gradients must be near the run's
 /// gradients. The loop's update of the run's gradients must give the run's next
-/// version. Losses must agree within 1e-5 of a loss.
+/// version. Each loss must agree within 1e-5 of the loop's loss. The run's final
+/// parameters must equal the run's last version.
 ///
-/// Near means: the norm of a tensor's difference is at most the tolerance times the
-/// tensor's norm, or times a hundredth of the stage's norm. Some gradients are nothing
-/// but rounding: softmax ignores a key's bias. An error that drops or doubles part of a
-/// sum is far larger than the tolerance. The optimizer gives the same bits from the
-/// same gradients. One exception: tensor shards sum the norm for clipping in another
-/// order.
+/// Near means: the norm of a tensor's difference is at most the tolerance times a
+/// limit. The limit is the tensor's norm or a hundredth of the stage's norm, whichever
+/// is larger. Some gradients are nothing but rounding: softmax ignores a key's bias. An
+/// error that drops or doubles part of a sum is far larger than the tolerance. The
+/// optimizer gives the same bits from the same gradients. One exception: tensor shards
+/// sum the norm for clipping in another order.
 class step_validator : public update_witness {
 public:
   /// The tolerance where values are stored as fp32, and products are not rounded to
@@ -44,7 +45,7 @@ public:
   static constexpr double tolerance_of_tf32 = 2.5e-4;
 
   /// \param plan,result outlive this object
-  /// \pre the plan keeps versions, and the run has finished
+  /// \pre plan.work, the plan keeps versions, and the run has finished
   step_validator(const run_plan& plan, const run_result& result)
     : plan_(plan), result_(result), allowed_(tolerance_for(plan)) {
     // nop
@@ -80,7 +81,8 @@ private:
   const run_result& result_;
   double allowed_;      // largest difference, as a fraction of a norm
   std::string error_;   // the first one found
-  double furthest_ = 0; // largest ratio of a gradient's difference to the allowed one
+  double furthest_ = 0; // largest ratio of a gradient's difference to the allowed
+                        // difference
 };
 
 } // namespace troupe
