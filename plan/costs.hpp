@@ -27,14 +27,17 @@ struct cost_table {
   nanoseconds duration_of(op operation, int stage) const;
 
   /// Duration of `device_work` together with all works in `device_work.also`, in
-  /// nanoseconds. A forward with a backward or an input gradient takes the `pair`
-  /// duration, if there is one. Each duration is scaled by the work's size.
+  /// nanoseconds. Each work's duration is multiplied by that work's size. A forward
+  /// with a backward or an input gradient in `also` takes the `pair` duration times the
+  /// mean of both sizes, unless `pair` is empty.
+  /// \pre all works are ops: each kind is below op_count
   nanoseconds total_duration(const work& device_work) const;
 };
 
 /// Converts a table by rank into a table by stage. `of_ranks` gives the cost of a
 /// rank's share of the network. The cost of a rank that hosts several stages is divided
-/// equally among these stages. With as many ranks as stages, the table stays unchanged.
+/// equally among these stages. With as many ranks as stages, the table stays unchanged,
+/// also if a rank hosts a stage of each direction.
 cost_table shared_by_stages(cost_table of_ranks, const placement& where,
                             const shape& dims);
 
@@ -43,8 +46,9 @@ cost_table shared_by_stages(cost_table of_ranks, const placement& where,
 /// of data replicas that divide updates. Work that is no op costs nothing.
 cost_model costs_from(cost_table table, int tensor = 1, int update_shares = 1);
 
-/// Cost model of additions of fp32 values: one operation per value, at
-/// `bytes_per_second` bytes of added values.
+/// Cost model of additions of fp32 values. `work::operations` is the number of added
+/// values, of 4 bytes each.
+/// \param bytes_per_second bytes that are added per second; 0: additions take no time
 cost_model costs_of_sums(double bytes_per_second);
 
 /// Floating-point operations of an optimizer update of `values` parameters.

@@ -9,8 +9,9 @@
 namespace troupe {
 
 /// Returns the parts of the network that an evaluation during a run computes, each with
-/// its processor. The layers of a stage run on the processor of the stage's rank, in
-/// replica 0 and tensor shard 0. Neighbouring stages on one processor form one part.
+/// its processor. The layers of a stage run on the processor of the stage's rank in
+/// data replica 0, direction 0 and tensor shard 0. Neighbouring stages on one processor
+/// form one part.
 /// \param has_local_ranks true if the ranks are in this process; if false, this CPU
 /// computes all layers
 /// \pre the plan has a training (`plan.work`)

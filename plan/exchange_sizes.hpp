@@ -12,14 +12,17 @@
 
 namespace troupe {
 
-/// The number and size of the buffers that the messages of one bucket need, in the
-/// exchange of an update between data replicas.
-/// \param values of the bucket
+/// The number and size of the buffers that one data replica's messages of one bucket
+/// need, in the exchange of an update between data replicas.
+/// \param group the replicas that exchange the bucket, and the sending replica's index
+/// \param values number of values in the bucket
+/// \pre the plan has an exchange with a collective for `step`
 payload_bound copies_of_bucket(const run_plan& plan, exchange_step step,
                                const bucket_group& group, std::int64_t values);
 
-/// The size of the buffers of all buckets of a stage together, with padding, as a
-/// number of 4-byte values.
+/// The size of the buffers of copies_of_bucket() for all buckets of a stage together,
+/// with padding, as a number of 4-byte values.
+/// \pre the plan has an exchange with a collective for `step`
 std::int64_t exchanged_values(const run_plan& plan, position where, exchange_step step);
 
 /// A tensor shard's part in a collective of the shards.

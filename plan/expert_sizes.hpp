@@ -17,7 +17,7 @@ struct expert_sizes {
   std::int64_t stash = 0;   ///< Values of one expert's stash for one microbatch.
   std::int64_t split = 0;   ///< Values that one expert keeps from I to W.
   std::int64_t scratch = 0; ///< Values of one expert's scratch memory.
-  std::int64_t payload = 0; ///< Most values of rows in one message.
+  std::int64_t payload = 0; ///< Largest number of values in the rows of one message.
 
   /// The number of values that all experts of a stage need on the stage's rank. The
   /// number includes the buffers of the stage's messages to experts, also to experts of
@@ -30,16 +30,16 @@ struct expert_sizes {
 };
 
 /// The sizes for one expert.
-/// \param expert index in the network's list
+/// \param expert index in the network's list of experts
 /// \pre plan.work
 expert_sizes sizes_of_expert(const run_plan& plan, int expert);
 
-/// Values per row to an expert; where nothing is computed a row is one value.
+/// Number of values in a row that is sent to an expert; 1 in a simulation.
 /// \pre the network of plan.work, if present, has experts
 std::int64_t width_of_rows(const run_plan& plan);
 
-/// The experts' share of an action's work where nothing is computed. Of two GPT blocks,
-/// one has experts for its feed-forward part, which is 2/3 of a block's cost.
+/// The experts' share of an action's work in a simulation. Every second GPT block has
+/// experts in place of the feed-forward part, and that part is 2/3 of a block's cost.
 inline constexpr double simulated_expert_share = 1.0 / 3;
 
 } // namespace troupe

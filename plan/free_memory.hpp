@@ -16,15 +16,15 @@ struct free_memory {
 
 /// The memory that this process could allocate now: the smallest amount that the
 /// machine, the process's control groups, and the process's own limits leave. The
-/// limits are those of the address space and the data segment.
+/// process's own limits are RLIMIT_AS (address space) and RLIMIT_DATA (data segment).
 free_memory memory_of_process();
 
 /// The memory that the machine and the process's control groups leave, without the
 /// process's own limits. The function reads the kernel's files below `root`:
-/// /proc/meminfo, and the files of the process's control group and of all groups above.
-/// Both versions of control groups are read. File pages that a group holds count as
-/// free: the kernel gives such pages up. Without a readable /proc/meminfo, the
-/// machine's whole memory counts as free.
+/// /proc/meminfo, /proc/self/mountinfo and /proc/self/cgroup. Also read are the files
+/// of the process's control group and of all groups above, of versions 1 and 2. File
+/// pages that a group holds count as free: the kernel gives such pages up. Without a
+/// readable /proc/meminfo, the machine's whole memory counts as free.
 free_memory memory_by_files(const std::filesystem::path& root);
 
 } // namespace troupe

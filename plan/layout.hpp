@@ -23,7 +23,9 @@ struct layer_bucket {
 
 /// The data replicas that sum one bucket together: `count` replicas, `stride` apart.
 struct bucket_group {
-  int index; ///< Index of the asking data replica within the group.
+  /// Index within the group of the data replica that run_plan::groups_of() was asked
+  /// for.
+  int index;
   int count;
   int stride;
 };

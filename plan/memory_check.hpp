@@ -15,39 +15,43 @@ namespace troupe {
 /// Bytes that the caller of a training allocates in addition, while the training runs
 /// or after its end.
 struct caller_bytes {
-  std::int64_t of_machine = 0;
+  std::int64_t of_machine = 0;              ///< Bytes of the machine's memory.
   std::map<int, std::int64_t> of_gpus = {}; ///< Bytes by the GPU's number.
 };
 
 /// Returns the caller's bytes for a plan that has a training (`work`).
 using caller_bytes_counter = std::function<caller_bytes(const run_plan&)>;
 
-// Each check returns one sentence if a run does not fit free memory; empty if the run
-// fits. Memory is free as of the call: no check reserves memory.
+// Each check returns one sentence if a run needs too much memory; empty if the run
+// fits. All checks except check_size() measure the free memory during the call. No
+// check reserves memory.
 
 /// Bytes of the program itself: measured, rounded up.
 inline constexpr std::int64_t bytes_of_program = 24 << 20;
 
-/// Checks that this process can hold the sum of `bytes` and `other_bytes`.
+/// Checks that this process can allocate the sum of `bytes` and `other_bytes`
+/// (memory_of_process()).
 /// \param bytes bytes of each rank
 /// \param other_bytes bytes that the process needs in addition
 std::string check_memory(const std::vector<std::int64_t>& bytes,
                          std::int64_t other_bytes);
 
-/// Checks that the memory of this machine and of GPUs can hold `bytes[r]` for each rank
-/// r. For each rank on a GPU, and for the caller on a GPU, the check adds 32 MiB of
-/// workspace.
+/// Checks that GPUs can hold `bytes[r]` for each rank r on a GPU, and that this process
+/// can allocate the bytes of all other ranks. On a GPU, the check adds 32 MiB of
+/// workspace for each rank, and 32 MiB for the caller if `other_bytes` names the GPU.
 /// \param of_each the processor of each rank, in the order of `bytes`
 /// \param other_bytes bytes that the process needs in addition
 std::string check_processor_memory(const std::vector<processor>& of_each,
                                    const std::vector<std::int64_t>& bytes,
                                    const caller_bytes& other_bytes);
 
-/// Checks the memory for those ranks of a run that are on this machine, as
-/// check_processor_memory() does.
+/// Checks the memory for those ranks of a run that are on this machine, with
+/// check_processor_memory(). For each rank on a GPU, the check adds the workspace of
+/// cuDNN's attention backward, if the plan may run that backward.
 /// \param ranks the ranks here
 /// \param bytes the bytes that each of `ranks` needs, in the order of `ranks`
 /// \param other_bytes bytes that the process needs in addition
+/// \pre the plan has a training (`work`), or no rank is on a GPU
 std::string check_memory_of_ranks(const run_plan& plan, const std::vector<int>& ranks,
                                   const std::vector<std::int64_t>& bytes,
                                   const caller_bytes& other_bytes = {});
@@ -66,8 +70,9 @@ std::string check_size(const run_plan& plan);
 /// Checks the memory that a training takes on this machine and the machine's GPUs.
 /// Counts tensors of the ranks here, the program, copies of the parameters, and the
 /// caller's bytes. Actors are not included: see check_memory_of_actors(). If no rank is
-/// here, copies for checkpoints from other processes are included.
-/// \param count_caller_bytes,local_ranks as validation_error() takes
+/// here, copies for checkpoints and kept steps that other processes send are included.
+/// \param count_caller_bytes may be empty: the caller allocates nothing in addition
+/// \param local_ranks the ranks on this machine; absent: all ranks
 /// \pre the plan has a training (`work`), and valid programs
 std::string
 check_memory_of_training(const run_plan& plan,

@@ -41,7 +41,8 @@ struct run_plan {
   // The mesh.
   int data = 1;   ///< Replicas of the whole pipeline; each has a share of every batch.
   int tensor = 1; ///< Shards of every layer.
-  int expert = 1; ///< Neighbouring data replicas that divide a layer's experts.
+  /// Number of neighbouring data replicas that divide a layer's experts.
+  int expert = 1;
   bool sequence_parallel = false; ///< Tensor shards also divide the positions of
                                   ///< sequences.
 
@@ -75,7 +76,7 @@ struct run_plan {
   /// True if relays (actors that the user provides) forward messages between stages. A
   /// relay may still hold a message after forwarding that message.
   bool has_relays = false;
-  /// Processors of ranks, used cyclically; empty: the CPU.
+  /// Processors of ranks: rank r has entry r modulo the size. Empty: the CPU.
   std::vector<processor> processors;
 
   /// Factors of `cost`, one per data replica, in virtual time. Empty: all factors are
@@ -83,7 +84,8 @@ struct run_plan {
   std::vector<double> slowdowns;
 
   // Results that a run keeps for its caller, and how the run is observed.
-  /// Keeps every action, for proofs. If false, keeps only sums over actions.
+  /// Keeps every action, for proofs. If false, keeps only sums over actions, and the
+  /// actions of `keep_first`.
   bool keep_record = false;
   /// Number of first actions of each rank that a run without a record keeps, for a
   /// trace.
@@ -164,8 +166,8 @@ struct run_plan {
     return false;
   }
 
-  /// Number of devices that compute at the same time: one per rank, and one per
-  /// parameter server.
+  /// Number of devices that compute at the same time: one per rank, and with parameter
+  /// servers one more per rank.
   int devices() const {
     return updates_are_by(update_by::servers) ? 2 * ranks() : ranks();
   }
@@ -176,8 +178,9 @@ struct run_plan {
     return p.data * directions_of(sch.where) + p.direction;
   }
 
-  /// True if `p` reports the loss. All tensor shards compute the same loss, and shard 0
-  /// reports that loss.
+  /// True if the last stage at `p` reports the loss. All tensor shards compute the same
+  /// loss, and shard 0 reports that loss.
+  /// \pre `p` is the last stage
   bool reports_loss(position p) const { return p.tensor == 0; }
 
   /// True if an evaluation reads the parameters of `p`. An evaluation needs each
@@ -206,8 +209,8 @@ struct run_plan {
     return updater == (data > 1 ? exchange->updates : update_by::all_replicas);
   }
 
-  /// True if parameters that data replicas update singly are at `p`: at every server,
-  /// or with Hogwild at the first data replica for all replicas.
+  /// True if `p` holds parameters that data replicas update one by one. Such parameters
+  /// are at every server, or with Hogwild at data replica 0 for all replicas.
   bool has_shared_parameters(position p) const {
     return updates_are_by(update_by::servers)
            || (updates_are_by(update_by::itself) && p.data == 0);
@@ -347,10 +350,10 @@ struct run_plan {
   }
 
   /// True if a tensor between the stage at `lower` and the next stage is sent at
-  /// launch, provided that both stages are in one process. This holds on GPUs, whose
-  /// streams wait for each other. False for local rules, which choose by arrivals, and
-  /// for passes with meetings, whose arrays are moved by actors. False in a simulation,
-  /// in virtual time, and with relays.
+  /// launch, provided that both stages are in one process. This needs GPUs for both
+  /// stages, as streams of GPUs wait for each other. False for local rules, which
+  /// choose by arrivals. False if passes of either stage have meetings, as actors move
+  /// the arrays of meetings. False in a simulation, in virtual time, and with relays.
   /// \pre `lower` is not the last stage
   bool leaves_at_launch(position lower) const;
 
@@ -366,8 +369,8 @@ struct run_plan {
   std::vector<layer_bucket> layer_buckets(position p) const;
   layer_list<float> layers_of(position p) const;
 
-  /// Number of fp32 values of each bucket of a stage; in a simulation derived from
-  /// `sizes`, at least one for each data replica.
+  /// Number of fp32 values of each bucket of a stage. In a simulation derived from
+  /// `sizes`; each bucket then has at least as many values as there are data replicas.
   std::vector<std::int64_t> buckets_of(position p) const;
 
   /// The data replicas that sum each bucket. For an expert's bucket: the replicas that
@@ -388,15 +391,15 @@ struct run_plan {
 
   /// Number of copies of a stage's parameters that evaluations may need at the same
   /// time; 0 if no evaluation reads the stage. Evaluations need two copies, and one
-  /// more for each batch by which stages can drift apart.
+  /// more for each whole batch of microbatches that stage 0 stashes.
   int snapshots_of(position p) const;
 
   /// Group number of a rank. Ranks of one group end after the same update when a run is
-  /// interrupted. One group has all ranks; or each data replica forms a group, if no
-  /// replica waits for another.
+  /// interrupted. All ranks form group 0. If no data replica waits for another, the
+  /// ranks of each data replica form a group instead, with the replica's index.
   int stops_with(int rank) const;
 
-  /// The stages that a rank hosts, in order.
+  /// The stages that a rank hosts, sorted by stage, then direction.
   std::vector<position> hosted_by(int rank) const;
 
   /// Batches of the samples of all data replicas. In a simulation a microbatch counts

@@ -26,13 +26,13 @@ struct saved_array {
   auto operator<=>(const saved_array&) const = default;
 };
 
-/// Name of an array: "parameters", "parameters-1" for the last version but one,
-/// "moment-0".
+/// Name of an array: "parameters" for the newest version, "parameters-1" for the
+/// version before the newest, "moment-0" for the first moment.
 std::string name_of(const saved_array& array);
 
-/// Values of one parameter that one stage saves: row-major values of the stage's part
-/// of the parameter, from `begin` to `end`. The piece is the whole part, or a data
-/// replica's share.
+/// Values of one parameter that one stage saves: values [begin, end) of the stage's
+/// part of the parameter, in row-major order. The piece is the whole part, or a data
+/// replica's share of the part.
 struct saved_piece {
   std::size_t layer;  ///< Index of the layer in the network.
   std::size_t bucket; ///< Index of the bucket in the stage.
@@ -51,9 +51,10 @@ enum class savers : std::uint8_t { first_holder, every_holder };
 /// Pieces that a stage saves of every version (`parameters`) or moment
 /// (`optimizer_state`). With `savers::first_holder`, the stages of all data replicas
 /// together save every value once. With `savers::every_holder`, each data replica saves
-/// each value that the replica holds. In both cases only direction 0 saves, and tensor
-/// shard 0 saves parameters that all shards hold whole. A tied matrix is saved by the
-/// embedding's layer.
+/// each value that the replica holds. In both cases only direction 0 saves, and only
+/// tensor shard 0 saves parameters that all shards hold whole. A tied matrix is saved
+/// by the embedding's layer.
+/// \pre plan.work
 std::vector<saved_piece> pieces_of(const run_plan& plan, position where,
                                    shared_out tensors,
                                    savers saver = savers::first_holder);

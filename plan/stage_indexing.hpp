@@ -8,7 +8,8 @@
 namespace troupe {
 
 /// Indexes of stages and optimizer shards in a run's lists of all stages and all
-/// optimizer shards. These lists are ordered by pipeline, then by stage.
+/// optimizer shards. Stages are ordered by data replica, direction, tensor shard, then
+/// stage. Optimizer shards are ordered by data replica, tensor shard, then stage.
 class stage_indexing {
 public:
   /// \param plan outlives this object
@@ -19,7 +20,7 @@ public:
   int stages() const { return plan_->dims.stages; }
   int directions() const { return plan_->directions(); }
 
-  /// Number of pipelines: each tensor shard of a replica counts as one pipeline.
+  /// Number of pipelines: one for each data replica, direction and tensor shard.
   int pipelines() const { return plan_->replicas() * plan_->tensor; }
 
   /// Position of stage `stage` of pipeline `pipeline`.
@@ -41,7 +42,8 @@ public:
            + static_cast<std::size_t>(where.stage);
   }
 
-  /// Index of a stage's optimizer shard in lists of all optimizer shards.
+  /// Index of a stage's optimizer shard in lists of all optimizer shards. The stages of
+  /// all directions have one optimizer shard.
   std::size_t shard_index(position where) const {
     return static_cast<std::size_t>(
       (where.data * plan_->tensor + where.tensor) * stages() + where.stage);
@@ -52,8 +54,8 @@ public:
     return static_cast<std::size_t>(plan_->data * plan_->tensor * stages());
   }
 
-  /// Calls `each(where)` for the position of every optimizer shard, in the order of
-  /// `shard_index`.
+  /// Calls `each(where)` for the position of every optimizer shard, with direction 0,
+  /// in the order of `shard_index`.
   template <class Each>
   void for_each_shard(const Each& each) const {
     for (int d = 0; d < plan_->data; ++d)

@@ -15,7 +15,7 @@ namespace troupe {
 struct copies_bound {
   payload_bound versions, moments;
 
-  /// The bound of `n` such copies.
+  /// The bound for `n` times as many buffers of the same sizes.
   copies_bound times(int n) const {
     return {{n * versions.buffers, versions.values},
             {n * moments.buffers, moments.values}};
@@ -24,8 +24,8 @@ struct copies_bound {
 
 /// The tensor memory that one stage at one position needs. Pools are made from these
 /// sizes, and a run that would not fit is refused. Sizes are in values of 4 bytes, for
-/// the largest microbatch. Names with `slots`, `versions`, `stashes` or `snapshots`
-/// count buffers. Sizes of absent things are 0.
+/// the largest microbatch. Members of type int are counts; `name_slots` counts buffers
+/// of size `name`. Members for which a stage needs no memory are 0.
 struct stage_pools {
   // Values of each bucket's parameters, and of each bucket's gradients: the whole
   // bucket, or this data replica's share.
@@ -43,7 +43,8 @@ struct stage_pools {
   int stashes = 0; ///< Number of stashes; `stash` is the size of one.
   std::int64_t recomputed_output = 0; ///< Values of the output of a recomputed forward.
   std::int64_t stash = 0;
-  int inputs_slots = 0; ///< Buffers for inputs of recomputed segments.
+  /// Buffers for inputs of recomputed segments, without a stage's first segment.
+  int inputs_slots = 0;
   std::int64_t inputs = 0;
   int kept_slots = 0; ///< Buffers for values kept from I to W.
   std::int64_t kept = 0;
@@ -58,8 +59,9 @@ struct stage_pools {
   std::int64_t scratch = 0;
   /// Values of the optimizer state; 0 in all directions but the first.
   std::int64_t optimizer = 0;
-  std::int64_t exchanged = 0; ///< Values of copies in transit to data replicas.
-  std::int64_t experts = 0;   ///< Values for the layers' experts on this rank.
+  /// Values of copies in transit to data replicas in the exchanges of an update.
+  std::int64_t exchanged = 0;
+  std::int64_t experts = 0; ///< Values for the layers' experts on this rank.
   /// Values of parameters that data replicas update one by one (servers, Hogwild).
   std::int64_t shared = 0;
   payload_bound to_shards; ///< Copies in transit to tensor shards.
@@ -67,27 +69,31 @@ struct stage_pools {
   copies_bound saved;      ///< Copies for one checkpoint.
   copies_bound kept_steps; ///< Kept copies of the last two batches.
 
-  // Values of the largest layer's whole parameters, and of its whole gradients, where
-  // data replicas hold shares. Each has two buffers.
+  // Sizes of buffers for a whole bucket, the stage's largest, where data replicas hold
+  // shares: `gathered` for parameters (ZeRO 3), `whole_gradients` for gradients (ZeRO 2
+  // and 3). Each has two buffers.
   std::int64_t gathered = 0;
   std::int64_t whole_gradients = 0;
-  payload_bound sums, gathers; ///< Copies in transit: of gradients, of parameters.
+  payload_bound sums, gathers; ///< Copies in transit in passes: gradients, parameters.
 
-  /// Bytes of all buffers together. Not included are the buffers of boundaries that
-  /// stages do not share (boundary_bytes), and receive_buffers.
+  /// Bytes of all buffers together. Not included are receive_buffers, for messages from
+  /// other processes, and a second pool for the tensors between the stage before and
+  /// this stage (boundary_bytes()). The second pool exists where both stages share
+  /// none.
   std::int64_t bytes() const;
 };
 
-/// Number of compute threads of a rank: the plan's `threads` divided over ranks, at
-/// least 1; 1 in virtual time.
+/// Number of compute threads of a rank: the plan's `threads` divided by the number of
+/// ranks, at least 1. The first ranks have one more thread each if the division leaves
+/// a remainder. In virtual time 1.
 int team_size(const run_plan& plan, int rank);
 
-/// Bounds of a stage's copies for one checkpoint; empty if the plan has no checkpoints.
+/// Bounds of a stage's copies for one checkpoint; all 0 if the plan has no checkpoints.
 /// \pre plan.work
 copies_bound saved_copies(const run_plan& plan, position where);
 
-/// Bounds of the copies that a stage keeps after one batch (run_plan::keep_steps);
-/// empty if the plan keeps none.
+/// Bounds of the copies that a stage keeps after one batch (run_plan::keep_steps); all
+/// 0 if the plan keeps none.
 /// \pre plan.work
 copies_bound kept_copies(const run_plan& plan, position where);
 
@@ -99,7 +105,7 @@ stage_pools pools_of(const run_plan& plan, position where);
 /// \pre plan.work
 std::vector<std::int64_t> bytes_needed(const run_plan& plan);
 
-/// Bytes of the buffers for messages between a stage and the next stage.
+/// Bytes of one pool of the buffers for tensors between a stage and the next stage.
 /// \param lower the lower of the two stages
 /// \pre plan.work, and `lower` has a next stage
 std::int64_t boundary_bytes(const run_plan& plan, position lower);

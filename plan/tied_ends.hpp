@@ -16,7 +16,8 @@ namespace troupe {
 struct run_plan;
 
 /// One end of a tied matrix: the embedding, or the head. Ranges [first, last) below are
-/// indexes of the matrix's values.
+/// indexes of the matrix's values; of a tensor shard, indexes within the shard's part
+/// of the matrix.
 enum class tied_end : std::uint8_t { embedding, head };
 
 constexpr tied_end opposite_of(tied_end end) {
@@ -34,10 +35,12 @@ struct tied_exchange {
 /// An optimizer shard's values of one end of a tied matrix.
 struct tied_values {
   tied_end end;
-  std::size_t bucket;           ///< Index of the bucket in the stage.
-  std::int64_t first;           ///< Index of the shard's first value.
-  std::int64_t last;            ///< One past the shard's last value.
-  std::int64_t offset_of_first; ///< Offset of `first` in the bucket's gradients.
+  std::size_t bucket; ///< Index of the bucket in the stage.
+  std::int64_t first; ///< Index of the shard's first value.
+  std::int64_t last;  ///< One past the shard's last value.
+  /// Offset of `first` in the array of the bucket's gradients: the whole bucket, or the
+  /// shard's share of the bucket (run_plan::extent_of()).
+  std::int64_t offset_of_first;
   std::vector<tied_exchange> exchanges;
 };
 
@@ -54,8 +57,8 @@ std::vector<tied_values> tied_values_of(const run_plan& plan, position where);
 /// \pre has_tied_end(plan, where)
 std::vector<position> tied_peers_of(const run_plan& plan, position where);
 
-/// The number and size of the buffers that the messages of a tied matrix need at an
-/// optimizer shard.
+/// The number and size of the buffers for the messages of a tied matrix that an
+/// optimizer shard sends.
 /// \pre has_tied_end(plan, where)
 payload_bound tied_copies(const run_plan& plan, position where);
 

@@ -40,11 +40,12 @@ public:
   virtual ~user_exchange() = default;
 
   /// Starts the exchange of an update: this replica's gradients are complete, in all
-  /// directions. At the end `gradients` must hold the sum over the samples of all
-  /// replicas, or an estimate of that sum. The update divides by the batch's samples,
-  /// then clips. All replicas must end with the same values: otherwise the replicas
-  /// drift apart, and a comparison of parameters at the end fails the training. Returns
-  /// the messages to other replicas.
+  /// directions. When is_done() returns true, `gradients` must hold the sum over the
+  /// samples of all replicas, or an estimate of that sum. The update divides by the
+  /// batch's samples, then clips. All replicas must end with the same values: otherwise
+  /// the replicas drift apart, and a comparison of parameters at the end fails the
+  /// training. Returns the messages to other replicas; a message to this replica, or to
+  /// a replica that does not exist, ends the run.
   /// \param gradients one fp32 array per layer of the stage, of the same sizes at every
   /// update. `exchange_member::parameters` gives the parameters' offsets. Values
   /// between parameters are zeros, which may be overwritten and are never read. The
@@ -52,7 +53,7 @@ public:
   virtual std::vector<exchange_message>
   begin(std::span<const std::span<float>> gradients) = 0;
 
-  /// Handles a message. Returns messages to other replicas.
+  /// Handles a message. Returns messages to other replicas, as begin() does.
   /// \param from index of the sending data replica
   /// \param payload valid until the call returns
   virtual std::vector<exchange_message> receive(int from,

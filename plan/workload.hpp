@@ -21,10 +21,11 @@ namespace troupe {
 /// Sizes of messages in a simulation, which has no tensors. All sizes in bytes are of
 /// fp32 values.
 struct simulated_sizes {
-  double message = 0;  ///< Bytes of an activation, and of an activation's gradient.
-  double gradient = 0; ///< Bytes of a stage's gradients, and of a stage's parameters.
-  int buckets = 1;     ///< Buckets of a stage, of equal size.
-  double sum = 0;      ///< Bytes of one sum between tensor shards.
+  double message = 0; ///< Bytes of an activation, and of an activation's gradient.
+  /// Bytes of a stage's gradients, and of a stage's parameters, over all tensor shards.
+  double gradient = 0;
+  int buckets = 1; ///< Buckets of a stage, of equal size.
+  double sum = 0;  ///< Bytes of one sum between tensor shards.
   /// Number of sums between tensor shards in each forward and in each backward.
   int sums = 2;
   double experts = 0; ///< Bytes of the rows that a stage sends to experts.
@@ -40,9 +41,10 @@ struct simulated_sizes {
 };
 
 /// The state, besides weights, of a training that earlier batches have begun. Each
-/// source gives values of a whole network, for any shards of the earlier run.
+/// source gives values of whole layers, whatever tensor shards the earlier run had.
 struct earlier_training {
-  std::vector<weight_source> older; ///< Older versions, the last but one first.
+  /// Older versions of the parameters: first the version before the newest.
+  std::vector<weight_source> older;
   /// Moments of the optimizer, by index; empty: all 0.
   std::vector<weight_source> moments;
   /// Number of updates of each layer of the network, over the earlier training; empty:
