@@ -62,7 +62,7 @@ std::vector<parameter_part> parts_of(const layer_list<float>& layers,
 
 /// Returns sums of squares, one for each part that is measured, in order. Parts of
 /// copies are left out, so that a tied matrix counts once.
-/// \param buckets arrays of `extent`, one a layer
+/// \param buckets one array of `extent` for each layer that parts_of() received
 /// \param shards_only true: leaves out parameters that all tensor shards hold whole
 std::vector<double> squares_of(const std::vector<parameter_part>& parts,
                                const std::vector<const float*>& buckets,

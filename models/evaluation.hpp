@@ -32,8 +32,9 @@ inline std::int64_t evaluation_batch(std::int64_t batch) {
   return std::clamp<std::int64_t>(batch, 1, 64);
 }
 
-/// Samples of one forward of an evaluation: enough rows of activations for fast
-/// products, and at most `batch` samples.
+/// Samples of one forward of an evaluation: as many as have 512 rows of activations,
+/// but at least 1 and at most `batch`. Products of fewer rows are slower.
+/// \pre batch >= 1
 std::int64_t samples_a_forward(const network<float>& whole, std::int64_t batch);
 
 /// Contiguous layers of a network that evaluate samples. Layers up to the network's end
@@ -41,7 +42,7 @@ std::int64_t samples_a_forward(const network<float>& whole, std::int64_t batch);
 class scored_layers {
 public:
   /// Layers [first, last) of `whole`.
-  /// \param samples of a forward, at most
+  /// \param samples largest number of samples of a forward
   /// \param threads of the streams
   /// \param account outlives this object
   scored_layers(const network<float>& whole, int first, int last, std::int64_t samples,
@@ -57,7 +58,7 @@ public:
   /// Computes the layers' forward on the stream of `in`.
   /// \param in samples, tokens or x, and the stream; also y, except for the last layers
   /// \param labels for the last layers
-  /// \param parameters a bucket a layer
+  /// \param parameters one bucket for each layer
   /// \param loss of the last layers, summed over predictions; other layers leave `loss`
   /// unchanged. Overwritten, and complete when the work on the stream has ended
   void forward(const frame<float>& in, const std::int32_t* labels,
@@ -89,8 +90,8 @@ struct evaluated_part {
 class evaluator {
 public:
   /// \param data outlives this object
-  /// \param most samples at most, from the first held-out sample on
-  /// \param batch samples a forward at most
+  /// \param most largest number of samples, from the first held-out sample on
+  /// \param batch largest number of samples of a forward
   /// \param threads of the CPU
   /// \param parts of the layers, in order; empty: the CPU computes all layers
   /// \throws std::bad_alloc if memory is short
@@ -116,8 +117,8 @@ public:
   /// \pre samples() > 0
   /// \param parameters a bucket for each layer of the network, in any memory of this
   /// machine
-  /// \param stopped may be null; once set, the evaluation ends before the next batch,
-  /// without a score
+  /// \param stopped may be null; once true, the evaluation ends before the next forward
+  /// of all layers, without a score
   /// \throws std::runtime_error if a GPU fails
   std::optional<score> evaluate(const std::vector<const float*>& parameters,
                                 const std::atomic<bool>* stopped = nullptr);

@@ -14,8 +14,10 @@ bool leads_into(const std::filesystem::path& folder, const std::filesystem::path
 
 /// Opens a file as input_file::open does. A file outside the folder `within`, after all
 /// links, is an error. The path is checked before the file is opened. The opened file
-/// is checked again, as links may change meanwhile. The second check needs /proc.
-/// \param within the folder; empty: a file may lie anywhere
+/// is checked again, as links may change meanwhile. The second check needs /proc:
+/// without /proc every file is an error, unless `within` is empty.
+/// \param path if relative, begins at the current folder
+/// \param within the folder; empty: a file may lie anywhere, and nothing is checked
 tl::expected<input_file, std::string> open_within(const std::filesystem::path& path,
                                                   const std::string& description,
                                                   const std::filesystem::path& within);

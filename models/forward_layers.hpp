@@ -17,10 +17,12 @@ namespace troupe {
 /// buffers.
 class forward_buffers {
 public:
-  /// \param layers with the largest buffers, as at the greatest length
-  /// \param samples of a forward, at most
+  /// \param layers the layers to run; for sequences of several lengths, the layers of
+  /// the greatest length
+  /// \param samples largest number of samples of a forward
   /// \param threads of the streams
-  /// \param account counts the bytes; not kept
+  /// \param account counts the bytes; not kept, but the account's memory space outlives
+  /// this object
   forward_buffers(const layer_list<float>& layers, std::int64_t samples, int threads,
                   memory_account& account);
 
@@ -30,7 +32,10 @@ public:
 
   /// Launches the layers on the stream of `in`: the first layer reads the input of
   /// `in`, the last writes in.y.
-  /// \param in the frame of all layers: samples, tokens or x, y, and the stream
+  /// \pre the samples of `in`, and the buffers of `layers`, are at most those of the
+  /// constructor
+  /// \param in the frame of all layers: samples, tokens or x, y, the stream, and with
+  /// `caches` also `past`
   /// \param parameters a bucket for each of `layers`
   /// \param caches one cache per layer if one sequence continues; else empty
   void forward(const layer_list<float>& layers, const frame<float>& in,

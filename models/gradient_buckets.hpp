@@ -33,13 +33,13 @@ public:
 
   /// \param made_of for each of `layers` the buckets of the layer: the layer itself if
   /// there is one bucket
-  /// \pre the same number of data replicas measures each bucket
+  /// \pre gradient_bucket::measured has the same size in all buckets
   gradient_buckets(layer_list<float> layers,
                    std::vector<std::vector<gradient_bucket>> made_of);
 
   /// Sums a layer's gradients into the first replica's array, bucket by bucket. If the
   /// layer has one bucket, `reduction` may change the other arrays too.
-  /// \param arrays a replica each, laid out as the layer
+  /// \param arrays one for each replica, laid out as the layer
   void sum(std::size_t layer, const std::vector<float*>& arrays,
            const sum_function& reduction) const;
 

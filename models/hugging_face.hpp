@@ -26,12 +26,13 @@ struct gpt2_config {
 };
 
 /// The config in the folder of a GPT-2's weights; absent if no config counts. A GPT-2's
-/// config counts for a `model.safetensors` or its index, and for any other file without
-/// options of troupe. The error is one sentence: a key asks for a function that troupe
-/// does not compute, or a size is no whole number. A config of another model is an
-/// error only next to a `model.safetensors` or its index, without options of troupe. A
-/// config that cannot be read counts as a config of another model.
-/// \param metadata of the file of weights
+/// config counts for a `model.safetensors` or its index, and for any other file whose
+/// metadata lacks "--model". The error is one sentence: a key asks for a function that
+/// troupe does not compute, or a size is no whole number from 1 to 2^30. A config of
+/// another model is an error only next to a `model.safetensors` or its index, if the
+/// metadata lacks "--model". A config that cannot be read counts as a config of another
+/// model.
+/// \param metadata of the file of weights; troupe writes "--model" there
 tl::expected<std::optional<gpt2_config>, std::string>
 read_config(const std::filesystem::path& weights, const file_metadata& metadata);
 
@@ -62,9 +63,10 @@ std::string foreign_config(const std::filesystem::path& weights,
 /// Keys of an existing GPT-2's config stay, except the following keys. Keys of the
 /// architecture, of sizes and of the computed function get the trained model's values,
 /// and dropouts become 0. Absent token ids of begin and end become null if GPT-2's are
-/// not in the vocabulary. Keys of stored types, of quantization and of other code are
-/// removed. Another model's config stays unchanged, and is an error. Writes nothing if
-/// config_beside() is empty. Returns empty on success, else one sentence.
+/// not in the vocabulary. Second names of sizes are removed, and so are keys of stored
+/// types, of upcasting, of quantization and of other code. Another model's config stays
+/// unchanged, and is an error. Writes nothing if config_beside() is empty. Returns
+/// empty on success, else one sentence.
 std::string write_config(const std::filesystem::path& weights,
                          const model_options& model);
 

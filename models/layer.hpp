@@ -42,7 +42,7 @@ struct frame {
   void* dx = nullptr; ///< Null in the first layer, which needs no input gradient.
   Scalar* kept = nullptr;
   weight_bucket<Scalar> parameters; ///< Parameters of the layer.
-  Scalar* gradients = nullptr;      ///< Laid out like the bucket.
+  Scalar* gradients = nullptr;      ///< Laid out like a bucket of fp32.
   Scalar beta = 0; ///< 0 sets the gradients, 1 adds to the values there.
   Scalar* scratch = nullptr;
   stream* compute_stream = nullptr;
@@ -98,7 +98,7 @@ class layer {
 public:
   /// The format of a layer's input or output.
   struct array_format {
-    std::int64_t values; ///< Values a sample.
+    std::int64_t values; ///< Number of values of each sample.
     precision stored = precision::fp32;
   };
 

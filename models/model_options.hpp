@@ -27,12 +27,13 @@ struct expert_options {
   std::int64_t capacity_of(std::int64_t rows) const;
 };
 
-/// The network and the network's sizes. A model does not use the sizes that the model
-/// does not have. make_network() checks the ranges of all sizes in any case.
+/// The network and the network's sizes. A model ignores sizes that do not apply to the
+/// model. For every model make_network() checks the ranges of layers, width, heads,
+/// length and words. The ranges of `experts` are checked only for moe.
 struct model_options {
   std::string model = "gpt";
-  std::int64_t layers = 4;     ///< gpt: blocks; mlp: linear layers.
-  std::int64_t width = 128;    ///< gpt: d_model; mlp: hidden units.
+  std::int64_t layers = 4;     ///< gpt, moe: blocks; mlp: linear layers.
+  std::int64_t width = 128;    ///< gpt, moe: d_model; mlp: hidden units.
   std::int64_t heads = 4;      ///< gpt, moe: attention heads; divides the width.
   std::int64_t length = 64;    ///< gpt, moe: tokens a sample.
   std::int64_t words = 256;    ///< gpt, moe: size of the vocabulary.

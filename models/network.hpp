@@ -51,8 +51,8 @@ struct network {
   /// Stages never cut a unit.
   std::vector<int> unit_of_layer;
   bool reads_tokens = false;
-  std::int64_t rows = 1;    ///< Predictions a sample.
-  std::int64_t classes = 0; ///< Logits a prediction.
+  std::int64_t rows = 1;    ///< Number of predictions for each sample.
+  std::int64_t classes = 0; ///< Number of logits of each prediction.
   tensor_shard shard = {};  ///< The tensor shard of the layers; default: the whole.
   /// Experts, layer by layer, without shared experts. Local experts are computed by the
   /// layers.
@@ -83,7 +83,7 @@ struct network {
 bool is_lenet(const std::string& model);
 
 /// Returns the network of these options; on error one sentence: the wrong name or size,
-/// and the allowed values.
+/// and the allowed values. Storing bf16 is an error unless Scalar is float.
 template <class Scalar>
 tl::expected<network<Scalar>, std::string> make_network(const model_options& options);
 
@@ -93,8 +93,8 @@ tl::expected<network<Scalar>, std::string> make_network(const model_options& opt
 template <class Scalar>
 network<Scalar> make_without_experts(const model_options& options);
 
-/// Returns the tensor shards of a network, by index. On error the reason why the
-/// options are wrong, or the network cannot have `shards` shards.
+/// Returns the tensor shards of a gpt, by index. On error one sentence: the options are
+/// wrong, are of another model, or do not allow `shards` shards.
 /// \pre shards >= 1
 /// \param by_sequence true: shards also divide the positions of sequences
 template <class Scalar>
@@ -103,13 +103,17 @@ make_shards(const model_options& options, int shards, bool by_sequence = false);
 
 /// Returns the network for sequences of `length` tokens. The parameters, and their
 /// offsets in the buckets, are those of `whole`.
-/// \pre `whole` is a gpt or moe that was made of options, and 1 <= length <= whole.rows
+/// \pre `whole` is a gpt or moe that was made of options
+/// \pre 1 <= length <= whole.rows; with whole.shard.by_sequence, whole.shard.count
+/// divides the length
 template <class Scalar>
 network<Scalar> of_length(const network<Scalar>& whole, std::int64_t length);
 
 /// Cuts a network into contiguous stages. Returns the index of each stage's first
-/// layer, then the number of layers. On error one sentence.
-/// \param split units a stage; empty: the largest stage costs as little as possible
+/// layer, then the number of layers. On error one sentence: the network has fewer units
+/// than `stages`, or `split` or `costs` does not fit the network.
+/// \param split number of units of each stage; empty: the most expensive stage costs as
+/// little as possible
 /// \param costs of the units, in any measure; empty: operations of the units' forwards
 template <class Scalar>
 tl::expected<std::vector<int>, std::string>

@@ -19,10 +19,12 @@ struct rate_schedule {
   bool cosine = false;     ///< True: the rate falls after the warmup.
   std::int64_t warmup = 0; ///< Samples in which the rate rises to its full value.
   double floor = 0; ///< For a cosine: fraction of the rate at the end, from 0 to 1.
-  std::int64_t course = 0; ///< Samples until the cosine ends; 0: all of the run.
+  /// Sample at which the cosine ends, counted from the first sample that was ever
+  /// trained on. 0: the last sample of the training.
+  std::int64_t course = 0;
 
-  /// The factor on the rate for an update that covers samples [first, last) of a run of
-  /// `total` samples.
+  /// The factor on the rate for an update that covers samples [first, last) of a
+  /// training of `total` samples.
   double factor(std::int64_t first, std::int64_t last, std::int64_t total) const;
 
   /// Parses "constant", "warmup=1000", "cosine", or "cosine,warmup=1000,floor=0.1". On
@@ -49,8 +51,8 @@ struct optimizer_options {
   clip_scope scope = clip_scope::network; ///< The gradients that the norm covers.
 };
 
-/// The first option that is out of range and the allowed range, as one sentence; empty
-/// if all options are in range.
+/// One sentence about the first invalid option: an option is out of range, or `scope`
+/// is the stage and `clip` is 0. Empty if all options are valid.
 std::string validation_error(const optimizer_options& options);
 
 } // namespace troupe

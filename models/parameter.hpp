@@ -65,7 +65,8 @@ struct parameter {
   std::string tied_to = {};
   /// True if only products read the parameter.
   bool multiplied = false;
-  /// Offset of the first value in a bucket that stores `multiplied` parameters as bf16.
+  /// Offset of the first value, in 4-byte values, in a bucket that stores `multiplied`
+  /// parameters as bf16.
   std::int64_t rounded_offset = 0;
 
   std::int64_t values() const;

@@ -14,7 +14,8 @@ struct trained {
   /// One value per minibatch: the mean over predictions, in nats. Each sample has equal
   /// weight, at any length.
   std::vector<double> loss;
-  std::vector<std::vector<float>> parameters; ///< A bucket a layer, newest version.
+  /// One bucket for each layer, of the newest version.
+  std::vector<std::vector<float>> parameters;
   std::vector<std::vector<float>>
     gradients; ///< Of the last minibatch, summed over samples, not clipped.
 };

@@ -22,7 +22,8 @@ public:
   virtual ~update_witness() = default;
 
   /// Called when the gradients of the update that makes `version` have been summed over
-  /// samples and replicas, before clipping. Versions count from 0, the initial weights.
+  /// samples, replicas and both copies of a tied matrix, before clipping. Versions
+  /// count from 0, the initial weights.
   virtual void summed(int stage, int version, const std::vector<float*>& gradients) = 0;
 
   /// Called when the update has made `version`.

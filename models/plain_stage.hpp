@@ -54,8 +54,9 @@ public:
   /// \pre save_sums() has been called since the last restore_sums()
   void restore_sums();
 
-  /// Adds all replicas' sums into the first replica's sum; with `sum_microbatch`, adds
-  /// the directions' totals instead.
+  /// Makes sum(): adds all replicas' sums into the first replica's sum. With
+  /// `sum_microbatch`, the first replica's sum becomes the sum of the directions'
+  /// totals instead.
   void add_replicas();
 
   /// Returns sums of squares of the update's gradients, in the order in which a norm

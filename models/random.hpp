@@ -26,8 +26,8 @@ public:
   /// A normal number with mean 0 and standard deviation 1.
   double normal(std::uint64_t n) const;
 
-  /// Returns normal(n) if above 0, else 0. Takes half the time of normal(), as the sign
-  /// costs little.
+  /// Returns normal(n) if above 0, else 0. Takes half the time of normal() on average,
+  /// as a negative number is not computed.
   double normal_above_zero(std::uint64_t n) const;
 
 private:

@@ -26,7 +26,7 @@ struct stored_tensor {
   std::int64_t end;     ///< One past the last byte.
   std::size_t file = 0; ///< Index of the file, among the files of a model.
 
-  /// True if weights are read from the tensor's type (float_types.hpp).
+  /// True if read() supports the tensor's type: is_readable_type().
   bool is_readable() const;
 
   std::int64_t values() const;
@@ -44,7 +44,8 @@ public:
   /// \param path of a file of tensors, of an index (safetensors_index.hpp), or of a
   /// folder that has a file of either kind
   /// \return on error one sentence: a file is missing, is of another format, or is
-  /// damaged
+  /// damaged; or two files have a tensor of the same name
+  /// \throws std::runtime_error if a file becomes shorter meanwhile, or reading fails
   static tl::expected<safetensors_file, std::string>
   open(const std::filesystem::path& path);
 
@@ -54,8 +55,9 @@ public:
   /// The tensors of all files, in order of the files' names.
   const std::vector<stored_tensor>& tensors() const { return tensors_; }
 
-  /// The metadata of all files of tensors, of equal keys the last; values that are not
-  /// text are left out. The metadata of an index is not read.
+  /// The metadata of all files of tensors; values that are not text are left out. If
+  /// several files have a key, the last file's value counts. The metadata of an index
+  /// is not read.
   const file_metadata& metadata() const { return metadata_; }
 
   /// The tensor of this name, owned by this object; null if there is none.
@@ -95,6 +97,7 @@ struct tensor_to_store {
 };
 
 /// The header of a file of these tensors, without the 8 bytes of the header's length.
+/// The header's metadata also has "format": "pt", unless `metadata` has this key.
 std::string safetensors_header(std::span<const tensor_to_store> tensors,
                                const file_metadata& metadata);
 

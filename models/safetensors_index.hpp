@@ -20,12 +20,13 @@ namespace troupe {
 /// The name of the file of each tensor, by the tensor's name.
 using weight_map = std::map<std::string, std::string>;
 
-/// True if a file is an index, not a file of tensors: by its name, or as its content is
-/// JSON.
+/// True if a file is an index, not a file of tensors: the name ends with
+/// `.safetensors.index.json`, or the content is JSON.
 bool is_index(const std::filesystem::path& path, const input_file& file);
 
-/// The files that an index names: all are in the index's folder. The error is the end
-/// of a sentence about the index.
+/// The files that an index names. The error is the end of a sentence about the index.
+/// Errors include an index without a `weight_map` of tensors, and the name of a file
+/// that is no .safetensors file of the index's folder.
 tl::expected<weight_map, std::string> read_index(const input_file& index);
 
 /// The file of weights at a path: the path itself, or for a folder one of the folder's

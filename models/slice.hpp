@@ -56,8 +56,8 @@ struct pass {
   void* input_gradient = nullptr;
   /// Values that input_gradient keeps for weight_gradient.
   Scalar* kept = nullptr;
-  std::vector<weight_place<Scalar>> parameters; ///< A bucket a layer.
-  std::vector<Scalar*> gradients;               ///< A bucket a layer.
+  std::vector<weight_place<Scalar>> parameters; ///< One bucket for each layer.
+  std::vector<Scalar*> gradients;               ///< One bucket for each layer.
   Scalar beta = 0;        ///< 0 sets the gradients, 1 adds to the values there.
   bool completes = false; ///< This pass adds the last gradients of a sum.
   Scalar* scratch = nullptr;
@@ -100,7 +100,7 @@ template <class Scalar>
 class slice {
 public:
   /// Layers [first, last) of `whole`.
-  /// \param threads of the streams that passes will be given
+  /// \param threads number of threads of the streams on which passes run
   /// \param segments more than one only where forwards run again
   slice(const network<Scalar>& whole, int first, int last, int threads,
         recomputed_segments segments = {});
@@ -118,7 +118,8 @@ public:
   /// Sizes of the buffers for a microbatch of `samples` samples.
   slice_sizes sizes(std::int64_t samples) const;
 
-  /// Floating-point operations of a forward of one sample.
+  /// Floating-point operations of a forward of one sample, without those of remote
+  /// experts.
   double operations() const;
 
   /// The last segment's fraction of operations(): the part that a recomputation runs. 1

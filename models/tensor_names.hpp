@@ -28,8 +28,9 @@ public:
   bool is_mask(const std::string& tensor) const;
 
   /// Returns the name of the tensor's parameter. A prefix that all names of the file
-  /// share, as `_orig_mod.`, is removed if more names are then known. In a network that
-  /// reads tokens, `transformer.` is added where a tool left the prefix out.
+  /// share, as `_orig_mod.`, is removed if more names are then names of the network's
+  /// parameters. In a network that reads tokens, `transformer.` is added where a tool
+  /// left that prefix out.
   /// \param tensor name in the file of the constructor's tensors
   std::string parameter_of(const std::string& tensor) const;
 

@@ -39,11 +39,11 @@ struct layer_tensor {
 };
 
 /// One microbatch on the way through a user's layer. All values are fp32, and arrays
-/// have a sample a row. The run owns all arrays. A pass may use arrays until it
-/// returns, and writes only to arrays that are not const.
+/// have one row per sample. The run owns all arrays. A pass may use arrays until the
+/// pass returns, and writes only to arrays that are not const.
 struct user_pass {
   std::int64_t samples; ///< Samples: rows of the arrays.
-  int threads;          ///< Threads of the layer's rank; the pass is called on one.
+  int threads;          ///< Threads of the layer's rank; one thread calls the pass.
 
   const float* x; ///< (samples, inputs); null in a first layer that reads tokens.
   /// (samples, inputs); only in a first layer that reads tokens. Other layers must not
@@ -57,7 +57,8 @@ struct user_pass {
   float* kept;    ///< Kept from the input gradient to the weight gradient.
   float* scratch; ///< Only during this pass.
 
-  std::vector<const float*> parameters; ///< One array a tensor, in the layer's order.
+  /// One array for each tensor, in the order of user_layer::parameters().
+  std::vector<const float*> parameters;
   /// Gradients in the order of `parameters`; only in a weight gradient.
   std::vector<float*> gradients;
   /// True: a weight gradient adds to `gradients`; false: overwrites `gradients`.
@@ -82,11 +83,13 @@ public:
     std::int64_t saved = 0, kept = 0, scratch = 0;
   };
 
-  /// \param parameters in the order of `user_pass::parameters`, which holds the values
-  /// \param inputs values a sample, at least 1
-  /// \param outputs values a sample, at least 1
-  /// \throws std::invalid_argument for sizes below 1, more than 2^40 values, or two
-  /// tensors of one name
+  /// \param parameters descriptions, in the order of the arrays in
+  /// `user_pass::parameters`
+  /// \param inputs number of values of each sample, at least 1
+  /// \param outputs number of values of each sample, at least 1
+  /// \throws std::invalid_argument if `inputs`, `outputs` or a dim is below 1, if a
+  /// tensor has more than 2^40 values, or if two tensors have one name
+  /// \throws std::invalid_argument if inputs times outputs is more than 2^40
   user_layer(std::vector<layer_tensor> parameters, std::int64_t inputs,
              std::int64_t outputs);
 
@@ -95,13 +98,13 @@ public:
   std::int64_t inputs() const { return inputs_; }
   std::int64_t outputs() const { return outputs_; }
 
-  /// Buffer sizes for `samples` samples, at least 0 each. Fewer samples must not need
-  /// larger buffers.
+  /// Buffer sizes for `samples` samples, from 0 to 2^40 values each. Fewer samples must
+  /// not need larger buffers.
   virtual buffer_sizes buffers_for(std::int64_t /*samples*/) const { return {}; }
 
-  /// Floating-point operations of a forward, per sample. Each of the two gradients
-  /// takes about as many operations as the forward. The split into stages and virtual
-  /// time use this number.
+  /// Floating-point operations of a forward, per sample: at least 0, below 1e18. Each
+  /// of the two gradients takes about as many operations as the forward. The split into
+  /// stages and virtual time use this number.
   virtual double operations() const = 0;
 
   /// Writes y.
@@ -125,7 +128,8 @@ private:
 
 /// PyTorch's nn.Linear, followed by a ReLU if `rectified`: y = x w^T + b. Parameters
 /// `name`.weight (out, in) and `name`.bias (out) begin uniform within 1/sqrt(in).
-/// \throws std::invalid_argument for sizes below 1
+/// \throws std::invalid_argument if a size is below 1, or in times out is more than
+/// 2^40
 std::shared_ptr<const network_layer> linear(const std::string& name, std::int64_t in,
                                             std::int64_t out, bool rectified = false);
 
@@ -133,9 +137,11 @@ std::shared_ptr<const network_layer> linear(const std::string& name, std::int64_
 /// layer.
 struct user_network {
   std::vector<std::shared_ptr<const network_layer>> layers;
-  /// Predictions of a sample; each prediction has outputs / predictions classes.
+  /// Predictions of a sample; divides the outputs of the last layer. Each prediction
+  /// has outputs / predictions classes.
   std::int64_t predictions = 1;
-  bool reads_tokens = false; ///< Samples are tokens, not pixels.
+  /// Samples are tokens, not pixels. The first layer must then be a user_layer.
+  bool reads_tokens = false;
 };
 
 } // namespace troupe

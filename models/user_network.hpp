@@ -11,9 +11,10 @@
 namespace troupe {
 
 /// The network of layers that a user put together; shares ownership of the layers. On
-/// error one sentence: layers do not fit together, or a layer is null or invalid.
-/// Passes on exceptions of the user's layers. Each layer is a unit by itself where
-/// stages are cut.
+/// error one sentence: there is no layer, layers do not fit together, or a layer is
+/// null or invalid. A network that reads tokens and begins with a builtin layer is an
+/// error, too. Passes on exceptions of the user's layers. Each layer is a unit by
+/// itself where stages are cut.
 tl::expected<network<float>, std::string> network_of(const user_network& user);
 
 } // namespace troupe

@@ -16,11 +16,13 @@ namespace troupe {
 std::string not_finite(const std::string& name, std::int64_t first,
                        std::span<const float> values);
 
-/// The first of some finite values that is too large for bf16, as "[7] is VALUE"; empty
-/// if bf16 holds all values.
+/// The first value that is too large for bf16, as "[7] is VALUE"; empty if bf16 holds
+/// all values.
+/// \pre all values are finite
 std::string too_large(std::span<const float> values);
 
-/// The index of the first values whose bits differ; absent if all are equal.
+/// The index of the first value whose bits differ in both arrays; absent if all bits
+/// are equal.
 /// \pre both arrays have the same size
 std::optional<std::int64_t> first_apart(std::span<const float> a,
                                         std::span<const float> b);

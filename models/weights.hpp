@@ -40,6 +40,7 @@ weight_source initial_weights(const network<float>& whole, std::uint64_t seed);
 /// shape or type, not finite or not tied. A key of the config that differs is an error
 /// too. The returned source reads the open files at each call, and throws
 /// std::runtime_error if a file cannot be read any more.
+/// \throws std::runtime_error if a file becomes shorter meanwhile, or reading fails
 /// \param notes may be null; else receives a sentence for each tensor whose last rows
 /// are left out, and one if values of F64 are rounded
 tl::expected<weight_source, std::string>
@@ -48,7 +49,7 @@ weights_from(const std::filesystem::path& path, const network<float>& whole,
 
 /// The first value that is not finite, as "NAME[7] is nan"; empty if all values are
 /// finite.
-/// \param buckets a layer each
+/// \param buckets one for each layer
 std::string not_finite(const network<float>& whole,
                        const std::vector<const float*>& buckets);
 
@@ -57,7 +58,7 @@ std::string not_finite(const network<float>& whole,
 /// unchanged. A gpt's `model.safetensors` also gets the config that Hugging Face needs
 /// (hugging_face.hpp). Returns empty on success, else one sentence. If only the config
 /// cannot be written, the file of weights is written nevertheless.
-/// \param buckets a layer each
+/// \param buckets one for each layer
 /// \param stored type that values are rounded to, in the file alone; values too large
 /// for the type are an error
 std::string save_weights(const std::filesystem::path& path, const network<float>& whole,

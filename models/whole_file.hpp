@@ -36,8 +36,9 @@ std::string write_whole_file(const std::filesystem::path& path,
 std::string write_whole_file(const std::filesystem::path& path,
                              std::string_view content);
 
-/// Returns one sentence if a file cannot be written; empty if an unfinished file could
-/// be created in the folder. The check changes no existing file.
+/// Returns one sentence if a file cannot be written. Empty if the path may be replaced
+/// by a file, and an unfinished file could be created in the folder. The check changes
+/// no existing file.
 std::string writability_error(const std::filesystem::path& path);
 
 } // namespace troupe

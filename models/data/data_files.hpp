@@ -29,10 +29,10 @@ struct data_files {
   std::vector<std::string> left_out = {}; ///< Names; names of folders end with a slash.
 };
 
-/// The files of a path. Folders, and hidden and packed files (`.gz`, by name), of a
-/// folder or pattern are left out. A path of one file is not checked. On error one
-/// sentence: a folder cannot be read or is outside `within`, or no readable file
-/// matches the pattern.
+/// The files of a path. Of a folder or pattern, hidden files, packed files (`.gz`, by
+/// name) and everything that is no regular file are left out. A path of one file is not
+/// checked. On error one sentence: a folder cannot be read or is outside `within`, or
+/// no file is left that matches the pattern.
 /// \param within folder that must hold the folder that is read; empty: any folder.
 /// open_within() checks the files
 tl::expected<data_files, std::string>

@@ -29,7 +29,7 @@ struct sample_view {
   std::int32_t* labels = nullptr; ///< (labels), from 0 to below the classes
 
   /// Returns the view of another sample, in arrays that hold samples one after another.
-  /// \param i samples between this sample's arrays and the other's
+  /// \param i position of the other sample relative to this sample
   /// \param input input values of a sample
   /// \param answers labels of a sample
   sample_view offset_by(std::int64_t i, std::int64_t input,

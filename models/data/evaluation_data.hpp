@@ -12,8 +12,8 @@ namespace troupe {
 /// absent if either data set has none. The kind names both kinds, and the bytes are the
 /// sum of both. The checksum is XXH3 of both checksums, 8 little-endian bytes each; 0
 /// if neither has bytes.
-/// \param shares_samples true if evaluated samples are also trained on. Two texts with
-/// equal bytes count as shared in any case
+/// \param shares_samples true if evaluated samples are also trained on. Two texts whose
+/// identities have equal bytes and checksums count as shared in any case
 std::shared_ptr<const data_set>
 with_evaluation_data(std::shared_ptr<const data_set> training,
                      std::shared_ptr<const data_set> evaluation, bool shares_samples);

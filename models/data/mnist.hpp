@@ -12,7 +12,7 @@ namespace troupe {
 /// Each epoch has another order, drawn by the seed. On error one sentence.
 /// \param split true: only the t10k pair is read. The first nine tenths are for
 /// training, the last tenth for evaluation
-/// \param within folder that must hold every file, as for open_data()
+/// \param within folder that must hold every file, after all links; empty: any folder
 tl::expected<std::shared_ptr<const data_set>, std::string>
 mnist_data(const std::filesystem::path& folder, std::uint64_t seed, bool split = false,
            const std::filesystem::path& within = {});

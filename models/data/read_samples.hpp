@@ -10,8 +10,9 @@ namespace troupe {
 /// Writes samples of the training to `to`, one after another.
 /// \param from data set
 /// \param which range of samples
-/// \param length number of tokens of each sample, and of its labels; later tokens are
-/// left out. 0: the length of `whole`
+/// \param length number of tokens, and of labels, that are written of each sample, at
+/// most whole.rows; later tokens are left out. 0: whole samples
+/// \pre the samples are tokens, unless `length` is 0 or whole.rows
 void read_samples(const data_set& from, const network<float>& whole, sample_range which,
                   std::int64_t length, const sample_view& to);
 

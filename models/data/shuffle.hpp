@@ -6,11 +6,12 @@
 namespace troupe {
 
 /// Another order of `size` items in each epoch. No order is stored: a Feistel network
-/// on the next even number of bits computes an item. The network is applied again until
-/// the item is below `size`. (Black & Rogaway, "Ciphers with Arbitrary Finite Domains",
-/// 2002.)
+/// computes the item at a position, on the smallest even number of bits that can hold
+/// size - 1. The network is applied again until the item is below `size`. (Black &
+/// Rogaway, "Ciphers with Arbitrary Finite Domains", 2002.)
 class epoch_shuffle {
 public:
+  /// \pre size >= 1
   epoch_shuffle(std::int64_t size, std::uint64_t seed);
 
   /// The item at position `index` of the run. Each epoch of `size` positions has each

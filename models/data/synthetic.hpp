@@ -10,6 +10,8 @@ namespace troupe {
 /// word itself. A vocabulary of fewer than four words has fewer followers. The entropy
 /// rate, the loss of a perfect model, is therefore known: 7/4 bits with four words or
 /// more.
+/// \param length tokens of a sample
+/// \param words size of the vocabulary
 std::shared_ptr<const data_set> synthetic_text(std::int64_t length, std::int64_t words,
                                                std::uint64_t seed);
 

@@ -17,12 +17,14 @@ namespace troupe {
 ///
 /// A file without that header is refused if its numbers look wider than 2 bytes and
 /// `width` is 0. With a `width` of 4 such a file is refused if its numbers look wider
-/// than 4 bytes. A `width` of 2 accepts such a file. A file of a known other format, as
-/// numpy's, is refused too.
+/// than 4 bytes. A `width` of 2 accepts any numbers. A file of a known other format,
+/// for example numpy's, is refused too. With a `width` of 0, a file that begins as a
+/// text of 64 bytes or more is refused.
 ///
 /// Files of a folder or pattern (data_files.hpp) are one text, in order of name, and
-/// all files have tokens of one width. Files of a folder without tokens are left out.
-/// Files to train on together with files to evaluate on, by name, are refused.
+/// all files have tokens of one width. Files of a folder in other formats are left out,
+/// except that a pointer of Git LFS is an error. Files to train on together with files
+/// to evaluate on, by name, are refused. On error one sentence.
 ///
 /// Each file is mapped into memory, so only pages in use occupy memory. Opening a file
 /// reads all tokens once, and checks that each token is below `words`. Each read of a
@@ -30,7 +32,7 @@ namespace troupe {
 /// become shorter while the data set is in use.
 /// \param width bytes a token, 2 or 4; 0: as the header says, else 2. A header of
 /// another width is an error
-/// \param within folder that must hold every file, as for open_data()
+/// \param within folder that must hold every file, after all links; empty: any folder
 tl::expected<std::shared_ptr<const data_set>, std::string>
 token_data(const std::filesystem::path& path, text_order order, std::int64_t length,
            std::int64_t words, std::uint64_t seed, std::int64_t width = 0,

@@ -29,7 +29,7 @@ struct token_file {
   std::span<const std::byte> header = {}; ///< Bytes before the tokens.
   /// Called before tokens are read, if the memory may be gone by then; may be empty.
   /// Several threads may call `check` and `release` at the same time.
-  /// \throws an error that says why
+  /// \throws std::runtime_error if the memory is gone
   std::function<void()> check = {};
   /// Called with tokens that have been read, if the tokens need not stay in memory; may
   /// be empty.
@@ -47,8 +47,9 @@ struct token_text {
 /// Windows of T tokens of a text; the label of each token is the token that follows.
 /// The last 10% of the text (with text_order::whole, all of the text), cut into
 /// windows, is for evaluation; tokens after the last whole window are left out. On
-/// error the end of a sentence: the text is too short, or a token is not one of
-/// `words`.
+/// error the end of a sentence: a token is not below `words`, or the text is too short.
+/// A text is too short if training sees at most T tokens; in sequential order, if the
+/// text is empty.
 template <class Token>
 tl::expected<std::shared_ptr<const data_set>, std::string>
 windows_of(token_text<Token> text, text_order order, std::int64_t length,

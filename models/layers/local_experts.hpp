@@ -9,9 +9,9 @@
 
 namespace troupe {
 
-/// The experts that a layer computes itself. One frame serves all experts: at most M
-/// rows of width C in x, y, dy and dx, sorted by expert. `parameters` and `gradients`
-/// begin at the first expert's values.
+/// The experts that a layer computes itself. One frame serves all experts: x, y, dy and
+/// dx have the rows of all experts, of width C, sorted by expert. `parameters` and
+/// `gradients` begin at the first expert's values.
 template <class Scalar>
 class local_experts {
 public:

@@ -17,8 +17,8 @@ namespace troupe {
 enum class expert_location : std::uint8_t { local, remote };
 
 /// The second half of block `number`: y = x + the weighted outputs of the chosen
-/// experts for ln_2(x). A token whose chosen experts are all full gets x alone. A
-/// shared expert (`experts.shared`) belongs to the layer, and its output is added for
+/// experts for ln_2(x). For a token whose chosen experts are all full, y = x. A shared
+/// expert (`experts.shared`) belongs to the layer, and its output is added to y for
 /// every token. With remote experts, the layer has none of the other experts'
 /// parameters. The forward and the input gradient then have two pieces: between the
 /// pieces rows travel to the experts and back.
