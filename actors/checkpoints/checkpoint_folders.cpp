@@ -33,21 +33,28 @@ bool has_manifest(const fs::path& folder) {
          && fs::is_regular_file(folder / manifest_name, failed);
 }
 
+/// The entries of a folder, up to the first that cannot be read. A range-for over a
+/// directory_iterator would throw there.
+std::vector<fs::path> entries_of(const fs::path& folder) {
+  std::error_code failed;
+  std::vector<fs::path> result;
+  for (fs::directory_iterator entry{folder, failed}, end; !failed && entry != end;
+       entry.increment(failed))
+    result.push_back(entry->path());
+  return result;
+}
+
 /// Removes the files of a checkpoint, and then the folder if it is empty.
 void remove_files(const fs::path& folder) {
   std::error_code failed;
   if (fs::is_symlink(folder, failed))
     return;
-  std::vector<fs::path> ours;
-  for (const auto& entry : fs::directory_iterator{folder, failed}) {
-    const auto& file = entry.path();
+  for (const auto& file : entries_of(folder)) {
     const auto name = file.filename().string();
     if (name == manifest_name || file.extension() == ".safetensors"
         || name.starts_with(".troupe-"))
-      ours.push_back(file);
+      fs::remove(file, failed);
   }
-  for (const auto& file : ours)
-    fs::remove(file, failed);
   fs::remove(folder, failed); // if the folder is empty
 }
 
@@ -61,16 +68,15 @@ int batches_of(const fs::path& folder) {
   if (!name.starts_with(begin))
     return -1;
   const auto [rest, fault] = std::from_chars(name.data() + begin.size(), end, result);
-  return rest == end && fault == std::errc{} ? result : -1;
+  return rest == end && fault == std::errc{} && result >= 0 ? result : -1;
 }
 
 std::vector<fs::path> checkpoints_in(const fs::path& folder) {
   std::vector<fs::path> result;
   std::error_code failed;
-  for (const auto& entry : fs::directory_iterator{folder, failed})
-    if (batches_of(entry.path()) >= 0
-        && fs::is_regular_file(entry.path() / manifest_name, failed))
-      result.push_back(entry.path());
+  for (const auto& entry : entries_of(folder))
+    if (batches_of(entry) >= 0 && fs::is_regular_file(entry / manifest_name, failed))
+      result.push_back(entry);
   std::ranges::sort(result, std::greater{}, batches_of);
   return result;
 }
@@ -96,15 +102,9 @@ std::string no_checkpoint_in(const fs::path& folder) {
 }
 
 void sweep_checkpoints(const fs::path& folder) {
-  std::error_code failed;
-  std::vector<fs::path> left;
-  for (const auto& entry : fs::directory_iterator{folder, failed}) {
-    const auto& candidate = entry.path();
-    if (candidate.extension() == unfinished && batches_of(candidate.stem()) >= 0)
-      left.push_back(candidate);
-  }
-  for (const auto& leftover : left)
-    remove_files(leftover);
+  for (const auto& entry : entries_of(folder))
+    if (entry.extension() == unfinished && batches_of(entry.stem()) >= 0)
+      remove_files(entry);
 }
 
 void remove_checkpoint(const fs::path& folder) {

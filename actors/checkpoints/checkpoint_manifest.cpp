@@ -294,7 +294,10 @@ std::string manifest_of(const checkpoint_facts& facts) {
 
 checkpoint_facts read_manifest(const std::filesystem::path& file) {
   std::error_code failed;
-  if (std::filesystem::file_size(file, failed) > most_bytes)
+  const auto bytes = std::filesystem::file_size(file, failed);
+  if (failed)
+    throw broken_checkpoint("cannot read " + file.string() + ": " + failed.message());
+  if (bytes > most_bytes)
     throw broken_checkpoint(file.string() + " is larger than any manifest");
   std::ifstream in{file};
   const std::string text{std::istreambuf_iterator<char>{in}, {}};

@@ -94,7 +94,8 @@ private:
       norm += y * y;
     }
     const double ratio = std::sqrt(apart) / (norm > 0 ? std::sqrt(norm) : 1);
-    if (result_.none() || !(ratio <= result_.relative)) { // also true for NaN
+    const bool larger = !std::isnan(result_.relative) && !(ratio <= result_.relative);
+    if (result_.none() || larger) { // a ratio that is NaN is larger than any other
       result_.relative = ratio;
       result_.where = name;
     }

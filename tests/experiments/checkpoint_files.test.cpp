@@ -2,6 +2,7 @@
 // The files of a checkpoint, read by the format's definition without the project's
 // code, and the errors for damaged files.
 
+#include "actors/checkpoints/checkpoint_folders.hpp"
 #include "actors/checkpoints/checkpoint_manifest.hpp"
 #include "kernels/checksum.hpp"
 #include "tests/dice.hpp"
@@ -168,6 +169,19 @@ TEST_CASE("a checkpoint of which any bit is another is passed over", "[programs]
        at < good.find(']', updates); at = good.find_first_of("0123456789", at + 1))
     refused(at);
   CHECK(run_program_in(folder, "checkpoint c").exit_code == 0);
+}
+
+TEST_CASE("the name of a checkpoint has a number of batches, without a sign") {
+  CHECK(batches_of("c/batch-12") == 12);
+  for (const auto* const name : {"batch--3", "batch-+3", "batch-", "batch-3x", "3"})
+    CHECK(batches_of(fs::path{"c"} / name) == -1);
+}
+
+TEST_CASE("a manifest that cannot be read is told with the system's reason") {
+  temporary_folder folder;
+  CHECK_THROWS_WITH(read_manifest(folder.path() / "manifest.json"),
+                    ContainsSubstring("cannot read")
+                      && ContainsSubstring("No such file or directory"));
 }
 
 TEST_CASE("manifests that say what cannot be are passed over", "[programs]") {

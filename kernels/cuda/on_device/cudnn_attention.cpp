@@ -42,20 +42,24 @@ struct cudnn_attention::state {
     const auto match = plans.find(shape);
     if (match != plans.end())
       return match->second;
-    auto& added = plans[shape];
+    return plans.emplace(shape, new_plan(shape)).first->second;
+  }
+
+  std::optional<plan> new_plan(const attention_sizes& shape) {
+    std::optional<plan> result;
     if (needs_mask(shape))
-      return added;
+      return result;
     if (!handle)
       handle.emplace();
     try {
-      added.emplace(shape.is_backward() ? backward_graph(shape) : forward_graph(shape),
-                    handle->get());
+      result.emplace(shape.is_backward() ? backward_graph(shape) : forward_graph(shape),
+                     handle->get());
     } catch (const std::runtime_error&) {
       // cuDNN refuses shapes by failures of many kinds
     }
-    if (added && added->workspace() > most_space)
-      added.reset();
-    return added;
+    if (result && result->workspace() > most_space)
+      result.reset();
+    return result;
   }
 
   /// Whether rows of the last tile need a mask, which the graphs do not have: up to
