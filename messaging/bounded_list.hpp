@@ -7,7 +7,7 @@
 
 namespace troupe {
 
-/// A list for the entries of a run of any length, which never holds more than `most`
+/// A list of entries for runs of any length. The list never holds more than `most`
 /// entries, unless `most` is 0. The list keeps every entry up to `most` entries. From
 /// then on, a full list merges neighbours in pairs, and holds `most` / 2 to `most`
 /// entries, until remove_last() removes some.
@@ -67,7 +67,8 @@ private:
   std::int64_t in_last_ = 0;
 };
 
-/// The largest number of entries that a list about a run of any length holds.
+/// The largest number of entries that the program keeps per list of a run, however long
+/// the run is.
 inline constexpr std::size_t most_entries = 10'000;
 
 } // namespace troupe

@@ -33,14 +33,14 @@ public:
   /// \pre `count` is at least 1
   static chunks even(std::int64_t values, int count);
 
-  /// Cuts an array into chunks of these sizes in values, one after another. Such chunks
-  /// are the slices of optimizer shards, or the tokens for each expert.
+  /// Cuts an array into chunks of these sizes in values, one after another. Examples
+  /// are the slices of optimizer shards, and the tokens for each expert.
   /// \throws std::logic_error if there is no size, or a negative size
   static chunks of_sizes(const std::vector<std::int64_t>& sizes);
 
-  /// Cuts an array at the caller's count + 1 boundaries.
-  /// \throws std::logic_error unless the boundaries begin with 0, do not descend, and
-  /// are at least two
+  /// Cuts an array at these boundaries, in values: one boundary more than chunks.
+  /// \throws std::logic_error unless there are at least two boundaries, the first is 0,
+  /// and none is below the one before
   explicit chunks(std::vector<std::int64_t> bounds);
 
   int count() const { return count_; }
@@ -63,7 +63,8 @@ private:
 
   std::int64_t values_;
   int count_;
-  std::vector<std::int64_t> bounds_; // empty if evenly cut: 1,024 ranks store none
+  // empty if evenly cut, which saves memory with many ranks
+  std::vector<std::int64_t> bounds_;
 };
 
 } // namespace troupe

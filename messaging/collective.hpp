@@ -24,22 +24,24 @@ enum class sums_by : std::uint8_t { itself, caller };
 struct collective_sum {
   /// Number of values that are added; for GPU work, number of values of the array.
   std::int64_t values;
-  /// The work; empty where nothing is computed. The work refers to the arrays and to a
-  /// message, which stay valid until collective::end_sum().
+  /// The work; empty where nothing is computed. A sum refers to the array and to a
+  /// stored message, which stay valid until collective::end_sum(). GPU work refers to
+  /// the array and the pool until group_calls::end().
   std::function<void()> run;
   /// The device for the work; null: the caller chooses.
   device* target_device = nullptr;
-  /// Called after the end of the work; throws the work's error. Empty for sums.
+  /// Throws the error of the GPU work, if there is one; the caller calls `check` after
+  /// the end of the work. Empty for sums.
   std::function<void()> check = {};
 };
 
 /// Runs one rank's part of a collective, message by message. The collective reads and
 /// writes the arrays from begin() until done(), and nothing else may change the arrays
-/// meanwhile. A message carries a copy in a buffer of the pool. After done() the caller
-/// may use the arrays again, even while messages are under way. Messages may arrive in
-/// any order, even before begin(). Each step that receives needs one certain message,
-/// so the bits of sums do not depend on the order of arrival. An empty range is neither
-/// sent nor waited for.
+/// meanwhile. A message carries a copy of its values in a buffer of the pool. After
+/// done() the caller may use the arrays again, even while messages are under way.
+/// Messages may arrive in any order, even before begin(). Each step that receives needs
+/// one certain message, so the bits of sums do not depend on the order of arrival. An
+/// empty range is neither sent nor waited for.
 ///
 /// Where the caller computes the sums, the collective stops at each sum and yields that
 /// sum once. The caller may compute the sum at any time and on any thread, until
@@ -47,7 +49,8 @@ struct collective_sum {
 /// functions are for one thread at a time.
 class collective {
 public:
-  /// \param memory the arrays outlive this object; the pool also outlives the messages
+  /// \param memory the arrays and the pool outlive this object; the pool also outlives
+  /// the messages
   /// \throws std::logic_error if the part's arrays are not cut into as many chunks as
   /// the order has
   explicit collective(collective_part part, collective_memory memory = {},
@@ -55,9 +58,11 @@ public:
 
   /// begin() starts this part, and is called once. receive() handles a received
   /// message. Both return the messages to send now, in order.
-  /// \throws std::logic_error if the pool is empty, or the message is invalid. Invalid
-  /// are messages of another collective, to another rank, of wrong size, repeated, or
-  /// after the end, and calls
+  /// \throws std::logic_error if the pool is empty, or a message is invalid. Invalid
+  /// are calls, and messages of another collective, to another rank, of wrong size,
+  /// repeated, needed by no step, or after the end. An early message of wrong size
+  /// fails in the call that uses the message, possibly begin(). A message that no step
+  /// needs fails at the end
   std::vector<collective_message> begin();
   std::vector<collective_message> receive(collective_message message);
 

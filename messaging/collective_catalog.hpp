@@ -35,6 +35,7 @@ collective_order pairwise_all_to_all();
 std::span<const collective_order> collective_catalog();
 
 /// The operation as text: "all_reduce" and so on.
+/// \throws std::logic_error for a value outside of the enumeration
 std::string_view name_of(collective_operation operation);
 
 /// Returns the order of collective_catalog() with this name for an operation; null if

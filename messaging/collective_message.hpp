@@ -17,15 +17,16 @@ struct collective_message {
   /// Round of the collective: in a round, a rank sends at most one message to each
   /// rank.
   int round;
-  int from;            ///< Sending rank.
-  int to;              ///< Receiving rank.
-  chunk_range range;   ///< Chunks of the sender's array.
-  std::int64_t values; ///< Number of values in these chunks; 0 only in a call.
+  int from;          ///< Sending rank.
+  int to;            ///< Receiving rank.
+  chunk_range range; ///< Chunks of the sender's array; empty in a call.
+  /// Number of values in these chunks, at least 1. In a call: the number of values that
+  /// the sender's GPU sends to the receiver's GPU; may be 0.
+  std::int64_t values;
   /// A copy of the values, in order; empty in a call, and where nothing is computed.
   buffer payload;
-  /// In a call: the number of collectives that the sender has begun earlier in a group
-  /// whose GPUs exchange the values themselves (group_calls.hpp). `values` then counts
-  /// all values that go to the receiver. In other messages: `no_call`.
+  /// In a call: the number of collectives that the sender has begun earlier in the same
+  /// group of GPUs (group_calls.hpp). In other messages: `no_call`.
   int call = no_call;
 
   bool is_call() const { return call != no_call; }

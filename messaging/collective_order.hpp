@@ -27,12 +27,13 @@ enum class collective_operation : std::uint8_t {
 
 /// The use of the values that a step receives.
 enum class reception : std::uint8_t {
-  hold, ///< Wait for the message, and keep it for a later step.
+  hold, ///< Wait for the message, and keep the message for a later step.
   copy, ///< Replace the array's values in the received range.
   add,  ///< Add to the array's values in the received range.
 };
 
-/// The value of `to` or `from` in a step that has no receiver or no sender.
+/// The value of `to` in a step without a receiver, and of `from` in a step without a
+/// sender.
 inline constexpr int nobody = -1;
 
 /// One step of one rank: send a message, then wait for the received message. A step
@@ -47,24 +48,26 @@ struct collective_step {
 };
 
 /// The theoretical cost of an order for arrays of n bytes, where n is a multiple of the
-/// number of chunks. The cost counts the messages that ranks send and receive. A
-/// message of m bytes takes latency + m / bandwidth.
+/// number of chunks. Messages of a rank to itself do not count. A message of m bytes
+/// takes latency + m / bandwidth.
 struct collective_cost {
   double rounds;
   double messages;
   double bytes;      ///< Bytes that all ranks send.
   double peak_bytes; ///< The most bytes that one rank sends in a round.
-  /// Bytes that are sent one after another: the sum of each round's largest message.
+  /// Bytes that are sent one after another: the sum over rounds of the round's largest
+  /// message.
   double serial_bytes;
   /// Most bytes of later rounds that a rank receives early, from ranks that are ahead.
-  /// The port may receive these bytes before the message of the next step. 0 where the
-  /// number of ranks is a power of two.
+  /// The port may receive these bytes before the message of the next step. 0 except for
+  /// an all_reduce by halving among ranks whose number is no power of two.
   double ahead_bytes = 0;
   double summed_bytes = 0; ///< Bytes that the slowest rank adds, one after another.
 
   /// The time of the collective, in seconds. The model is that of Thakur, Rabenseifner
   /// and Gropp, 2005, with alpha (latency), beta (1 / bandwidth) and gamma (1 /
-  /// sum_rate). With a rate of 0, the bytes take no time.
+  /// sum_rate). If bytes_per_second is 0, sent bytes take no time; if sum_rate is 0,
+  /// sums take no time.
   ///
   /// No run takes longer than this time, with one exception. An all_reduce by halving
   /// may take longer if the number of ranks is no power of two and sums take time. Some
@@ -83,8 +86,8 @@ struct collective_cost {
 };
 
 /// A collective algorithm as data: one list of steps per rank, generated step by step.
-/// Rank 0 is the root of an order. A run of the order counts ranks and chunks from the
-/// root of the collective.
+/// In the steps of an order, rank 0 is the root. For another root, step_of()
+/// (collective_part.hpp) shifts ranks and chunks.
 struct collective_order {
   collective_operation operation;
   std::string_view name;

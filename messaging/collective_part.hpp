@@ -18,14 +18,16 @@ struct collective_part {
   int rank;
   int ranks;
   int root = 0;
-  chunks source; ///< Cuts the array that the rank sends from.
-  /// Cuts the array that the rank receives into; equals the source if in place.
+  chunks source; ///< Chunks of the array that the rank sends from.
+  /// Chunks of the array that the rank receives into; equal to `source` if the order is
+  /// in place.
   chunks target;
   int instance = 0; ///< Number of the collective; all ranks use the same number.
 };
 
 /// Returns a part of a collective whose source has `values` values, cut evenly into
-/// chunks. The target is cut evenly, too.
+/// chunks. If the order is not in place, the target has `ranks` times as many values as
+/// chunk `rank` of the source, also cut evenly.
 collective_part even_part(const collective_order& order, int rank, int ranks,
                           std::int64_t values, int root = 0, int instance = 0);
 
@@ -37,8 +39,8 @@ struct collective_memory {
   pool* payloads = nullptr;
 };
 
-/// A step of the part's rank: the order's step, with ranks and chunks counted from the
-/// part's root.
+/// Step `index` (from 0) of the part's rank: the order's step, with ranks and chunks
+/// shifted from root 0 to the part's root.
 collective_step step_of(const collective_part& part, int index);
 
 /// True if the step sends at least one value; an empty range is not sent.
@@ -46,13 +48,14 @@ bool sends(const collective_part& part, const collective_step& step);
 /// True if the step receives at least one value.
 bool receives(const collective_part& part, const collective_step& step);
 
-/// An upper bound on the number and the size of the buffers that a part's messages
-/// need, for any order of arrival. All buffers are free again when all ranks are done.
+/// The number of buffers that a part needs at most at the same time, and the size of
+/// each buffer.
 struct payload_bound {
   int buffers = 0;
   std::int64_t values = 0; ///< Size of each buffer, in values.
 };
-/// Returns the bound for the messages that a part sends.
+/// Returns the bound for the copies in a part's messages, for any order of arrival. All
+/// buffers are free again when all ranks are done.
 payload_bound payloads_of(const collective_part& part);
 
 } // namespace troupe

@@ -17,17 +17,19 @@ namespace troupe {
 ///
 /// A step sends, and then waits for the received message. The script launches all
 /// transfers from one receive to the next together, so no transfer waits for another. A
-/// received value that cannot go to the array yet waits in a slot. Such values are
-/// added, are for a later step, or replace values that are still being sent.
+/// received value that cannot go to the array yet waits in a slot, a buffer of the
+/// pool. Such values are added, are for a later step, or replace values that are still
+/// being sent.
 class gpu_script {
 public:
-  /// \pre the order is in place
+  /// \pre the order is in place; otherwise the constructor throws std::logic_error
   explicit gpu_script(const collective_part& part);
 
   const collective_part& part() const { return part_; }
 
-  /// The slots that the script needs at the same time. All slots are free again after
-  /// launch(), because later work on the stream waits for this work.
+  /// The slots that the script needs at the same time. After launch() all slots are
+  /// free again for later work on the same stream, because that work waits for the
+  /// script.
   payload_bound slots() const { return bound_; }
 
   /// The number of values that this member sends to `peer`.
@@ -56,8 +58,8 @@ private:
   struct step {
     step_kind kind;
     std::vector<planned_transfer> together; // transfers of an exchange
-    int slot = array;                       // of all other kinds
-    chunk_range range = {};                 // of the array, for all other kinds
+    int slot = array;                       // of a keep, copy or add
+    chunk_range range = {};                 // of the array, for a keep, copy or add
   };
 
   struct writer;
@@ -67,9 +69,10 @@ private:
   payload_bound bound_;
 };
 
-/// The number and size of the buffers that `under_way` collectives need for messages at
-/// the same time. If `on_gpus`, the buffers also suffice for the slots of one
-/// gpu_script.
+/// The number and the size of the buffers for the messages of `under_way` collectives
+/// like `part` that run at the same time. If `on_gpus`, the buffers also suffice for
+/// the slots of the part's gpu_script.
+/// \pre if `on_gpus`, the order is in place
 payload_bound copies_of(const collective_part& part, int under_way, bool on_gpus);
 
 } // namespace troupe

@@ -25,17 +25,19 @@ struct gpu_group {
 };
 
 /// One member's collectives in a group of GPUs. Before a member launches a collective,
-/// the member sends a call to all other members: the instance, and the number of
-/// earlier collectives. The launch waits for the calls of all members. Actors, and not
-/// GPUs, therefore wait for a late member, and actors can report the wait. Members that
-/// begin collectives in different orders get an error instead of a deadlock.
+/// the member sends a call to all other members. A call has the instance, and the
+/// number of collectives that the member has begun earlier in the group. The launch
+/// waits for the calls of all members. Actors, and not GPUs, therefore wait for a late
+/// member, and actors can report the wait. Members that begin collectives in different
+/// orders get an error instead of a deadlock.
 class group_calls {
 public:
   explicit group_calls(const gpu_group& group) : group_(group) {}
 
   /// Begins a collective. Returns the calls for the other members, one each.
   /// \throws std::logic_error if another member has begun the collectives in another
-  /// order
+  /// order, or if a stored call is repeated
+  /// \throws std::logic_error if the part's order is not in place
   std::vector<collective_message> begin(const collective_part& part,
                                         const collective_memory& memory);
 
@@ -44,7 +46,8 @@ public:
   /// or of another order. A call that is repeated after end() is not detected.
   /// \throws std::logic_error if the message is no call, or repeats a call of a
   /// collective under way here
-  /// \throws std::logic_error if the call has another collective's number
+  /// \throws std::logic_error if another collective under way here has the call's
+  /// number, or the call's collective has another number here
   void receive(const collective_message& call);
 
   /// A collective to launch, and the GPU work for the group's device.
@@ -53,8 +56,8 @@ public:
     collective_sum sum;
   };
   /// Returns the next collective in the order of begin(), once all members have begun
-  /// the collective. Each is returned once. Absent if a call is missing, or if this
-  /// member has begun no further collective.
+  /// the collective. Each collective is returned once. Absent if a call is missing, or
+  /// if this member has begun no further collective.
   std::optional<launch> next();
 
   /// Reports the end of the GPU work of `instance`.
@@ -73,8 +76,8 @@ public:
     int instance;
     int from;
   };
-  /// Returns the missing call of the lowest instance that has begun here; absent if no
-  /// call is missing.
+  /// Returns the lowest instance that has begun here and lacks a call, and the lowest
+  /// member whose call is missing. Absent if no call is missing.
   std::optional<missing> waits_for() const;
 
 private:

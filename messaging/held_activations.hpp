@@ -11,13 +11,14 @@
 
 namespace troupe {
 
-/// Counts the stage-microbatches that a rank holds: each from the start of the forward
-/// to the end of the backward or weight gradient. A forward in several parts starts
-/// with the first part. Actions of experts do not count.
+/// Counts the stage-microbatches (a microbatch at a stage) that a rank holds: each from
+/// the start of the forward to the end of the backward or weight gradient. A forward in
+/// several parts starts with the first part. Actions of experts do not count.
 class held_activations {
 public:
   /// Adds an action, or a part of one, in the rank's order. Returns the time at which
-  /// the count changed, in nanoseconds; absent if the count did not change.
+  /// the count changed, in nanoseconds on the run's clock; absent if the count did not
+  /// change.
   std::optional<nanoseconds> add(const measured_action& s) {
     if (s.expert >= 0)
       return {};

@@ -17,7 +17,7 @@ struct link_cost {
   nanoseconds latency = 0;     ///< Time from departure to arrival of the first byte.
   double bytes_per_second = 0; ///< Bandwidth; 0: bytes take no time.
 
-  /// The time for which `bytes` occupy a port or a link of this bandwidth.
+  /// The nanoseconds for which `bytes` bytes occupy a port or a link of this bandwidth.
   nanoseconds occupied(double bytes) const;
 
   bool operator==(const link_cost&) const = default;
@@ -38,7 +38,8 @@ struct machine_model {
   const link_cost& between_machines(int a, int b) const;
   const link_cost& between_ranks(int a, int b) const;
 
-  /// The worst of all links: no message has a larger latency or a lower bandwidth.
+  /// The largest latency and the lowest bandwidth of all links; the two may be of
+  /// different links. `between` counts only if `ranks_each` is above 0.
   link_cost slowest() const;
 };
 
@@ -49,8 +50,8 @@ struct machine_model {
 /// occupies the sender's port for bytes / bandwidth. From the arrival of the first
 /// byte, the message occupies the receiver's port for bytes / bandwidth. A port serves
 /// messages in the order in which first bytes arrive; ties go to the lowest sending
-/// rank. Latency occupies no port. A message between idle ports takes latency + bytes /
-/// bandwidth.
+/// rank. Latency occupies no port. A message between idle ports of one machine takes
+/// latency + bytes / bandwidth.
 ///
 ///   rank 0 ─┐                                ┌─ rank 2
 ///           ├─ port of ── link ── port of ───┤
@@ -67,7 +68,8 @@ public:
   interconnect(const interconnect&) = delete;
   interconnect& operator=(const interconnect&) = delete;
 
-  /// True if no message takes any time.
+  /// True if every link has latency 0 and unlimited bandwidth, so that no message takes
+  /// any time.
   bool is_free() const { return is_free_; }
 
   /// Sends a message of `bytes` bytes at the current virtual time. The clock calls
@@ -76,7 +78,7 @@ public:
   /// the order of sending.
   void send(int from, int to, double bytes, virtual_clock::event arrived);
 
-  /// Drops all messages that are under way.
+  /// Drops all messages that are under way. Ports and links stay occupied as before.
   /// \pre the clock has dropped all events
   void clear();
 
@@ -86,8 +88,8 @@ private:
   struct lane {
     nanoseconds free_at = 0;
 
-    /// Serves a message whose first byte arrives at `first`. Returns the start of the
-    /// service.
+    /// Serves a message whose first byte arrives at `first`, for `occupied`
+    /// nanoseconds. Returns the start of the service.
     nanoseconds serve(nanoseconds first, nanoseconds occupied);
   };
 
@@ -104,7 +106,8 @@ private:
     int from;
     int to;
     double bytes;
-    nanoseconds last_byte; ///< Earliest time of the last byte at the receiver.
+    /// Earliest time at which the last byte can arrive at the receiver.
+    nanoseconds last_byte;
     hop next;
     virtual_clock::event arrived;
   };

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-// Collectives as plain loops: the reference for every implementation that runs one.
+// Collectives as plain loops: the reference for every other implementation.
 
 namespace troupe {
 
@@ -20,7 +20,11 @@ struct collective_outcome {
 /// Returns the result of a collective on every rank, to the bit, computed by plain
 /// loops. Every implementation is compared with this result.
 /// \param arrays one array per rank
-/// \param where the chunks of each array
+/// \param where the chunks of each array. Operations on chunks, and sums of "ring",
+/// need one chunk per rank
+/// \pre `arrays` is not empty
+/// \throws std::logic_error if the operation sums, and sum_in_order() does not know the
+/// order's name
 std::vector<collective_outcome> plain_collective(const collective_order& order,
                                                  std::span<const float* const> arrays,
                                                  const chunks& where, int root = 0);

@@ -18,8 +18,8 @@ namespace troupe {
 /// program.
 struct position {
   int data; ///< Index of the data replica.
-  /// 0 or 1 in a schedule with two directions, more with several pairs of pipelines;
-  /// else 0.
+  /// Index of the schedule's direction, from 0; always 0 in a schedule with one
+  /// direction.
   int direction;
   int stage;
   int tensor = 0; ///< Index of the shard of the stage's layers.

@@ -55,7 +55,8 @@ struct ranked_action {
 /// The actions that ranks have run since an observer last took actions.
 struct recent_actions {
   std::vector<ranked_action> ran; ///< Actions in the order in which ranks reported.
-  /// Latest end of a dropped action, on the run's clock; 0 if none was dropped.
+  /// Latest end of an action that was dropped because too many waited for the observer,
+  /// on the run's clock; 0 if none was dropped.
   nanoseconds dropped_to = 0;
 };
 
@@ -63,7 +64,8 @@ struct recent_actions {
 using record = std::vector<std::vector<measured_action>>;
 
 /// The numbers of tokens for the experts of each layer, one entry per batch. In a long
-/// run an entry covers several batches, so that there are no more than most_entries.
+/// run an entry covers several batches, so that there are at most most_entries entries
+/// per layer.
 struct expert_loads {
   struct step {
     std::vector<std::int64_t> rows; ///< Rows of each expert, over all replicas.
@@ -86,7 +88,7 @@ struct expert_loads {
 timeline timeline_of(const record& ran);
 
 /// The measures of a run. Arrays have one entry per rank or per stage, as in
-/// results.json. Times are of the run's clock.
+/// results.json. Times are nanoseconds of the run's clock.
 struct measures {
   /// Time from the start of the run to the last action's end.
   nanoseconds makespan = 0;
@@ -98,8 +100,9 @@ struct measures {
   std::vector<int> peak_activations;
   /// Per stage: most versions alive at the same time, in any replica.
   std::vector<int> weight_versions;
-  std::vector<int> max_staleness;     ///< Per stage: largest staleness of a gradient.
-  std::vector<double> mean_staleness; ///< Per stage: mean over gradients, or 0.
+  std::vector<int> max_staleness; ///< Per stage: largest staleness of a gradient.
+  /// Per stage: mean staleness of gradients; 0 without gradients.
+  std::vector<double> mean_staleness;
 
   std::vector<nanoseconds> idle() const; ///< Per rank: makespan - busy.
   /// Mean over ranks of idle / makespan; 0 if the makespan is 0.
@@ -124,9 +127,10 @@ struct rank_sums {
   nanoseconds busy = 0;
   nanoseconds first_start = -1; ///< -1: nothing has run.
   nanoseconds last_end = 0;
-  int held = 0; ///< Stage-microbatches held now; set by held_activations, not by add().
-  /// Largest value of `held` so far. The rank's scheduler copies the value from
+  /// Stage-microbatches held now. The rank's scheduler copies the value from
   /// held_activations; add() does not change the value.
+  int held = 0;
+  /// Largest value of `held` so far, copied in the same way.
   int peak_held = 0;
   std::vector<stage_sums> stages;
 };

@@ -40,45 +40,47 @@ enum class update_by : std::uint8_t {
 };
 
 /// The way in which data replicas keep one model: collectives that sum gradients, or
-/// actors that apply gradients one by one. An exchange also says which arrays each
-/// replica holds.
+/// actors that apply the gradients of one replica at a time. An exchange also says
+/// which arrays each replica holds.
 struct replica_exchange {
   std::string name;
   std::string_view idea;
   shared_out shares = shared_out::nothing;
   /// The collective that sums gradients: an all_reduce, or a reduce_scatter. Unused
-  /// unless updates are of all replicas.
+  /// unless `updates` is all_replicas.
   collective_order sum = {};
   /// The collective that gathers the parameters after an update of which each replica
-  /// has made a share. Absent if each replica updates all parameters, and where updates
-  /// are of one replica.
+  /// has made a share. Absent if each replica updates all parameters, or if `updates`
+  /// is not all_replicas.
   std::optional<collective_order> gather = {};
   update_by updates = update_by::all_replicas;
   /// The number of updates that a replica may be ahead of the slowest replica. Servers
-  /// delay the answer to a replica that is further ahead. Absent if there is no limit.
+  /// delay the answer to a replica that is further ahead. Absent if there is no limit,
+  /// or if `updates` is not servers.
   std::optional<int> staleness = {};
 
   /// Returns `sum` or `*gather`; valid as long as this object.
-  /// \pre updates are of all replicas; for exchange_step::gather, `gather` is present
+  /// \pre `updates` is all_replicas; for exchange_step::gather, `gather` is present
   const collective_order& order_of(exchange_step step) const {
     return step == exchange_step::sum ? sum : *gather;
   }
 };
 
-/// Every exchange that exists, with a staleness of 1 in place of other numbers. Valid
-/// until the end of the program.
+/// Every exchange that exists. An exchange with a staleness occurs once, with a
+/// staleness of 1. Valid until the end of the program.
 std::span<const replica_exchange> exchange_catalog();
 
-/// Parses the name of an exchange, as "ring" or "server:staleness=2". On error, one
-/// sentence says that no exchange has this name, or that the staleness is wrong, and
-/// which values are allowed.
+/// Parses the name of an exchange, such as "ring" or "server:staleness=2". On error,
+/// one sentence says that no exchange has this name, or that the staleness is wrong,
+/// and which values are allowed.
 tl::expected<replica_exchange, std::string> parse_exchange(const std::string& text);
 
 /// Returns the exchange that parse_exchange() returns; absent where parse_exchange()
 /// returns an error.
 std::optional<replica_exchange> find_exchange(const std::string& text);
 
-/// The names of all exchanges: "naive, tree, ring, ...", with "=K" for a staleness.
+/// The names of all exchanges: "naive, tree, ring, ...". A name with a staleness ends
+/// with "=K" in place of a number.
 std::string exchange_names();
 
 } // namespace troupe

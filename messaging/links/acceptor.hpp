@@ -18,8 +18,9 @@
 namespace troupe {
 
 /// Accepts connections from any process, and hands over the connections that have sent
-/// a valid greeting. The number of connections without a greeting is bounded. Each
-/// holds a few KiB, for `limits::timeout` at most. Owns one thread.
+/// a valid greeting. The number of connections without a greeting is bounded. Each such
+/// connection lives for `limits::timeout` at most, and holds a few KiB or the memory of
+/// a handshake. Owns one thread.
 class acceptor {
 public:
   /// Makes a stream of a connected, non-blocking socket. An acceptor calls the maker on
@@ -32,13 +33,13 @@ public:
     std::function<void(const greeting&, std::unique_ptr<byte_stream>)>;
 
   struct limits {
-    /// The largest number of connections without a greeting. Above the limit, the
-    /// oldest connection is closed.
+    /// The largest number of connections without a greeting. Above the limit, or if the
+    /// process has no free descriptor, the oldest such connection is closed.
     std::size_t most_waiting = 256;
     /// Time that each connection has for handshake and greeting together.
     std::chrono::milliseconds timeout{5000};
-    /// The largest number of handshakes that hold memory. Above the limit, the
-    /// connection with the oldest handshake is closed.
+    /// The largest number of handshakes that hold memory. Above the limit, the oldest
+    /// of the connections with such a handshake is closed.
     std::size_t most_handshakes = 64;
   };
 
@@ -60,13 +61,14 @@ public:
 
   std::uint16_t port() const { return sockets_.port(); }
 
-  /// Raises the initial limits of waiting connections and of handshakes by `guests`, in
-  /// place of an earlier call's number. The nodes of a run may connect at the same
-  /// time. Thread: any.
+  /// Raises the constructor's limits of waiting connections and of handshakes by
+  /// `guests`. The number replaces the number of an earlier call. The nodes of a run
+  /// may connect at the same time. Thread: any.
   void expect(std::size_t guests) { expected_ = guests; }
 
   /// The number of connections that were closed without a valid greeting, or because
-  /// memory or threads were missing. Thread: any.
+  /// memory or threads were missing. A connection for which the maker returns null does
+  /// not count. Thread: any.
   std::int64_t rejected() const { return rejected_; }
 
 private:
@@ -102,7 +104,8 @@ private:
 
 /// Connects, shakes hands, sends the greeting, and returns the stream. Blocks for at
 /// most `timeout` with each of the host's addresses, and for at most `timeout` in
-/// handshake and greeting. The error says which node refused, and why.
+/// handshake and greeting. The look-up of the host's name may block longer. The error
+/// says which node could not be reached or refused, and why.
 tl::expected<std::unique_ptr<byte_stream>, std::string>
 connect_and_greet(const node_address& a, const acceptor::stream_maker& make,
                   const greeting& first, std::chrono::milliseconds timeout);

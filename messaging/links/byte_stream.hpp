@@ -45,7 +45,7 @@ private:
 /// The progress of a read, a write or a handshake.
 struct stream_progress {
   enum class state : std::uint8_t {
-    moved,       ///< Some bytes were moved, or a handshake is complete.
+    moved,       ///< `bytes` bytes were moved, or a handshake is complete.
     needs_read,  ///< No progress until the socket is readable.
     needs_write, ///< No progress until the socket is writable.
     closed,      ///< The other side has ended the stream.

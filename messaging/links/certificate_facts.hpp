@@ -28,8 +28,8 @@ std::string last_date(const X509* certificate);
 std::string in_quotes(std::string_view name);
 
 /// Returns the hosts among the certificate's first three names: "'a', '127.0.0.1'". If
-/// the certificate has more names, ", .." follows. "no host" if there is no host, or if
-/// `certificate` is null.
+/// the certificate has more names, ", .." follows. "no host" if no host is among these
+/// names, or if `certificate` is null.
 std::string names_of(const X509* certificate);
 
 } // namespace troupe

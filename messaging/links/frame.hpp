@@ -33,7 +33,8 @@ struct frame_header {
   std::uint32_t magic = right_magic;
   frame_kind kind = frame_kind::message;
   std::array<std::uint64_t, 2> session{};
-  std::uint64_t sequence = 0; ///< Number of the frame on the link: 0, 1, ..
+  /// Number of the frame on the link, in one direction: 0, 1, ..
+  std::uint64_t sequence = 0;
   std::uint32_t generation = 0;
   std::uint32_t text_bytes = 0;
   std::uint64_t payload_bytes = 0;
@@ -50,7 +51,7 @@ inline constexpr std::uint32_t most_text_bytes = 4 << 20;
 /// (messaging/wire).
 enum class control_kind : std::uint32_t {
   node = 1,  ///< wire::node_message.
-  actors = 2 ///< wire::addressed_message, of the run's generation in the header.
+  actors = 2 ///< wire::addressed_message; the header has the run's generation.
 };
 
 /// The header before the text of each frame on a control line: 40 bytes.
@@ -85,7 +86,9 @@ struct greeting {
   std::uint32_t version = 2; ///< Version of the format of all bytes that follow.
   std::array<std::uint64_t, 2> session{};
   std::uint32_t generation = 0;
-  std::uint32_t from = 0; ///< Number of a node of the run.
+  /// Number of the sending node in the run; 0: the leader, or a process outside of the
+  /// run.
+  std::uint32_t from = 0;
   std::array<std::uint64_t, 3> unused{};
 
   static constexpr std::uint64_t right_magic = 0x4550554f5254; // "TROUPE"
@@ -113,15 +116,16 @@ std::string header_error(const control_header& header, std::uint64_t sequence);
 std::string text_error(const control_header& header,
                        std::span<const unsigned char> text);
 
-/// The reason to reject the first 4 bytes of a line, because no control frame begins
-/// with such bytes. Empty if the bytes are valid.
+/// The reason to reject the first 4 bytes of a control line, because no control frame
+/// begins with such bytes. Empty if the bytes are valid.
 std::string magic_error(std::uint32_t first);
 
 /// The reason to reject a greeting; empty if the greeting is valid. The sender may be
 /// any process. The session, the generation and the sender's number are not checked.
 std::string greeting_error(const greeting& first);
 
-/// The checksum of a header's bytes, which `header_checksum` must equal.
+/// The checksum that `header_checksum` must equal: XXH3 of the header's bytes before
+/// that field.
 std::uint64_t checksum_of(const frame_header& header);
 
 } // namespace troupe

@@ -57,7 +57,7 @@ private:
 };
 
 /// Listens at all addresses of this machine that the host's name has. The error says
-/// which address failed, and why.
+/// why the name has no address, or which address failed and why.
 tl::expected<listening_sockets, std::string> listen_at(const node_address& a);
 
 } // namespace troupe

@@ -35,15 +35,15 @@ tl::expected<bool, std::string> is_loopback(const node_address& a);
 
 /// Returns a connected, non-blocking socket that sends small messages without delay.
 /// The socket uses the first of the host's addresses that answers. The error says why
-/// each address failed.
-/// \param timeout for each address; the call blocks until an address answers or all
-/// have failed
+/// the host's name has no address, or why each address failed.
+/// \param timeout for each address; after the look-up of the name, the call blocks
+/// until an address answers or all have failed
 tl::expected<socket_descriptor, std::string>
 connect_to(const node_address& a, std::chrono::milliseconds timeout);
 
 /// Like connect_to(a, timeout), with addresses that the caller has looked up.
-/// \param name of the host, for errors
-/// \param addresses of the host
+/// \param name host and port, for errors
+/// \param addresses of the host, with the port
 tl::expected<socket_descriptor, std::string>
 connect_to(const node_address& name, const std::vector<socket_address>& addresses,
            std::chrono::milliseconds timeout);

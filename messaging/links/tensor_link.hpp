@@ -67,7 +67,7 @@ public:
 
   void add(outgoing_frame frame) { queue_.push_back(std::move(frame)); }
 
-  /// Reads bytes that have arrived, about 8 MiB at most, so that other links get a
+  /// Reads bytes that have arrived: about 8 MiB at most, so that other links get a
   /// turn. Bytes that the stream has already taken from the socket are read, too.
   /// Returns the reason why the link has ended; empty if the link has not ended.
   std::string read();

@@ -37,8 +37,8 @@ public:
   /// \param stream with a complete handshake
   void add(int peer, std::unique_ptr<byte_stream> stream);
 
-  /// Sends a frame, or drops the frame if there is no link to the peer, or the link has
-  /// ended. Thread: any.
+  /// Sends a frame. Drops the frame if there is no link to the peer, if the link has
+  /// ended, or after close(). Thread: any.
   void send(int peer, outgoing_frame frame);
 
   /// Waits until this process has released the buffers of every frame that a peer has

@@ -23,8 +23,8 @@ struct tls_files {
 /// authority. Thread-safe.
 class tls_identity {
 public:
-  /// Reads the files. The error says which file is missing, unreadable, or invalid, or
-  /// that others may read the key.
+  /// Reads the files. The error says which file is missing, unreadable, or invalid,
+  /// that others may read the key, or that OpenSSL lacks TLS 1.3.
   static tl::expected<std::shared_ptr<tls_identity>, std::string>
   from(const tls_files& files);
 
@@ -34,11 +34,14 @@ public:
   /// for `host`, a name or an IP address. If `host` is empty or OpenSSL rejects the
   /// text, the stream's handshake fails.
   /// \param socket non-blocking
+  /// \throws std::runtime_error if OpenSSL cannot make the stream
   virtual std::unique_ptr<byte_stream> to_server(socket_descriptor socket,
                                                  const std::string& host) = 0;
 
   /// Makes the stream of the side that accepted the connection. The other side must
   /// have a certificate of the authority, and the certificate must allow TLS clients.
+  /// The stream's shake_hands() throws std::runtime_error if OpenSSL cannot make the
+  /// TLS state.
   /// \param socket non-blocking
   virtual std::unique_ptr<byte_stream> to_client(socket_descriptor socket) = 0;
 };

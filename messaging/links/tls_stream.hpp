@@ -13,7 +13,8 @@ namespace troupe {
 
 /// Returns a stream of TLS. A handshake is complete when each side has accepted the
 /// other side's certificate. With TLS 1.3 alone, the connecting side would not know
-/// whether the other side has accepted. So the accepting side sends one byte first.
+/// whether the other side has accepted. So the side that waited for the connection
+/// sends one byte first.
 /// \param tls configured for one side, with the rules for the other side's certificate
 /// \param host for error messages: the required name in the other side's certificate
 /// \param received bytes that were already read from the socket

@@ -11,7 +11,8 @@
 namespace troupe::mail {
 
 // Messages between the coordinator and all other actors: holding and stopping a run,
-// snapshots, checkpoints, and reports about stalls.
+// snapshots, checkpoints, and reports about stalls. The run loop (actors/run) sends
+// requests to the coordinator, which forwards the requests.
 
 /// Scheduler to coordinator: the rank has no more work in the run (order::finished).
 struct finished {
@@ -54,7 +55,8 @@ struct resume_from_checkpoint {};
 struct stop {};
 
 /// Scheduler to coordinator: the number of updates that the rank's most advanced stage
-/// has started. Under a local rule: the microbatches that the first stage has admitted.
+/// has started. Under a local rule: the microbatches that stage 0 has admitted; 0 on a
+/// rank without stage 0.
 struct started {
   int rank;
   int count;
@@ -94,23 +96,27 @@ struct save {
   /// Batches that are finished, without the batches before a resumed run.
   int batches;
   bool hand_over = true; ///< Send the stage's part of a checkpoint, as `saved`.
-  /// Keep a copy of the stage's whole state until the second later request with `keep`.
+  /// Keep a copy of the stage's whole state until the second request with `keep` after
+  /// this request.
   bool keep = false;
 };
 
-/// Stage to coordinator: the state has been copied. The message with the copies
-/// follows.
+/// Stage to coordinator: the state has been copied. If `hand_over` is set in the
+/// request, the stage sends `saved` next. From another node, `saved` may arrive before
+/// `copied`.
 struct copied {
   int batches;
   position where;
 };
 
 /// Stage to coordinator: the stage's part of a checkpoint. Each version that is still
-/// read is one buffer, and each moment of the optimizer shard is one buffer. A buffer
-/// holds all values that the stage saves, parameter after parameter (saved_piece.hpp).
-/// Values that another stage saves are left out.
+/// read is one buffer, and each moment of the optimizer shard is one buffer. Buffers
+/// that would be empty are left out. A buffer holds all values that the stage saves,
+/// parameter after parameter (saved_piece.hpp). Values that another stage saves are
+/// left out.
 struct saved {
-  int batches = 0; ///< As save::batches.
+  /// Batches that are finished, without the batches before a resumed run.
+  int batches = 0;
   position where;
   /// Updates that the optimizer shard has made, with the updates before a resumed run.
   std::int64_t updates = 0;
@@ -123,13 +129,15 @@ struct saved {
 
 /// Coordinator to a stage: send the state that was kept after `batches` batches.
 struct fetch_kept_state {
-  int batches; ///< Batches of the run that were finished when the stage kept the state.
+  /// Batches that were finished when the stage kept the state, without the batches
+  /// before a resumed run.
+  int batches;
   position where;
 };
 
 /// Stage to coordinator: the kept state, including arrays that other replicas also
 /// have. `versions` and `moments` are empty if the stage has not kept the requested
-/// state.
+/// state, or has no arrays.
 struct kept_state {
   saved copies;
 };

@@ -24,8 +24,8 @@ struct lent_arrays {
 };
 
 /// Stage to expert: rows that the stage's gate chose for the expert. In a backward or
-/// an input gradient, the rows are gradients. A weight gradient sends only the number
-/// of rows.
+/// an input gradient, the rows are gradients of the expert's outputs. A weight gradient
+/// sends only the number of rows.
 struct rows_to_expert {
   troupe::action
     action; ///< The stage's action that waits for the rows: F, R, B, I or W.
@@ -33,13 +33,15 @@ struct rows_to_expert {
   /// experts are sharded.
   int source;
   std::int64_t rows;
-  buffer payload; ///< Empty if there are no rows.
+  /// Empty if there are no rows, in a weight gradient, or where nothing is computed.
+  buffer payload;
   /// Arrays from the stage on the expert's own rank; absent from other stages.
   std::optional<lent_arrays> loan;
 };
 
 /// Expert to stage: outputs, or gradients of inputs, in the order of the rows. The
-/// answer to a weight gradient has no payload.
+/// payload is empty if there are no rows, in the answer to a weight gradient, or where
+/// nothing is computed.
 struct rows_from_expert {
   int expert; ///< Index among the stage's experts.
   buffer payload;

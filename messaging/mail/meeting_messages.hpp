@@ -38,7 +38,8 @@ inline constexpr int meeting_kinds = 10;
 
 namespace mail {
 
-/// Device to performer: a sum has ended that one of the performer's meetings requested.
+/// Device to performer: a sum, or a collective's GPU work, has ended that one of the
+/// performer's meetings requested.
 struct sum_over {
   int number; ///< Number that the meeting gave with the request.
   std::exception_ptr failure = {};
@@ -63,7 +64,8 @@ struct meeting_message {
   meeting_kind meeting;
   content body;
   /// The traffic class of the message's bytes on the way to another rank. Absent if the
-  /// message carries no tensor or stays on one rank; the message then takes no time.
+  /// message stays on one rank, or if messages of its type never carry tensors. The
+  /// message then takes no time, and its bytes are not counted.
   std::optional<traffic> kind = {};
   std::int64_t bytes = 0; ///< Bytes of the message's tensors.
 };

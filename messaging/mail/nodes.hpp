@@ -25,8 +25,8 @@ namespace troupe::mail {
 //   end_run        node_report
 
 /// The results that a run keeps for the caller. Each field is the field of run_plan
-/// (plan) with the same name, or with `keep_` before the name. The leader's
-/// command sets the fields.
+/// (plan/run_plan.hpp) with the same name, or with `keep_` before the name. The leader
+/// copies the fields from its plan.
 struct kept_results {
   bool record = false;
   std::int64_t first = 0;
@@ -40,7 +40,7 @@ struct kept_results {
   bool steps = false;
 };
 
-/// Leader: requests the node's identity.
+/// Leader: requests `identity`.
 struct ask_identity {};
 
 /// Node: random bits of the process. All addresses of one node give the same bits.
@@ -60,8 +60,8 @@ struct prepare {
   std::string options;            ///< The run's options as text.
   kept_results keep;
   // The point at which the run resumes; all four fields are 0 or empty if no batch
-  // precedes the run. `batches_before` counts the batches before that point, and
-  // `older` the versions besides the newest one. `moments` counts the optimizer's
+  // precedes the run. `batches_before` counts the batches before that point. `older`
+  // counts the versions besides the newest version. `moments` counts the optimizer's
   // moments per parameter. `updates` has the number of updates of each layer.
   int batches_before = 0;
   int older = 0;
@@ -81,14 +81,15 @@ struct deciding_fact {
 
 /// Node: the node can run the part in `prepare`.
 struct prepared {
-  /// Boot id of the machine: nodes with the same id share a clock.
+  /// Boot id of the machine: nodes with the same id share a steady clock. Empty if the
+  /// kernel gives no id.
   std::string machine;
   // `gpus` and `kinds` have one entry per rank of the node, in order; an entry is empty
   // if the rank is on the CPU.
   std::vector<std::string> gpus;  ///< Names that no other GPU has.
   std::vector<std::string> kinds; ///< The kind of GPU, which decides the bits.
   /// The reason why the node's GPUs cannot exchange arrays in groups (`connect`); empty
-  /// if the GPUs can, or if the node has none.
+  /// if no such reason exists, or if no rank of the node is on a GPU.
   std::string ungrouped;
   std::vector<deciding_fact> facts; ///< Facts that must be equal on all nodes of a run.
 };
@@ -98,7 +99,7 @@ struct refused {
   std::string why;
   /// True if the node ends by request; another node may take over.
   bool leaves = false;
-  /// True if a retry fails, too, until options, files or versions change.
+  /// True if every retry fails until options, files or versions change.
   bool lasts = false;
 };
 
@@ -124,7 +125,8 @@ struct build {
 struct ready {};
 
 /// Leader to node: a request with `leader_time`, the leader's clock. Node to leader:
-/// the answer with the same `leader_time`, and with `node_time`, the node's clock.
+/// the answer with the same `leader_time`, and with `node_time`, the node's clock. Both
+/// are nanoseconds of steady clocks.
 struct clock_probe {
   nanoseconds leader_time;
   nanoseconds node_time;
@@ -156,18 +158,18 @@ struct lost_node {
 /// Leader: the run has ended.
 struct end_run {};
 
-/// Node, at the end: memory of the node's ranks, bytes sent, and counters of run_result
-/// (actors/run).
+/// Node, at the end of the run: bytes of memory that the node's ranks used, bytes sent,
+/// and counters of run_result (actors/run).
 struct node_report {
   struct rank_bytes {
     int rank;
     std::int64_t peak;
-    /// Bytes of each memory_use, by the enumeration's order.
+    /// Bytes of each memory_use, in the order of the enumeration.
     std::vector<std::int64_t> parts;
     std::int64_t reserved;
   };
   std::vector<rank_bytes> ranks;
-  /// Bytes of each class of traffic, by the enumeration's order.
+  /// Bytes of each class of traffic, in the order of the enumeration.
   std::vector<std::int64_t> moved;
   std::int64_t envelopes = 0;
   std::int64_t most_envelopes = 0;
@@ -187,7 +189,8 @@ struct node_status {
   int waiting = 0;   ///< Runs in the queue.
 };
 
-/// To the coordinator: an actor of a node has failed.
+/// Node to coordinator: the node's part of the run has failed, because an actor failed
+/// or memory ran out.
 struct failed {
   std::string why;
 };

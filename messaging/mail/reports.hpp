@@ -14,7 +14,7 @@ namespace troupe::mail {
 // Messages to the recorder: measured actions, sums, losses, versions and expert loads.
 
 /// Scheduler to recorder: the rank's measured actions since the last such message, in
-/// order. Only the actions that the run keeps or reports.
+/// order. The message has only the actions that the run keeps or reports.
 struct samples {
   int rank;
   std::vector<measured_action> actions;

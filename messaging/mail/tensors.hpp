@@ -25,7 +25,7 @@ struct tensor_header {
   /// Number of 4-byte values per sample; two bf16 values count as one value. 0 where
   /// nothing is computed.
   std::int64_t values;
-  int version; ///< Version of the weights that made the payload.
+  int version; ///< Version of the weights that made the payload; 0 from a data source.
   /// In a call: the number of earlier calls from the sender to the receiver. GPUs move
   /// the payload themselves (stage_channels.hpp), and the message requests the
   /// receiving transfer.
@@ -50,14 +50,16 @@ struct activation {
 /// The labels with which the last stage compares its logits.
 struct labels {
   tensor_header header;
-  buffer payload; ///< (samples, values) integers
+  buffer payload; ///< (samples, values) 32-bit integers
 };
 
 /// The input of a stage's backward: d loss / d output of the stage, (samples, values).
+/// The payload is empty in a call, or if nothing is computed.
 struct gradient {
   tensor_header header;
   buffer payload;
-  /// GPU work that writes or sends the payload, as in `activation`.
+  /// The GPU work that writes the payload, or that sends a call's payload. Null if the
+  /// work has ended, if no GPU works on the payload, and between processes.
   std::shared_ptr<gpu_completion> pending_write = {};
 };
 

@@ -57,7 +57,8 @@ struct launched {
   std::shared_ptr<gpu_completion> end;
 };
 
-/// Device to performer: the work that was enqueued for an action has ended.
+/// Device to performer: the work that was enqueued for an action has ended. Times are
+/// on the run's clock.
 struct ended {
   troupe::action action;
   nanoseconds start;

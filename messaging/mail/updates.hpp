@@ -22,16 +22,17 @@ struct bucket_ready {
   buffer gradients;
 };
 
-/// Stage to optimizer shard: the stage's gradients, and the buffers of the next
-/// version. The message's handles keep the buffers alive.
+/// Stage to optimizer shard: the stage's gradients, the buffers of the newest version
+/// (`from`), and the buffers of the next version (`to`). The message's handles keep the
+/// buffers alive.
 struct update_request {
   measured_action measured; ///< The update, without times.
   std::int64_t samples;     ///< Samples that the gradients sum.
   std::vector<buffer> gradients;
   std::vector<buffer> from;
   std::vector<buffer> to; ///< May be equal to `from`.
-  /// Runs on the stage's device before any write to `to`; may be empty. Saves the
-  /// version that the update overwrites.
+  /// Saves the version that the update overwrites; may be empty. Runs on the device of
+  /// the stage's rank, before any write to `to`.
   std::function<void()> save_previous = {};
 };
 
@@ -77,7 +78,7 @@ struct tied_part {
 
 /// Optimizer shard to parameter server: the gradients of one data replica's update. The
 /// server applies a share of the gradients, and writes the same share of the next
-/// version.
+/// version to `to`.
 struct push {
   int data;             ///< The data replica.
   std::int64_t samples; ///< Samples that the gradients sum.

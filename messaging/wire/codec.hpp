@@ -87,7 +87,7 @@ using node_message =
 
 /// Encodes a message, without the values of buffers and arrays.
 /// \throws std::logic_error for a message that never leaves the process
-/// \throws std::logic_error for a tensor that GPU work may still write
+/// \throws std::logic_error for a tensor in the message that GPU work may still write
 /// \throws std::logic_error if the number of `tensors` is not tensor_count()
 bytes encode(const addressed_message& addressed);
 /// Encodes a message between the leader and a node.

@@ -18,8 +18,8 @@
 namespace troupe::wire {
 
 // Encoding of fields that many messages have. Each type has a function that writes a
-// value into a message, and one that reads a value. Readers throw bad_bytes for values
-// that our senders never write.
+// value into a message, and a function that reads a value. Readers throw bad_bytes for
+// values that our senders never write.
 
 /// The largest number of bytes of a tensor in a message. Products of this number and
 /// the size of a value are far from overflow.
@@ -43,7 +43,8 @@ inline std::int64_t within(std::int64_t n, std::int64_t least, std::int64_t most
 }
 
 /// The largest number that readers accept: no sum or difference of two such numbers
-/// overflows. Runs of more microbatches are refused (schedules/schedule.cpp).
+/// overflows. A run of more than most_of<int> microbatches is refused
+/// (schedules/schedule.cpp).
 template <class Number>
 inline constexpr std::int64_t most_of = (std::int64_t{1} << (8 * sizeof(Number) - 2))
                                         - 1;
@@ -60,7 +61,7 @@ inline int expert_or_none(int n) {
   return static_cast<int>(within(n, -1, most_of<int>, "an expert"));
 }
 
-/// Reads a version. Versions from before a resumed run have negative numbers.
+/// Reads a version. Versions that were made before a resumed run have negative numbers.
 inline int read_version(std::int64_t n) {
   return static_cast<int>(within(n, -most_of<int>, most_of<int>, "a version"));
 }
@@ -78,6 +79,7 @@ inline std::int64_t read_time(std::int64_t n) {
 
 /// Reads an enum's value. The schema has the values in the order of the program's enum.
 /// \param last the last value of the enum
+/// \throws bad_bytes if the value is above `last`
 template <class Enum, class OfSchema>
 Enum known(OfSchema value, Enum last, const char* name) {
   return static_cast<Enum>(
@@ -123,6 +125,7 @@ std::vector<Number> read_naturals(List from, read_budget& left, const char* name
 }
 
 /// Returns `count` empty buffers, or empty arrays of values.
+/// \throws bad_bytes if `left` is too small for the results
 template <class Empty>
 std::vector<Empty> read_count(std::uint32_t count, read_budget& left) {
   left.spend(count, sizeof(Empty));

@@ -63,10 +63,13 @@ private:
 /// Every value in the message may be invalid.
 class incoming {
 public:
-  /// \throws bad_bytes if the bytes are no whole message, or have too many segments
+  /// \throws bad_bytes if the bytes are no whole words of 8 bytes, have too many
+  /// segments, or continue after the message
+  /// \throws kj::Exception if the bytes end before the message does
   explicit incoming(std::span<const unsigned char> from);
 
-  /// \throws kj::Exception, as do all accesses to the message
+  /// \throws kj::Exception if the message is damaged; later accesses to the message may
+  /// throw, too
   template <class Root>
   typename Root::Reader root() {
     return message_.getRoot<Root>();
