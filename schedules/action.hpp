@@ -6,7 +6,7 @@
 #include <string>
 
 // Actions: the entries in the program of a rank. An action is an operation at a stage,
-// on a microbatch; an update covers several microbatches.
+// on a microbatch; an update covers one or more microbatches.
 
 namespace troupe {
 
@@ -56,8 +56,9 @@ struct action {
   /// directions.
   int direction;
   int stage; ///< Index of the stage; stage 0 holds the first layers.
-  /// Index of the microbatch, counted over the run from 0. Of an update: the last
-  /// microbatch that the update covers, over all directions.
+  /// Index of the microbatch, counted over the run from 0. Of an update: the highest
+  /// microbatch that the update covers, over all directions. Under a local rule: the
+  /// microbatch of the stage's last backward.
   int microbatch;
   in_pair pair = in_pair::no;
 

@@ -17,8 +17,8 @@ struct step_error {
   std::string fix = {};
 };
 
-/// Validates the next action of a rank against the state of a dry run. The inputs of
-/// an action are not validated, because a missing input may still be made.
+/// Validates the next action of a rank against the state of a dry run. Inputs that
+/// other stages make are not validated, because a missing input may still be made.
 class action_validator {
 public:
   /// \param sch,so_far outlive this object
@@ -27,10 +27,10 @@ public:
     // nop
   }
 
-  /// Returns the error of action `a` that no waiting can resolve; absent if there is
-  /// none.
-  /// \param following the action after `a` in the program of `rank`; null if there is
-  /// none
+  /// Returns the error of action `a` that no waiting can resolve; absent if `a` has no
+  /// such error.
+  /// \param following the action after `a` in the program of `rank`; null if `a` is the
+  /// last
   std::optional<step_error> validate(const action& a, const action* following,
                                      int rank) const;
 

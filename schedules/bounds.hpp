@@ -21,9 +21,9 @@ struct stage_bounds {
 
 /// Returns `dims` with fewer steps, for a shorter run with the same bounds. The
 /// remaining steps let any program fill the pipeline, repeat and drain. The number of
-/// microbatches after the last whole update stays as in `dims`. Programs repeat once
-/// the pipeline is full, so bounds of the shorter run hold for `dims`. Returns `dims`
-/// itself for local rules, for programs that do not repeat, and for short runs.
+/// microbatches after the run's last whole update stays as in `dims`. Programs repeat
+/// once the pipeline is full, so bounds of the shorter run hold for `dims`. Returns
+/// `dims` itself for local rules, for programs that do not repeat, and for short runs.
 shape settled(const schedule& sch, const shape& dims);
 
 /// Bounds for the stages of `rank`, in the order of hosted_by(). Bounds hold for any

@@ -17,8 +17,8 @@ namespace troupe {
 /// The actions that ranks have run of a schedule, as flags and counters.
 class dry_run {
 public:
-  /// \param records whether the run can be drawn, for 16 more bytes per stage and
-  /// microbatch, and one timed_action per action
+  /// \param records whether the run can be drawn, which takes 16 more bytes per stage
+  /// and microbatch, and one timed_action per action
   /// \param sch is read by the constructor only; need not outlive the call
   dry_run(const schedule& sch, const shape& dims, bool records);
 

@@ -28,9 +28,11 @@ public:
   /// units of a forward. Returns the time at which the action ends.
   std::int64_t run(int rank, const action& a, std::int64_t ready);
 
-  /// Draws the last 16 columns of the ranks around `failed_rank`, with next actions.
-  /// The next action of `failed_rank` is in brackets; next actions of other ranks have
-  /// a question mark. A next action later than the picture is left out.
+  /// Draws `failed_rank` and up to 4 ranks on each side, with next actions. The picture
+  /// has at most 16 units of a forward, and ends at most 4 units after the last action
+  /// of `failed_rank`. The next action of `failed_rank` is in brackets; next actions of
+  /// other ranks have a question mark. A next action later than the picture is left
+  /// out.
   /// \param next one entry per rank; absent at the end of a rank's program
   std::string draw(int failed_rank,
                    const std::vector<std::optional<action>>& next) const;

@@ -29,8 +29,7 @@ struct search_rules {
   std::int64_t latency = 0; ///< Time of a message between ranks.
 
   int most_held = 0; ///< Most stage-microbatches that a rank holds; 0: no limit.
-  /// Most microbatches admitted at stage 0 whose backward there has not ended; 0: no
-  /// limit.
+  /// Most microbatches admitted whose backward at stage 0 has not ended; 0: no limit.
   int in_flight = 0;
 
   /// After a backward, a rank prefers a forward that has arrived.
@@ -40,8 +39,8 @@ struct search_rules {
   /// Limit of the forwards that a rank with one stage runs ahead of backwards. 1: as
   /// many as in 1F1B; 2: about twice as many as in 1F1B; 0: no limit.
   int ahead = 0;
-  /// True if a rank does not start a weight gradient when an input arrives before half
-  /// of the weight gradient would be done.
+  /// True if a rank that could only run a weight gradient waits instead, when an input
+  /// arrives before half of the weight gradient would be done.
   bool waits = false;
 };
 
@@ -49,8 +48,8 @@ struct search_rules {
 using batch_programs = std::vector<std::vector<action>>;
 
 /// Runs one search, and returns the programs, with updates at the end. Backwards go
-/// before forwards (an exception is `alternates`), and lower microbatches before higher
-/// ones. Of one microbatch, the last stage goes first.
+/// before forwards, except as `alternates` says. Lower microbatches go before higher
+/// ones. Of one microbatch, the highest stage goes first.
 /// \pre `where` has one direction
 /// \pre `most_held` is 0, or at least the number of stages that a rank hosts
 batch_programs search(const search_rules& rules, const placement& where,
@@ -63,8 +62,8 @@ batch_programs search(const search_rules& rules, const placement& where,
 std::int64_t makespan_of(const batch_programs& programs, const search_rules& rules,
                          const placement& where, const shape& dims);
 
-/// Returns the rules that a search tries for a shape, at least one. The costs of the
-/// first rules compare all candidates.
+/// Returns the rules that a search tries for a shape, at least one. All candidates are
+/// compared by the costs of the first rules.
 using tried_rules = std::function<std::vector<search_rules>(const shape& dims)>;
 
 /// Returns programs for a shape that need no search, as further candidates.
@@ -73,8 +72,8 @@ using known_programs = std::function<std::vector<batch_programs>(const shape& di
 /// Returns the programs of the fastest candidate: searches by each of `tried`, and
 /// `known`. Candidates are computed at the first request for a shape; the fastest is
 /// kept. Runs of up to 7 batches are compared as a whole. Longer runs are compared by 7
-/// batches, because a settled run (bounds.hpp) has at least that many. Threads may call
-/// the result at the same time.
+/// batches. A settled run (bounds.hpp) of a longer run has at least 7 batches, and
+/// therefore the same programs. Threads may call the result at the same time.
 /// \param known may be empty
 explicit_program best_of(tried_rules tried, placement where, known_programs known = {});
 

@@ -27,8 +27,9 @@ public:
 
   /// Returns the action to grant now, and removes that action's input from `arrived`. A
   /// recomputation leaves the gradient for the backward. Absent if no permitted action
-  /// can run: inputs are missing, or the order is at a pause, a stop or the end. Under
-  /// a local rule also absent while an action runs.
+  /// can run: inputs are missing, an update of the same stage runs, or the order is at
+  /// a pause, a stop or the end. Under a local rule also absent while an action runs,
+  /// or if the user's rule chooses none.
   /// \throws std::logic_error if a user's rule chooses an action that has not arrived
   virtual std::optional<action> next(waiting& arrived,
                                      may_begin permitted = may_begin::anything) = 0;
@@ -41,9 +42,9 @@ public:
   virtual bool finished() = 0;
 
   /// The next action of the program. Until next() returns that action, next() returns
-  /// only updates that resume. Absent at the end of the program, and under a local
-  /// rule. After next() has returned the first action of a pair, the second action of
-  /// the pair.
+  /// only resumed updates. Absent at the end of the program, and under a local rule.
+  /// After next() has returned the first action of a pair, the second action of the
+  /// pair.
   virtual std::optional<action> awaited() = 0;
 
   /// From now on, no stage of the rank starts more updates than the stage that has
@@ -57,13 +58,15 @@ public:
   virtual void stop_after(int count) = 0;
 
   /// Sets a pause after the updates of the run's first `batches` batches. A call with a
-  /// larger number ends the pause. A local rule admits no microbatch after these
-  /// batches, and ignores the call after freeze() on the rank of stage 0.
+  /// larger number moves the pause, so that the order continues. A local rule admits no
+  /// microbatch after these batches, and ignores the call after freeze() on the rank of
+  /// stage 0.
   /// \pre the last update of these batches covers no later microbatch
   virtual void pause_after(int batches) = 0;
 
   /// True if the pause is reached: on every stage of the rank, all updates before the
-  /// pause have ended, and more actions follow. Under a local rule, no action runs.
+  /// pause have ended, and more actions follow. Under a local rule: all backwards and
+  /// updates before the pause have ended, no action runs, and more microbatches follow.
   virtual bool paused() = 0;
 };
 

@@ -24,8 +24,8 @@ struct hosted_stage {
 /// a direction d above 0.
 std::string stage_name(hosted_stage where);
 
-/// A mapping of stages to ranks, as functions of the shape. A schedule may use these
-/// placements, or define another placement.
+/// A mapping of stages to ranks, as functions of the shape. A schedule may use a
+/// placement of the static functions below, or define another placement.
 struct placement {
   std::string_view name;
   /// Number of directions through the ranks. Each direction has all stages, and an
@@ -61,8 +61,8 @@ struct placement {
   static placement waves(int waves);
 };
 
-/// Number of stages of a pipeline with `ranks` ranks, by placement::stages_a_rank; at
-/// most the largest int.
+/// Number of stages of a pipeline with `ranks` ranks: `ranks` times
+/// placement::stages_a_rank, but at most the largest int.
 int stages_on(const placement& where, int ranks);
 
 /// Number of ranks of a pipeline.
@@ -87,9 +87,10 @@ std::string validation_error(const placement& where, const shape& dims);
 
 /// Index in the run of the `k`-th microbatch of a direction; `k` counts over the run,
 /// from 0. A batch is divided into equal contiguous shares, direction 0 first.
+/// \pre the microbatches of a batch are a multiple of the directions
 int microbatch_of(const placement& where, const shape& dims, int direction, int k);
 
-/// The direction that runs a microbatch.
+/// The direction that runs a microbatch, by the shares of microbatch_of().
 int direction_of(const placement& where, const shape& dims, int microbatch);
 
 } // namespace troupe

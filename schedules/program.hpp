@@ -50,7 +50,7 @@ std::vector<action> generate(const schedule& sch, const shape& dims, int rank);
 
 /// Returns for each stage the microbatches of a batch, in the order in which gradients
 /// are summed.
-/// \pre the schedule has one direction, and flushes
+/// \pre the schedule has one direction, flushes, and is no local rule
 std::vector<std::vector<int>> summing_orders(const schedule& sch, const shape& dims);
 
 /// Returns programs that repeat the actions of one batch for each batch of the run.

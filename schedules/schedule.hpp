@@ -22,9 +22,9 @@ namespace troupe {
 /// The logical time of an action on a direction's k-th microbatch. `k` counts from 0 in
 /// the batch, or in the run if the schedule streams. Only the order of slots matters: a
 /// rank runs actions sorted by slot, each as soon as the input has arrived. For one
-/// stage and operation, slots increase with k. Of actions in equal slots, the action of
-/// the lower stage goes first. A schedule that splits backwards has slots of I and W
-/// instead of B.
+/// stage and operation, slots increase with k. Actions in equal slots are ordered by
+/// stage, then by direction, then by operation: F, then B or I, then W. A schedule that
+/// splits backwards has slots of I and W instead of B.
 using slot_formula =
   std::function<std::int64_t(op operation, int stage, int k, const shape& dims)>;
 
@@ -39,10 +39,10 @@ using action_generator = std::function<std::optional<action>()>;
 using explicit_program = std::function<action_generator(int rank, const shape& dims)>;
 
 /// A rule without a program: a rank runs any action whose input has arrived. Due
-/// updates come first, then backwards, then forwards, each with the lowest microbatch
-/// first.
+/// updates come first, then backwards, then forwards. Backwards and forwards run with
+/// the lowest microbatch first.
 struct backward_first {
-  /// Most microbatches forwarded but not yet backwarded at stage 0.
+  /// Most microbatches between the start of F and the end of B at stage 0; at least 1.
   int max_active_keys;
 };
 
@@ -51,7 +51,7 @@ struct local_view {
   int rank;
   /// The forwards that could start, then the backwards, each sorted by stage and
   /// microbatch. Forwards of stage 0 are left out while max_active_keys are in flight,
-  /// or if the run admits no more microbatches.
+  /// or while the run admits no more microbatches.
   std::vector<action> arrived;
   /// Number of stage-microbatches on this rank between the start of F and the end of B.
   int held;
@@ -65,7 +65,7 @@ struct user_rule {
   /// next arrival. A rule may not wait where nothing else can arrive. Threads of the
   /// run call the rule; calls for one rank never overlap.
   std::function<std::optional<action>(const local_view& view)> choose;
-  /// Most microbatches in flight at stage 0, as of backward_first.
+  /// Most microbatches between the start of F and the end of B at stage 0; at least 1.
   int max_active_keys = 4;
 };
 
@@ -77,9 +77,9 @@ enum class recomputation : std::uint8_t {
   ahead, ///< Inputs only; the forward runs again once the backward is the next action.
 };
 
-/// A schedule as data, in three independent choices. `where` says which rank hosts
-/// which stages, `order` which action a rank runs next, and `weights` which versions
-/// actions read.
+/// A schedule as data, in three independent choices. `where` maps stages to ranks.
+/// `order` chooses the action that a rank runs next. `weights` chooses the versions
+/// that actions read.
 struct schedule {
   std::string name;
   placement where = placement::linear();
@@ -89,10 +89,10 @@ struct schedule {
   /// gradient.
   bool splits_backward = false;
   /// Most stage-microbatches that a rank's program may hold at the same time; 0: no
-  /// limit. 0 in a local rule.
+  /// limit. Must be 0 with a local rule.
   int most_held = 0;
-  /// The forwards that run again, each as an action before the backward that needs the
-  /// activations.
+  /// Whether and when forwards run again. Each recomputation is an action before the
+  /// backward, input gradient or pair that needs the activations.
   recomputation recomputes = recomputation::none;
   /// True if backwards of a stage may come in any order; the plain loop then sums in
   /// the order of the programs. Otherwise backwards must come in increasing order, so
@@ -120,8 +120,7 @@ struct schedule {
   /// True if each rank orders work by the inputs that have arrived, without a program.
   bool local_rule() const { return active_keys().has_value(); }
 
-  /// Most microbatches in flight at stage 0 under a local rule; absent for other
-  /// schedules.
+  /// The value of max_active_keys under a local rule; absent for other schedules.
   std::optional<int> active_keys() const {
     if (const auto* rule = std::get_if<backward_first>(&order))
       return rule->max_active_keys;

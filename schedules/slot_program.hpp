@@ -13,7 +13,8 @@
 namespace troupe {
 
 /// Generates the program of a slot formula: forwards and backwards of a rank's stages,
-/// merged by slot, with an update after each minibatch.
+/// merged by slot, with an update after each minibatch (the microbatches of one
+/// update).
 class slot_program {
 public:
   /// \pre the order of `sch` is a slot_formula, and `sch` allows `dims`

@@ -27,7 +27,8 @@ struct update_facts {
 
 /// Tracks which microbatches one stage holds, which weight version each microbatch
 /// reads, and which versions are alive. Independent of tensors and time. A microbatch
-/// in flight takes 8 bytes of a table, whose size is a power of two.
+/// in flight takes an entry of 8 bytes in a table; the number of entries is a power of
+/// two.
 class stage_version_ledger {
 public:
   /// \param sch outlives this object

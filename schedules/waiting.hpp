@@ -34,7 +34,7 @@ public:
 
 private:
   /// Microbatches in increasing order; entries before index `first` have been removed.
-  /// Nearly always a queue.
+  /// Nearly all removals are at the front.
   struct channel {
     op operation;
     int direction;

@@ -39,7 +39,8 @@ public:
 
   explicit operator bool() const { return plain_ != nullptr || any_ != nullptr; }
 
-  /// Returns the version. Microbatches and versions count from the initial values.
+  /// Returns the version. Microbatches and versions count from the start of training,
+  /// also in a resumed run.
   /// \pre the formula holds a function
   int operator()(const shape& dims, int stage, int microbatch, int update_every) const {
     return plain_ != nullptr ? plain_(dims, stage, microbatch, update_every)
@@ -52,13 +53,14 @@ private:
 };
 
 /// The rule that selects the version of a stage's parameters for each microbatch.
-/// Version v is the result of v updates of that stage from the initial values.
+/// Version v is the result of v updates of that stage, counted from the start of
+/// training.
 struct weight_rule {
   std::string_view name;
-  /// The version that a forward reads; never decreases with the microbatch. The
-  /// microbatch counts from the initial values, also in a resumed run. A backward reads
-  /// the version that the forward read. Without a formula, forward and backward each
-  /// read the newest version, and no version is kept.
+  /// The version that a forward reads; never decreases with the microbatch.
+  /// Microbatches and versions count from the start of training, also in a resumed run.
+  /// A backward reads the version that the forward read. Without a formula, forward and
+  /// backward each read the newest version, and no version is kept.
   version_formula reads;
   /// True if microbatches read the result of all earlier batches, so that no gradient
   /// is stale.

@@ -40,7 +40,7 @@ struct split_costs {
 
 /// The fastest program that a search finds, with split backwards and limited memory.
 /// The catalog's flush schedules with one stage per rank are candidates, too, unless a
-/// rank holds more.
+/// rank would hold more than `most_held` allows.
 /// \param costs one entry per stage, or one entry for all stages; a time of F, I or W
 /// below 1 counts as 1
 /// \param most_held most microbatches that a rank holds; 0: the number of stages
@@ -51,14 +51,14 @@ schedule v_half();
 schedule v_min();
 
 /// Stages along the ranks and back, in waves.
-/// \param waves number of passes along the ranks and back, at least 1; each wave has
-/// two stages of a rank
+/// \param waves number of passes along the ranks and back, at least 1; in each wave a
+/// rank has two stages
 schedule hanayo(int waves = 1);
 
 /// Variants of Chimera.
 struct chimera_options {
   /// True if gradients of directions are added bucket by bucket, while backwards still
-  /// run. False: after all backwards of a rank.
+  /// run. False: gradients are added after all backwards of a rank.
   bool eager = true;
   int pairs = 1; ///< Number of pairs of opposite pipelines, at least 1; f in the paper.
   /// Two microbatches share the slot of a forward, so that forwards and backwards have
@@ -79,12 +79,13 @@ schedule pipedream(int update_every = 1, bool vertical_sync = false);
 schedule two_bw();
 
 /// A local rule: backwards first, on the newest weights.
-/// \param max_active_keys most microbatches forwarded but not yet backwarded at stage 0
+/// \param max_active_keys most microbatches between the start of F and the end of B at
+/// stage 0
 /// \param min_update_frequency number of gradients that a stage sums before an update
 schedule ampnet(int max_active_keys = 4, int min_update_frequency = 8);
 
-/// A parameter that a user may set by name. `off` and `false` are the value 0, `on` and
-/// `true` the value 1.
+/// A parameter that a user may set by name. `off` and `false` mean 0; `on` and `true`
+/// mean 1.
 struct schedule_parameter {
   std::string_view name;
   int initial; ///< The value if the user sets none; from `least` to `most`.

@@ -12,6 +12,7 @@ namespace troupe {
 /// stage 0 enter the pipeline
 /// \param positions number of positions: half of the ranks in DualPipe, else all ranks
 /// \param microbatches number of microbatches that each of the two stages runs
+/// \pre `microbatches` is at least 2 * `positions`
 std::vector<action> batch_in_pairs(batch_writer to, int position, int positions,
                                    int microbatches);
 

@@ -21,8 +21,8 @@ std::int64_t one_f_one_b_slot(op operation, int stage, int k, const shape& dims)
 /// \param lag number of input gradients before the first weight gradient, minus one
 std::int64_t split_slot(op operation, int k, int ahead, int lag);
 
-/// A pattern of the two stages of a rank in a V, which repeats every six slots. Each
-/// stage has one F, I and W, and no slot has two actions.
+/// A pattern of the two stages of a rank in a V. The pattern repeats every six slots.
+/// Each stage has one F, I and W, and no slot has two actions.
 struct v_pattern {
   /// Slots of microbatch 0: the forward on the way there, the forward on the way back,
   /// and the input gradients of both stages.

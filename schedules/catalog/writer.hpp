@@ -14,8 +14,8 @@
 namespace troupe {
 
 /// Writes the program of a batch for a rank that hosts two stages, of one direction or
-/// of two. As in papers, each call adds the next microbatch of stage 0 or stage 1,
-/// counted as in the constructor.
+/// of two. As in papers, each call adds the next microbatch of stage 0 or stage 1;
+/// these are the constructor's stages `first` and `second`.
 class batch_writer {
 public:
   /// \param where outlives this object

@@ -31,7 +31,8 @@ struct file_cell {
   std::vector<action> actions; ///< Actions of direction 0; none for a transfer.
   std::optional<cell_transfer> moves = {}; ///< Absent if the cell has actions.
   int stage = 0; ///< Stage of a transfer; 0 if the cell has actions.
-  /// Microbatch of a transfer; -1 if the transfer is of the whole stage.
+  /// Microbatch of a transfer; -1 if the transfer is of the whole stage, or if the cell
+  /// has actions.
   int microbatch = -1;
 };
 
@@ -43,9 +44,10 @@ struct file_cell {
 ///   halves     BW               B                W
 enum class cell_notation : std::uint8_t { whole, halves };
 
-/// Returns the notation of a file's cells. The notation is `halves` if a cell is BW.
-/// Without I, B and W of one microbatch and stage also mean `halves`. On error, one
-/// sentence says that cells with BW and cells with I occur.
+/// Returns the notation of a file's cells. The notation is `halves` if a cell is BW. If
+/// no cell is I, the notation is also `halves` where one stage has both B and W of one
+/// microbatch. On error, one sentence shows a cell with BW and a cell with I, which
+/// exclude each other.
 tl::expected<cell_notation, std::string>
 notation_of(const std::vector<std::string>& cells);
 

@@ -19,9 +19,10 @@ struct file_rules {
   std::string weights = "flush";
   /// Microbatches that an update covers; 0: all microbatches of a batch.
   int update_every = 0;
-  /// Microbatches of a batch. Absent if the header has none: the file has one batch.
+  /// Microbatches of a batch. Absent if the header has no such key: the file then has
+  /// one batch.
   std::optional<int> microbatches = {};
-  int most_held = 0; ///< As schedule::most_held.
+  int most_held = 0; ///< Most stage-microbatches that a rank may hold; 0: no limit.
   int directions = 1;
 
   /// Parses the keys and values of header lines. On error, one sentence says which key
@@ -33,8 +34,8 @@ struct file_rules {
 
   /// Returns the weight rule. For stash and vertical_sync, the positions of updates in
   /// the rows decide the versions.
-  /// \param rows the actions of each rank over the whole run; unused if the rule
-  /// flushes
+  /// \param rows the actions of each rank over the whole run; used only for stash and
+  /// vertical_sync
   weight_rule weights_of(const std::vector<std::vector<action>>& rows,
                          const shape& dims) const;
 };

@@ -35,18 +35,21 @@ struct filed_schedule {
 ///         of PyTorch's lowered form: checked against the actions nearby, and left out
 ///
 /// Lines that begin with # are remarks, except "# troupe: key=value,.." with each key
-/// once:
+/// once. A remark that contains "weights=" is an error. Keys are:
 ///
 ///   weights       flush (the default), stash, vertical_sync, double_buffered or latest
 ///   update_every  microbatches that an update covers, where weights are not flush
 ///   microbatches  microbatches of a batch, where the file has several batches
 ///   most_held     stage-microbatches that a rank may hold
-///   directions    2 or more: the placement is bidirectional
+///   directions    1 (the default), or an even number of pipelines in pairs
 ///
-/// A file without U gets updates by these rules: at the end of each batch, or after
-/// every `update_every` microbatches. An update at the end of the run may cover fewer.
-/// On error, one sentence says which row, line or key is wrong, and which text is
-/// allowed. The order of actions is not checked: see check().
+/// A file without U gets updates. With weights=flush, each batch ends with an update.
+/// Without a flush, an update follows every `update_every` microbatches of a stage, by
+/// default a batch. An update at the end of the run may cover fewer. A file with
+/// several directions has no U and no transfers. On error, one sentence says which row,
+/// line or key is wrong, and which text is allowed. Transfers are checked, and
+/// backwards of a stage must be in order, except with weights=flush and one direction.
+/// check() checks the rest of the order.
 /// \param name of the schedule, for messages
 /// \param text of the whole file
 /// \param values of header keys that the caller sets; a different value in the text is
