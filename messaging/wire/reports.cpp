@@ -99,7 +99,8 @@ mail::sums read(schema::Sums::Reader from, read_budget& left) {
   result.totals.last_end = read_time(from.getLastEnd());
   result.totals.held = static_cast<int>(
     within(from.getHeld(), -most_of<int>, most_of<int>, "microbatches that are held"));
-  result.totals.peak_held = from.getPeakHeld();
+  result.totals.peak_held =
+    natural(from.getPeakHeld(), "a number of microbatches that are held");
   result.totals.stages = read_list(
     from.getStages(), left, [](schema::Sums::Stage::Reader s) { return read(s); });
   return result;
