@@ -7,8 +7,8 @@
 
 namespace troupe {
 
-/// An option that determines a training's numbers. The value may differ from the
-/// checkpoint's if --change names the option.
+/// An option that affects the numeric results of a training. The value may differ from
+/// the checkpoint's if --change names the option.
 struct changeable_option {
   /// "--lr", or the key of a recorded value that is no option: "clip of",
   /// "TROUPE_BF16".

@@ -32,9 +32,9 @@ struct typed_collectives {
 struct collective_options {
   std::vector<collective_order> orders;
   std::vector<int> ranks;
-  std::int64_t values = 0; ///< Number of values in each rank's array, of 4 bytes each.
+  std::int64_t values = 0; ///< Values in each rank's array; a value has 4 bytes.
   machine_options machines;
-  double sum_rate = 0; ///< Bytes that a rank adds a second; 0: sums take no time.
+  double sum_rate = 0; ///< Bytes per second that a rank adds; 0: sums take no time.
 };
 
 /// Adds the options of collectives that run alone.

@@ -11,7 +11,7 @@ namespace troupe {
 /// names. Options that both leave out may get values from the files of --init or
 /// --weights, or from the checkpoint of --resume. The error is the exit code of a
 /// program that ends now. The code is 0 after --help, --help-all and --version, and 2
-/// after one printed sentence about a mistake.
+/// after a mistake: one sentence is then printed on standard error.
 tl::expected<options, int> read_command_line(const program_info& program, int argc,
                                              const char* const* argv);
 

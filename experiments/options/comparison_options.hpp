@@ -25,7 +25,7 @@ const std::vector<std::string>& pytorch_rows(bool on_gpu);
 void add_comparison(option_list& to, std::string& typed);
 
 /// Reads "pytorch:plain,1f1b", or "pytorch" for all names of pytorch_rows(). An empty
-/// text has no rows. The error is one sentence with the allowed names.
+/// text and "pytorch:" have no rows. The error is one sentence with the allowed names.
 tl::expected<comparison_options, std::string> parse_comparison(const std::string& text,
                                                                bool on_gpu);
 

@@ -10,8 +10,8 @@
 
 namespace troupe {
 
-/// A mistake in a file of options: one sentence. The sentence begins with the number of
-/// the line, unless the file is no text.
+/// A mistake in a file of options: one sentence. The sentence begins with the line, as
+/// "line 3: ", unless the file is no text.
 struct config_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -19,8 +19,9 @@ struct config_error : std::runtime_error {
 /// Reads the part of TOML that options need: an option and its value on a line,
 /// comments after #. A value is a text in quotes, or a word without blanks, such as a
 /// number, true or false. A list of values in brackets may span several lines.
-/// Sections, empty lists, unknown options, and an option that appears twice are
-/// refused.
+/// Sections, empty lists, unknown options, options of the command line alone such as
+/// --help, and an option that appears twice are refused. So is a list of several values
+/// for a flag.
 class config_reader : public CLI::ConfigTOML {
 public:
   /// \param app the application whose options the file sets; outlives this object
@@ -28,7 +29,7 @@ public:
 
   /// Parses a whole file. Returns the names of options without dashes, and the texts of
   /// their values, in the order of the file.
-  /// \throws config_error if the file has a mistake
+  /// \throws config_error if the file breaks a rule above; values are not checked here
   std::vector<CLI::ConfigItem> from_config(std::istream& input) const override;
 
 private:

@@ -21,7 +21,7 @@ struct cost_options {
   std::string text;
   cost_table actions;
   link_cost link;        ///< Latency and bandwidth between ranks of one machine.
-  double sum_rate = 0;   ///< Bytes that a rank adds a second; 0: sums take no time.
+  double sum_rate = 0;   ///< Bytes per second that a rank adds; 0: sums take no time.
   simulated_sizes sizes; ///< Sizes of messages in a simulation, which computes nothing.
   /// Factors of the times of data replicas; empty: all 1.
   std::vector<double> slowdowns;
@@ -31,11 +31,12 @@ struct cost_options {
 /// \param typed receives the value of the parsed command line; outlives `to`
 void add_cost(option_list& to, std::string& typed);
 
-/// Reads costs from "F=1,B=2/2/3/3,latency=0.5": times in milliseconds, bandwidth in
-/// bytes a second, messages in bytes. An action has one value, or one for each rank of
-/// a pipeline. F is 1 by default. B is 2F by default (I + W if both are given); I and W
-/// are B/2 by default. "replica=1/1/2.5" multiplies the times of data replicas. The
-/// error is one sentence with the mistake and the allowed values.
+/// Reads costs from "F=1,B=2/2/3/3,latency=0.5": times in milliseconds, bandwidth and
+/// sum in bytes per second, messages in bytes. An action has one value, or one for each
+/// rank of a pipeline. F is 1 by default. B is 2F by default (I + W if both are given);
+/// I and W are B/2 by default. R is F by default, FB is F + B, buckets is 1, sums is 2;
+/// all other values are 0. "replica=1/1/2.5" has the factor of each data replica's
+/// times. The error is one sentence with the mistake and the allowed values.
 tl::expected<cost_options, std::string> parse_costs(const std::string& text,
                                                     const mesh_options& mesh);
 

@@ -34,14 +34,14 @@ struct typed_data {
 
 /// The data of a run, and its initial weights.
 struct data_options {
-  std::string text; ///< The data set, in the form that open_data reads.
-  /// The data set of evaluations, in the form that open_data_sets reads; empty: samples
-  /// that `text` holds out.
+  std::string text; ///< The data set: "text:FOLDER,order=sequential".
+  /// The data set of evaluations, in the form of `text`; empty: samples that `text`
+  /// holds out.
   std::string evaluation;
   std::string name; ///< The kind of data: "text".
   std::string path; ///< Path of the data; empty: no file is read.
-  /// Samples of a batch, of all data replicas. Absent: the sum of --microbatch-sizes;
-  /// without these sizes 16 of text or 64 images.
+  /// Samples of a batch, of all data replicas. Absent: the sum of --microbatch-sizes.
+  /// Without these sizes: 16 if the model reads tokens, else 64.
   std::optional<std::int64_t> batch;
   /// Safetensors file, index of files or folder of the initial weights; empty: the
   /// weights are drawn from the seed.

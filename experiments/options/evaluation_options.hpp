@@ -13,7 +13,8 @@ struct evaluation_options {
   /// Steps from one evaluation to the next, before the evaluation at the end; 0: only
   /// at the end.
   int every = 0;
-  std::int64_t samples = 1000; ///< Held-out samples of an evaluation; 0: no evaluation.
+  /// Largest number of held-out samples in an evaluation; 0: no evaluation.
+  std::int64_t samples = 1000;
   /// Number of first steps that are proved before the run; 0: no proof.
   int verify = 0;
 };

@@ -15,8 +15,10 @@ struct inference_options {
   /// Safetensors file, index of files, folder of weights or of checkpoints, or one
   /// checkpoint.
   std::string weights;
-  std::optional<std::int64_t> samples; ///< Held-out samples to evaluate; absent: all.
-  /// Samples of a microbatch; absent: enough for fast products with the model.
+  /// Largest number of held-out samples to evaluate; absent: all.
+  std::optional<std::int64_t> samples;
+  /// Samples of a microbatch. Absent: enough for fast products with the model, at most
+  /// 16 of tokens or 64 images.
   std::optional<std::int64_t> microbatch;
   std::optional<std::string> prompt; ///< Bytes of the prompt; absent: a line break.
   /// Token numbers of the prompt, used in place of `prompt`; empty: `prompt` is used.
@@ -31,8 +33,8 @@ struct inference_options {
 
 /// Adds --weights. Parsing writes to `typed`, which must outlive `to`.
 void add_weights(option_list& to, inference_options& typed);
-/// Adds the options of programs that evaluate saved weights. Parsing writes to `typed`,
-/// which must outlive `to`.
+/// Adds --samples and --microbatch-size. Parsing writes to `typed`, which must outlive
+/// `to`.
 void add_scoring(option_list& to, inference_options& typed);
 
 /// Adds the options of programs that generate text.

@@ -15,19 +15,21 @@ namespace troupe {
 /// metadata, if troupe wrote the file, and from the `config.json` of a GPT-2 in the
 /// same folder (hugging_face.hpp). Returns one sentence about a wrong config, or about
 /// a recorded value that the option does not allow; else an empty text. A config that
-/// contradicts the metadata is an error too, and so is a typed --model, --layers,
-/// --d-model, --heads or --experts. A file that cannot be read changes nothing here,
-/// and set_up reports the failure.
-/// \param said options of the command line
-/// \param to the options of `said`, which receive values
+/// contradicts the metadata is an error too. So is a typed --model, --layers,
+/// --d-model, --heads or --experts that contradicts the metadata. A file that cannot be
+/// read changes nothing here, and set_up reports the failure.
+/// \param said application that has parsed the command line
+/// \param to another application with the same options, which receives the values
 std::string set_options_from_init(const CLI::App& said, CLI::App& to,
                                   const std::string& init);
 
 /// Sets the options that the command line leaves out to the values in the config of
 /// --weights. A folder of checkpoints, a model that is no gpt, and weights without a
-/// config set nothing. Returns one sentence if a file cannot be read, or if the
-/// metadata contradicts the config or a typed option; else an empty text.
-/// The function weights_from() reports a typed option that contradicts the config.
+/// config set nothing; nor does an empty `weights`. Returns one sentence if a file
+/// cannot be read, or if the metadata contradicts the config or a typed option. Also
+/// returns one sentence about a wrong config, or about a value that an option does not
+/// allow; else an empty text. Typed options that contradict the config are reported by
+/// weights_from(), not here.
 /// \param said as for set_options_from_init
 /// \param to as for set_options_from_init
 /// \pre set_saved_options has set the options of the metadata

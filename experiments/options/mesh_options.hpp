@@ -17,8 +17,9 @@ class option_list;
 struct typed_mesh {
   /// Ranks of a pipeline. The schedule determines how many stages each rank has.
   int stages = 4;
-  bool says_stages = false; ///< `stages` was typed; false: the default applies.
-  std::string axes;         ///< "data=2,pipe=4": pipe overrides `stages`.
+  /// True if `stages` was typed, or set from a schedule's file; false: the default.
+  bool says_stages = false;
+  std::string axes; ///< "data=2,pipe=4": pipe overrides `stages`.
   bool sequence_parallel = false;
   std::string exchange = "ring";
   std::string recompute = "none";
@@ -32,7 +33,7 @@ struct mesh_options {
   /// Ranks of a pipeline. The schedule determines how many stages each rank has.
   int stages = 4;
   int tensor = 1;
-  int expert = 1;                 ///< Data replicas that share the experts of a layer.
+  int expert = 1; ///< Data replicas over which the experts of a layer are spread.
   bool sequence_parallel = false; ///< Always false if `tensor` is 1.
   recomputation recomputes = recomputation::none;
   /// Blocks or layers that are recomputed together; 0: a whole stage. Unused if
@@ -44,7 +45,7 @@ struct mesh_options {
   /// Cost of each block or layer, in any unit; empty: the number of its operations.
   std::vector<double> unit_costs = {};
   bool measures_units = false; ///< True if `unit_costs` must still be measured.
-  bool names_pipe = false;     ///< `stages` comes from pipe= of --mesh.
+  bool names_pipe = false;     ///< True if `stages` comes from pipe= of --mesh.
 
   int ranks() const { return data * stages * tensor; }
 };
@@ -56,8 +57,7 @@ struct mesh_options {
 std::string read_axes(const std::string& text, mesh_options& to);
 
 /// Adds the options of the mesh and of recomputation.
-/// \param typed receives the values when the application of `to` parses, and outlives
-/// the parsing
+/// \param typed receives the values of the parsed command line; outlives `to`
 /// \param names_exchange true: adds --exchange too
 void add_mesh(option_list& to, typed_mesh& typed, bool names_exchange);
 /// Adds --split. Parsing writes to `typed`, which must outlive `to`.

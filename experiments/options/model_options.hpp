@@ -22,7 +22,8 @@ struct typed_model {
   std::int64_t length = 64;
   std::int64_t words = 256;
   bool tied = false;
-  /// "switch" or "gshard": the values of `top_k` and `capacity` if these are absent.
+  /// The gate, "switch" or "gshard", which sets `top_k` and `capacity` if these are
+  /// absent.
   std::string gate = "switch";
   int experts = 8;
   std::optional<int> top_k;
@@ -42,8 +43,8 @@ void add_model(option_list& to, typed_model& typed);
 /// which must outlive `to`.
 void add_experts(option_list& to, typed_model& typed);
 
-/// Adds the options of experts that change a forward without dropped tokens: --experts,
-/// --shared-expert and the option `top_k`.
+/// Adds the options of experts for programs that compute only forwards, which drop no
+/// tokens: --experts, --shared-expert and the option `top_k`.
 /// \param typed receives the values of the parsed command line; outlives `to`
 /// \param top_k names of the option for the number of experts that receive a token
 void add_experts_forwards(option_list& to, typed_model& typed,

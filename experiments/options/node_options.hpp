@@ -31,7 +31,8 @@ struct typed_nodes {
 /// for connections.
 struct node_options {
   std::vector<node_address> nodes; ///< Empty: this process performs the whole run.
-  /// Number of each rank's node, counted from 1; empty: the default placement.
+  /// Number of each rank's node, counted from 1. Empty: ranks in order, equally many on
+  /// each node.
   std::vector<int> node_map;
   /// Time without a message after which a node counts as lost.
   std::chrono::milliseconds failure_timeout{5000};
@@ -60,8 +61,8 @@ tl::expected<tls_files, std::string> parse_tls(const std::string& text);
 
 /// One sentence if an address must not be used without TLS, else an empty text. An
 /// address needs no TLS if only this machine reaches the address, or if the user allows
-/// insecure connections. With TLS every address is allowed. Without TLS an unknown host
-/// is an error too.
+/// insecure connections. With TLS every address is allowed. An unknown host is an error
+/// too, unless the user has TLS or allows insecure connections.
 std::string plaintext_error(const node_address& a, bool has_tls, bool insecure);
 
 } // namespace troupe

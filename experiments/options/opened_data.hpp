@@ -12,13 +12,12 @@
 
 namespace troupe {
 
-/// Opens the data that options name. Data must have the identity in `o.data.origin`, if
-/// both have one; data without files are not compared. Programs that only evaluate open
-/// the data of --evaluate-data alone, if a user names data there. The error is one
-/// sentence. The sentence names the file of `o.data.origin` if data from that origin
-/// cannot be opened.
-/// \param within folder that must hold the data, as open_data takes it; empty: any
-/// folder
+/// Opens the data that options name. If the data and `o.data.origin` both have an
+/// identity, the two must be equal; data without files are not compared. Programs that
+/// only evaluate open the data of --evaluate-data alone, if a user names data there.
+/// The error is one sentence. The sentence names the file of `o.data.origin` if data
+/// from that origin cannot be opened, or have another identity.
+/// \param within folder that must hold the data (open_data.hpp); empty: any folder
 tl::expected<std::shared_ptr<const data_set>, std::string>
 opened_data(const options& o, const std::filesystem::path& within = {});
 

@@ -37,8 +37,8 @@ tl::expected<optimizer_options, std::string> parse(const typed_optimizer& typed)
 /// The optimizer of one run: the optimizer of all runs, changed by the schedule's
 /// values of lr, momentum, eps, weight_decay, beta1, beta2 and clip. The error is one
 /// sentence.
-/// \param values the schedule's parameters by name; the parameters of the optimizer are
-/// removed
+/// \param values the schedule's parameters by name; the optimizer's parameters are
+/// removed from the map
 tl::expected<optimizer_options, std::string>
 optimizer_of_run(optimizer_options of_all, std::map<std::string, std::string>& values);
 

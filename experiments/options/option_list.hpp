@@ -68,9 +68,10 @@ template <class Value>
 inline constexpr bool is_list<std::vector<Value>> = true;
 
 /// The options of a program. Each text is checked before CLI11 parses the text, except
-/// the values of add_text(). An option whose value is no list may be given once. CLI11
-/// keeps the last value, and `given_twice` names an option that has several. Parsing
-/// writes to the `target` of each option, which must outlive this object.
+/// the values of add_text(). An option whose value is no list may be given once. If the
+/// option is given several times, CLI11 keeps the last value, and given_twice() names
+/// the option. Parsing writes to the `target` of each option, which must outlive this
+/// object.
 class option_list {
 public:
   /// \param app outlives this object
@@ -85,7 +86,7 @@ public:
     return checked<Value>(app_.add_option(names, target, description));
   }
 
-  /// Adds an option whose value is any text, also one of several lines.
+  /// Adds an option whose value is any text, which may have several lines.
   CLI::Option* add_text(const std::string& name, std::optional<std::string>& target,
                         const std::string& description) {
     const auto read = [&target](const CLI::results_t& texts) {
@@ -121,8 +122,8 @@ public:
     return checked<std::string>(app_.set_config(name, "", description));
   }
 
-  /// The name of an option that takes one value and has several; empty if there is
-  /// none. Valid after the application has parsed the command line.
+  /// The name of an option that takes one value and was given several times; empty if
+  /// there is none. Valid after the application has parsed the command line.
   std::string given_twice() const {
     for (const auto* option : single_)
       if (option->count() > 1)

@@ -64,7 +64,7 @@ struct options {
   collective_options collectives;
   inference_options inference;
   comparison_options comparison;
-  std::vector<std::string> parts; ///< Names that bench measures, in any order.
+  std::vector<std::string> parts; ///< Names of the parts of bench to measure.
   output_options output;
 };
 
@@ -72,17 +72,20 @@ struct options {
 struct program_info {
   std::string name;
   std::string description;
-  /// Computes with a model. Programs that run schedules also have data and an
-  /// optimizer.
+  /// Computes with a model; false: simulates runs, or runs collectives. If true, a
+  /// program that runs schedules also has the options of model, data and optimizer.
   bool trains = true;
   bool draws = false;         ///< Has --print and --export.
   bool has_all = false;       ///< Has --all.
   bool names_exchange = true; ///< Has --exchange, together with --mesh.
-  /// Has --json, --report and --watch. With `trains` also --save, --tensorboard,
-  /// --evaluate-every and --verify.
+  /// Has --json, --report and --watch. With `trains` also --save, --save-precision,
+  /// --tensorboard, --verify and the options of evaluations. With `distributes` also
+  /// --restart and --keep-steps.
   bool keeps = true;
-  bool measures = false; ///< Chooses schedules, stages and steps itself.
-  bool tells = false;    ///< Has --json, but no other option of `keeps`.
+  /// Chooses schedules, mesh, steps and clock itself. Has --json, --parts, --beside and
+  /// --choose.
+  bool measures = false;
+  bool tells = false; ///< Has --json, but no other option of `keeps`.
   /// Runs collectives and nothing else: has --ranks, --bytes and similar options.
   bool exchanges = false;
   bool resumes = false;     ///< Has --checkpoint and --resume.

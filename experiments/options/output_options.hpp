@@ -60,7 +60,7 @@ struct output_kinds {
   bool timeline; ///< The program has --print and --export.
   bool catalog;  ///< The program has --all.
 };
-/// Adds --quiet, and the options of `has`.
+/// Adds --quiet, and the options that `has` selects.
 /// \param typed receives the values of the parsed command line; outlives `to`
 void add_output(option_list& to, output_options& typed, const output_kinds& has);
 

@@ -13,9 +13,9 @@ struct named_file {
   std::filesystem::path path;
 };
 
-/// Returns one sentence if a file of `written` occurs twice there or also in `read`, or
-/// lies directly in a folder of `read`. Empty if there is no such file. Links and other
-/// spellings of a path count as the same file.
+/// Returns one sentence if a file of `written` occurs twice in `written`, occurs in
+/// `read` too, or lies directly in a folder of `read`. Else returns an empty text.
+/// Links and other spellings of a path count as the same file.
 std::string written_twice(const std::vector<named_file>& written,
                           const std::vector<named_file>& read);
 
@@ -24,9 +24,10 @@ std::string written_twice(const std::vector<named_file>& written,
 /// refused. An existing file stays unchanged.
 std::string write_error(const named_file& file);
 
-/// Makes a new folder of this name, or with -2, -3, ... after the name. Returns the
-/// path of the new folder.
-/// \param failed holds no error before the call; receives the error of a failure
+/// Makes a new folder with this name, and missing parent folders. If a folder of this
+/// name exists, appends -2, else -3, and so on. Returns the path of the new folder.
+/// \param failed holds no error before the call; receives the error of a failure, after
+/// which the returned path means nothing
 std::filesystem::path make_new_folder(const std::filesystem::path& name,
                                       std::error_code& failed);
 

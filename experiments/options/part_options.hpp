@@ -10,8 +10,8 @@ namespace troupe {
 
 class option_list;
 
-/// Names of the parts that `bench` measures, in its order: on a GPU if `on_gpu`, else
-/// on the CPU. The reference stays valid until the program ends.
+/// Names of the parts that `bench` measures, in the order of the measurements: on a GPU
+/// if `on_gpu`, else on the CPU. The reference stays valid until the program ends.
 const std::vector<std::string>& parts_of_bench(bool on_gpu);
 
 /// Adds --parts.

@@ -14,7 +14,7 @@ namespace troupe {
 
 class option_list;
 
-/// Options of clock and threads, as typed by the user.
+/// Options of clock, devices, precision and threads, as typed by the user.
 struct typed_run {
   std::string clock = "real";
   int threads = 0;
@@ -82,7 +82,8 @@ std::string warning_of(const run_options& o);
 /// Reads --device: "cpu", "cuda" (all GPUs of a machine), or a list such as
 /// "cuda:0,cuda:1,cpu". Ranks take the processors in rotation. The result is empty if
 /// all ranks are on the CPU. The error is one sentence.
-/// \param gpus number of GPUs of that machine; 0: unknown, and "cuda" gives one GPU
+/// \param gpus number of the machine's GPUs; 0: unknown, so that "cuda" gives one GPU
+/// and numbers below most_gpus are allowed
 tl::expected<std::vector<processor>, std::string> parse_devices(const std::string& text,
                                                                 int gpus);
 

@@ -34,24 +34,23 @@ struct saved_run {
 
 /// True if a path leads to weights (safetensors.hpp), and not to checkpoints. Every
 /// path that is no folder counts as weights, even if no file exists there. A folder
-/// counts if it has a file of weights or a config.json, has no checkpoints, and is none
-/// itself.
+/// counts if it has a file of weights or a config.json. A folder that is a checkpoint,
+/// or has checkpoints, does not count.
 bool is_of_weights(const std::string& location);
 
-/// Reads the record of a file of weights, or of a folder's newest whole checkpoint,
-/// from which newest_checkpoint reads the values. If no checkpoint is whole, reads the
-/// newest readable manifest. The record is empty if no manifest is readable. The error
-/// is one sentence about the file of weights.
+/// Reads the record of a file of weights, of one checkpoint, or of the newest intact
+/// checkpoint in a folder (check_checkpoint). If no checkpoint is intact, reads the
+/// newest readable manifest. If no manifest is readable, the record has only `from`.
+/// The error is one sentence about the file of weights.
 tl::expected<saved_run, std::string> saved_run_of(const std::string& location);
 
 /// Sets options that a command line leaves out, and that a file may set, to the values
-/// of a saved run. An option stays as it is if a related option is typed:
-/// --expert-top-k and --capacity with --gate, --microbatch-sizes with --microbatches.
-/// The same holds in programs with --weights for --evaluate-data with --data. --seed is
-/// set only in programs with --data. Returns one sentence about a wrong value, else an
-/// empty text.
-/// \param said options of the command line
-/// \param to the options of `said`, which receive values
+/// of a saved run. An option is not set if a related option is typed: --expert-top-k
+/// and --capacity with --gate, --microbatch-sizes with --microbatches. The same holds
+/// in programs with --weights for --evaluate-data with --data. --seed is set only in
+/// programs with --data. Returns one sentence about a wrong value, else an empty text.
+/// \param said application that has parsed the command line
+/// \param to another application with the same options, which receives the values
 std::string set_saved_options(const saved_run& saved, const CLI::App& said,
                               CLI::App& to);
 

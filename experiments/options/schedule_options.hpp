@@ -23,22 +23,27 @@ struct typed_schedules {
   int microbatches = 8;
   int steps = 100;
   std::optional<double> epochs;
-  std::string sizes;   ///< Samples of each microbatch: "4,4,2,2".
-  std::string lengths; ///< Tokens of the samples of each microbatch: "64,32".
-  bool says_microbatches = false; ///< `microbatches` was typed; false: the default.
-  bool says_steps = false;        ///< `steps` was typed; false: the default.
+  std::string sizes; ///< Samples of each microbatch: "4,4,2,2".
+  /// Tokens of the samples of each microbatch, in rotation: "64,32".
+  std::string lengths;
+  /// True if `microbatches` was typed, or set from a schedule's file; false: the
+  /// default.
+  bool says_microbatches = false;
+  /// True if `steps` was typed, or set from a schedule's file; false: the default.
+  bool says_steps = false;
 };
 
 /// Sets the ranks of a pipeline and microbatches to the sizes of schedules in files,
 /// and steps if such a schedule has no flush. The sizes then count as typed. Changes
-/// nothing without schedules in files. Returns one sentence about a wrong file, or
-/// about sizes that contradict each other or typed sizes; else an empty text.
+/// nothing without schedules in files. Returns one sentence about a wrong file or a
+/// wrong --mesh, or about sizes that contradict each other or typed sizes. Else returns
+/// an empty text.
 std::string set_sizes_from_files(typed_schedules& to, typed_mesh& mesh);
 
 /// A schedule that a user names: "ampnet:max_active_keys=8,lr=0.01".
 struct chosen_schedule {
   std::string text; ///< The schedule as typed.
-  bool of_all;      ///< Named by `all`: left out if the schedule does not fit.
+  bool of_all;      ///< True if named by `all`: left out if the schedule does not fit.
   std::string name;
   /// Parameters as typed, including parameters of the optimizer.
   std::map<std::string, std::string> values;
@@ -52,7 +57,7 @@ struct chosen_schedule {
 struct schedule_options {
   std::vector<chosen_schedule> chosen;
   int microbatches; ///< Microbatches of a batch, of all data replicas.
-  int steps; ///< Steps of the training, including steps before a resumed checkpoint.
+  int steps; ///< Steps of the training, including the steps of a resumed checkpoint.
   std::optional<double> epochs; ///< Passes over the data, in place of `steps`.
   uneven_microbatches uneven = {};
 };
@@ -73,8 +78,9 @@ parse_schedule(const std::string& text, bool of_all,
                const optimizer_options* default_optimizer,
                const std::string* file = nullptr);
 
-/// Parses schedules; `all` stands for the schedules of the catalog that are not named
-/// by themselves. The error is one sentence with the wrong text and the allowed texts.
+/// Parses and checks the typed options. `all` stands for the schedules of the catalog,
+/// except schedules that another entry names without parameters. The error is one
+/// sentence with the mistake and the allowed values.
 /// \param default_optimizer as for parse_schedule
 tl::expected<schedule_options, std::string>
 parse(const typed_schedules& typed, const mesh_options& mesh,

@@ -33,15 +33,16 @@ struct left_out_run {
 /// The runs of a program, and everything that the runs share.
 struct setup {
   model_options model;
-  std::string data; ///< Description of the data; empty in a simulation.
+  /// Description of the data; empty in a simulation, and if no step is left.
+  std::string data;
   /// Lowest loss that a model can have on the data, in nats; absent if unknown.
   std::optional<double> loss_floor;
-  bool evaluates_training_data = false; ///< Training sees the held-out samples too.
+  bool evaluates_training_data = false; ///< True if training sees held-out samples too.
   std::vector<run_request> runs;
   std::vector<left_out_run> left_out; ///< Schedules of `all` that do not fit.
   std::string checkpoint; ///< Checkpoint from which runs resume; empty: none.
-  /// The start of the runs in words, with --resume also if `auto` found no checkpoint;
-  /// empty without --resume.
+  /// With --resume: the start of the runs in words, also if `auto` found no checkpoint.
+  /// Empty without --resume, and if no step is left.
   std::string start_description;
   /// With --resume auto: the sentence that no step is left; `runs` is then empty. Else
   /// empty.

@@ -10,7 +10,7 @@ namespace troupe {
 
 /// The end of a sentence about a model with fewer blocks or layers than stages: the
 /// options that help, ": say --layers 8 or --stages 2". Each option was tried. Empty if
-/// the model has enough blocks or layers, with --split, or if no option helps.
+/// the model has enough blocks or layers, if --split is given, or if no option helps.
 /// \param plan has a training, the schedule and the numbers of stages and microbatches
 std::string stage_advice(const options& o, const chosen_schedule& chosen,
                          const run_plan& plan);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// The options that determine a training's numbers. A checkpoint records the values, and
-// a resumed run is compared with the record.
+// The options that affect the numeric results of a training. A checkpoint records the
+// values, and a resumed run is compared with the record.
 
 #include "actors/checkpoints/checkpoint_manifest.hpp"
 #include "experiments/options/options.hpp"
@@ -15,23 +15,25 @@
 
 namespace troupe {
 
-/// Values of the options that determine a training's numbers, by name: "--lr". Two keys
-/// are no options: "clip of" and "TROUPE_BF16".
-/// \param plan plan of one training, whose schedule may set values of its own
+/// Values of the options that affect the numeric results, by name: "--lr". Two keys are
+/// no options: "clip of" and "TROUPE_BF16".
+/// \param plan plan of one training, with the optimizer of its schedule
 std::map<std::string, std::string> options_of_training(const options& o,
                                                        const run_plan& plan);
 
 /// The end of a sentence about a checkpoint whose network has other options than this
-/// run. Empty if the options that both maps have are equal, and both or neither have
-/// --tied and --shared-expert. Options of data, and options that --change may name
-/// (changeable_options.hpp), are not compared. An empty `recorded` gives an empty text.
+/// run. Empty if the options that both maps have are equal, and --tied and
+/// --shared-expert are each in both maps or in neither. Options of data, and options
+/// that --change may name (changeable_options.hpp), are not compared. An empty
+/// `recorded` gives an empty text.
 std::string other_network(const std::map<std::string, std::string>& recorded,
                           const std::map<std::string, std::string>& now);
 
 /// The end of a sentence about a checkpoint whose training differs from the resumed
-/// run, with both values. Empty if nothing differs that must be equal. Options that
-/// only one side has are not compared, except --tied and --shared-expert. --steps is
-/// compared if both rates follow a cosine.
+/// run: each difference with both values. Empty if nothing differs that must be equal.
+/// Options that only one side has are not compared, except --tied and --shared-expert.
+/// The data's identities are compared if both sides have one. --steps is compared if
+/// both rates follow a cosine.
 /// \param changes names that --change allows to differ
 std::string resume_error(const training_facts& recorded, const training_facts& now,
                          const std::vector<std::string>& changes);
