@@ -11,14 +11,14 @@
 namespace troupe {
 
 /// A file of events that TensorBoard reads, also while the file grows. The file is a
-/// row of records. A record is the length of the data (8 bytes), a checksum of the
+/// sequence of records. A record is the length of the data (8 bytes), a checksum of the
 /// length (4), the data, and a checksum of the data (4). Numbers are little-endian. The
 /// data is an Event of TensorBoard's event.proto; the checksum is CRC-32C, masked. The
 /// destructor closes the file, and drops events that write() has not written.
 class event_file {
 public:
-  /// Makes a new file in an existing folder that may hold others, with a name that
-  /// TensorBoard looks for. The error is one sentence.
+  /// Makes a new file in an existing folder, with a name that TensorBoard looks for.
+  /// The folder may hold other files. The error is one sentence.
   static tl::expected<event_file, std::string> in(const std::filesystem::path& folder);
 
   ~event_file();
@@ -28,7 +28,7 @@ public:
   // Functions that add an event at a step, with the current time. Events stay in memory
   // until write().
 
-  /// Marks the start of a training, also of a repeated one. TensorBoard then drops all
+  /// Marks the first start of a training, or a later one. TensorBoard then drops all
   /// events from `step` on, also from older files of the folder.
   void add_start(std::int64_t step);
   void add_scalar(std::int64_t step, std::string_view tag, double value);

@@ -11,7 +11,8 @@
 
 namespace troupe {
 
-/// Largest number of actions of each rank in a trace, which viewers open with ease.
+/// Largest number of actions of each rank in a trace, which viewers open with ease. A
+/// run that keeps its record (--print, --export) has all actions in its trace.
 inline constexpr std::int64_t actions_in_trace = 10'000;
 
 /// The files that a program leaves behind. Weights and a trace are written when a run
@@ -29,16 +30,19 @@ public:
   /// Makes the folders for the report and for TensorBoard, and locks the report's
   /// folder. Tests the paths of --save, --json, --export, --report and --tensorboard
   /// before hours of training are lost. Returns an empty text if all these paths can be
-  /// written, else the sentence for the user. A path that is also read is an error, but
-  /// one run may save over the file of --init. Several runs with --export are an error.
+  /// written, else the sentence for the user. A path that is also read, or written by
+  /// two options, is an error; but one run may save over the file of --init. Several
+  /// runs with --export are an error. So is a config.json beside the file of --save, if
+  /// it is not the config of a GPT-2.
   std::string prepare(const std::vector<run_request>& runs = {});
 
   /// The folder of a run's TensorBoard events; empty: there is none.
   std::filesystem::path events_of(const run_request& request) const;
 
   /// The number of first actions that each rank keeps: actions_in_trace with a report,
-  /// fewer with --watch alone, else 0. With --watch alone up to 2,000 ranks together
-  /// keep at most about 100 MB.
+  /// 0 with neither a report nor --watch. With --watch alone: 1,000,000 divided by the
+  /// number of ranks, but from 500 to actions_in_trace. Up to 2,000 ranks then keep at
+  /// most about 100 MB together.
   /// \pre prepare() was called
   std::int64_t actions_shown(const run_plan& plan) const;
 
@@ -53,7 +57,7 @@ public:
   /// \param only_run false: the schedule is added to the name of the file
   std::string write_weights(const run_request& request, const run_result& result,
                             bool only_run);
-  /// Writes the trace of a run to the report, if there is one. Keeps the timeline for
+  /// Writes the trace of a run, if there is a report. Keeps the timeline for
   /// report.html and for the page of --watch, if actions_shown() is above 0.
   /// \pre run.result.actions has the kept actions
   std::string write_trace(const run_account& run);
@@ -61,10 +65,11 @@ public:
   /// nothing.
   /// \param ran has all actions, if the schedule has a local rule
   std::string write_schedule(const run_request& request, const run_result& ran);
-  /// Writes the file of --json, and results.json of the report. With --json - writes
-  /// results.json alone.
+  /// Writes the file of --json, and results.json if there is a report. With --json -
+  /// writes results.json alone.
   std::string write_results(const std::string& text);
-  /// Writes the final results: as write_results(), and to standard output by --json -.
+  /// Writes the final results: to the files of write_results(), and with --json - to
+  /// standard output.
   std::string end_results(const std::string& text);
   /// Writes report.html with all runs that write_trace() has received; nothing without
   /// a report or without runs.
@@ -73,7 +78,9 @@ public:
   /// \pre end_results() was called
   std::string write_page(const std::string& results, const std::string& table);
   /// The text of report.html with the runs that write_trace() has received so far;
-  /// empty if no timelines are kept.
+  /// empty if write_trace() has kept no timeline.
+  /// \param results text of results.json
+  /// \param table text of results_table()
   std::string page(const std::string& results, const std::string& table) const;
 
   /// The lines at the end of the output: the paths of the written files, the folder of

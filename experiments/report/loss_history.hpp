@@ -11,15 +11,16 @@
 namespace troupe {
 
 /// The losses of a training over all starts of a run, each loss once. Older losses are
-/// merged to means, at most `most_entries`. The newest losses stay apart, as a new
-/// start may train on the same samples again.
+/// merged to means, at most `most_entries`. The newest `apart` losses are not merged,
+/// as a new start may train on the same samples again.
 class loss_history {
 public:
   /// \param samples_before samples of the training before the run's first start
-  /// \param apart number of newest losses that are not merged
+  /// \param apart number of the newest losses that are not merged
   loss_history(std::int64_t samples_before, std::size_t apart);
 
-  /// Adds the next losses of the current start, whose `samples` count from that start.
+  /// Adds the next losses of the current start. `samples` of a loss counts from that
+  /// start.
   void add(const std::vector<loss_so_far>& losses);
 
   /// Starts again after `samples_before` samples of the training. Losses of later
@@ -33,7 +34,8 @@ public:
     std::vector<std::int64_t> samples;
     /// Number of losses of which an entry is the mean; some entries have fewer.
     std::int64_t every = 1;
-    /// Number of samples before the newest loss whose losses are missing.
+    /// Number of samples without a known loss, before the newest loss. If the current
+    /// start has no loss yet: before the current start.
     std::int64_t missing = 0;
     /// Samples of the training before the run's first start.
     std::int64_t samples_before = 0;

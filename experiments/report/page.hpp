@@ -23,8 +23,8 @@ extern const std::string_view live_text;
 /// action. A long run is cut to the first actions: at least two batches, if the record
 /// has two. If the run has only a pipeline, without replicas, shards and uneven
 /// microbatches, the JSON also holds the orders for other costs (page_orders.hpp). For
-/// up to 64 ranks the JSON holds the schedule's limit of stashed microbatches of each
-/// rank, summed over its stages.
+/// up to 64 ranks the JSON holds each rank's limit of stashed microbatches by the
+/// schedule, summed over the rank's stages.
 /// \pre run.result.actions has the kept actions
 std::string timeline_json(const run_account& run);
 
@@ -37,7 +37,7 @@ std::string recent_json(const run_plan& plan, timing_kind timing,
 /// The text of report.html, which needs no other file.
 /// \param results text of results.json
 /// \param table the table of results on the terminal
-/// \param timelines of the runs in results, in the same order
+/// \param timelines timeline_json() of each run in `results`, in the same order
 std::string report_page(const std::string& results, const std::string& table,
                         const std::vector<std::string>& timelines);
 

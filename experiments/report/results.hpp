@@ -36,8 +36,9 @@ struct verification {
   /// True if the run has finished and no proof fails.
   bool holds() const;
 
-  /// "plain loop, replay, formula hold over 2 steps", or the proofs that fail. If the
-  /// run has not finished, "not proved over 2 steps" and the failure.
+  /// "plain loop, replay, formula hold over 2 steps", or the proofs that fail. A proof
+  /// without a published formula is named too, unless a proof fails. If the run has not
+  /// finished: "not proved over 2 steps", and the first line of the failure.
   std::string sentence() const;
 };
 
@@ -45,14 +46,15 @@ struct verification {
 struct run_account {
   const run_request* request; ///< Request of the last start; outlives this object.
   run_result result;
-  bool modelled = false;          ///< Times are computed, as with one device a rank.
+  bool modelled = false;          ///< True if times are computed for one device a rank.
   std::optional<score> evaluated; ///< Score at the end; absent: none.
   /// Scores at intervals of --evaluate-every; a score at the end is here too if due.
   std::vector<std::pair<total_steps, score>> evaluations;
   std::optional<verification> proved; ///< Proof of the first steps; absent: none.
-  /// Losses over all starts of a run that lost nodes; absent: there was one start.
+  /// Losses over all starts of a run that started again after it lost nodes; absent:
+  /// there was one start.
   std::optional<loss_history::series> losses_of_all_starts;
-  bool evaluated_to_end = true; ///< False: the user ended the last evaluation.
+  bool evaluated_to_end = true; ///< False if the user ended the last evaluation.
 
   /// How the run ended. A run whose last evaluation did not end counts as interrupted.
   ending outcome() const;
@@ -88,8 +90,8 @@ std::string missing_losses(const run_account& run);
 std::string results_json(const options& o, const setup& shared,
                          const std::vector<run_account>& runs);
 
-/// The table that compares the runs, for people. Runs that have not started stand at
-/// the end.
+/// The table that compares the runs, for people, and below it results_legend(). Runs
+/// that have not started are the last rows.
 /// \param runs the first runs of `shared`, in the same order
 /// \pre there are runs in `shared`
 std::string results_table(const setup& shared, const std::vector<run_account>& runs);

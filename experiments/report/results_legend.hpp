@@ -14,8 +14,8 @@ namespace troupe {
 /// \pre the runs train, and there is a run
 std::string description_of(const setup& shared);
 
-/// The text below a table of results: the meaning of its columns and words, and facts
-/// that have no column.
+/// The text below a table of results: the meaning of the table's columns and words, and
+/// facts that have no column.
 /// \param samples number of last samples over which a loss in the table is the mean; 0:
 /// there are no losses
 /// \pre there are runs in `shared`

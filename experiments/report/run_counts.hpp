@@ -45,12 +45,12 @@ inline total_samples samples_after(total_steps steps, const run_plan& plan) {
 }
 
 /// Converts samples since the first start to samples of this run. Negative if the run
-/// starts later.
+/// starts after these samples.
 inline run_samples samples_of_run(total_samples samples, const run_plan& plan) {
   return {samples.count - plan.batches().preceding_samples};
 }
 
-/// The step at which the run ends.
+/// The steps since the training's first start when the run has performed all its steps.
 inline total_steps last_step(const run_plan& plan) {
   return {plan.dims.batches_before + plan.dims.steps};
 }

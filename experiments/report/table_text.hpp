@@ -12,11 +12,11 @@ namespace troupe {
 /// The first column is left-aligned, all further columns are right-aligned.
 std::string in_columns(const std::vector<std::vector<std::string>>& rows);
 
-/// A number in printf's format, at most 63 bytes; "-" if the number is absent or not
+/// A number in printf's format, cut to 63 bytes; "-" if the number is absent or not
 /// finite.
 std::string text(std::optional<double> x, const char* format);
 
-/// The largest of some numbers; "-" if there are none.
+/// The largest of `values` as text; "-" if there are none.
 template <class Value>
 std::string largest(const std::vector<Value>& values) {
   return values.empty() ? "-" : std::to_string(*std::ranges::max_element(values));

@@ -13,8 +13,9 @@ namespace troupe {
 
 /// Writes a run's checkpoints on a separate thread while the run continues; each
 /// checkpoint waits for the previous one. If no thread can start, save() writes the
-/// checkpoint. The reason of a failure is reported once, and later the number of
-/// further checkpoints that the same reason has cost. One thread calls all functions.
+/// checkpoint. The reason of a failure is reported once. The number of further
+/// checkpoints that fail for the same reason is reported after the last of them. One
+/// thread calls all functions.
 class checkpoint_saver {
 public:
   /// \param o outlives this object
@@ -30,9 +31,10 @@ public:
   checkpoint_saver(const checkpoint_saver&) = delete;
   checkpoint_saver& operator=(const checkpoint_saver&) = delete;
 
-  /// Waits for the previous checkpoint, then starts to write one.
+  /// Waits for the previous checkpoint, then starts to write `saved`.
   void save(training_copies saved);
-  /// Waits until all checkpoints are written or have failed, and reports a new failure.
+  /// Waits until all checkpoints are written or have failed, and reports a failure that
+  /// has a new reason.
   void wait();
 
 private:
@@ -50,9 +52,9 @@ private:
 
 /// Makes the checkpoint folder, locks the folder with `lock`, and removes unfinished
 /// checkpoints. Returns one sentence if checkpoints cannot go to the folder, else an
-/// empty text. A folder with checkpoints of another training is an error, and so are
-/// checkpoints newer than the single checkpoint that --resume names. No other troupe
-/// program writes there while `lock` lives.
+/// empty text. A folder that is a checkpoint itself is an error. So is a folder with
+/// checkpoints, unless --resume names this folder, or its newest checkpoint. No other
+/// troupe program writes to the folder while `lock` lives.
 /// \pre !o.folder.empty()
 std::string checkpoint_folder_error(const checkpoint_options& o, folder_lock& lock);
 

@@ -17,11 +17,12 @@ namespace troupe {
 /// Writes a run's numbers for TensorBoard to an event file in the run's own folder;
 /// each call writes its numbers. Steps are samples, including the samples before the
 /// run. The tags during a run are `loss`, `samples_per_second` (by the wall clock),
-/// `evaluation/loss` and `evaluation/accuracy`. The tags at the end are
-/// `schedule/bubble`, `schedule/activations`, `schedule/weight_versions`,
-/// `schedule/staleness`, and again the two of an evaluation. The bubble is the mean
-/// over ranks, and is left out if ranks shared threads. The three other tags of the
-/// schedule are of the rank or stage with the largest value.
+/// `evaluation/loss` and, for a classifier, `evaluation/accuracy`. The tags at the end
+/// are `schedule/bubble`, `schedule/activations`, `schedule/weight_versions` and
+/// `schedule/staleness`. If the last evaluation has ended, the tags of an evaluation
+/// follow. The bubble is the mean over ranks, and is left out for timing_kind::shared.
+/// The three other tags of the schedule are of the rank or stage with the largest
+/// value.
 class event_log {
 public:
   /// Makes the folder, if there is none, and a file.
@@ -33,10 +34,10 @@ public:
             std::function<void(const std::string&)> complain);
 
   /// Marks the start of a run, or a new start after lost nodes.
-  /// \param plan outlives this object, or the time until the next begin()
+  /// \param plan stays valid until the next begin(), or as long as this object lives
   void begin(const run_plan& plan);
 
-  /// Writes the new losses, and at most once a second the rate.
+  /// Writes the new losses, and at most once a second the rate in samples per second.
   /// \pre begin() was called
   void add(const progress& p);
   void add_evaluation(total_samples seen, const score& s);

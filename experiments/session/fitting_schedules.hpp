@@ -18,7 +18,7 @@ class new_schedules {
 public:
   /// Appends the names of the next schedules that fit.
   /// \param units as for all_that_fit()
-  /// \param count at most this many; fewer if fewer schedules fit
+  /// \param count number of names to append; fewer are appended if fewer schedules fit
   void add(std::vector<std::string>& to, int ranks, int microbatches, int units,
            int count);
 

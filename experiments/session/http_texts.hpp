@@ -18,7 +18,8 @@ struct http_answer {
   std::shared_ptr<const std::string> body; ///< Sent after the head; null: none.
 };
 
-/// Texts by path. A request must name this machine in the Host field.
+/// Texts by path. A request must name this machine (127.0.0.1 or localhost) and the
+/// port in the Host field; other requests are refused.
 class http_texts {
 public:
   /// \param port that the Host field must name
@@ -28,6 +29,7 @@ public:
   http_texts& operator=(const http_texts&) = delete;
 
   /// Stores a text under a path. Any thread may call.
+  /// \param type MIME type of the text: "text/html"
   void put(const std::string& path, std::string text, const std::string& type);
 
   /// Answers a request; the connection must close afterwards. Range fields are ignored.

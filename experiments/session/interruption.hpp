@@ -9,13 +9,12 @@ namespace troupe {
 inline constexpr int ended_by_user = 130;
 
 /// Set when the user presses Ctrl-C (SIGINT), or when another signal asks the program
-/// to end. Also set when a reader of the program's output has gone, after
-/// outlive_failed_writes(). The other signals are SIGTERM, SIGHUP, and announcements of
-/// batch systems that a job ends (SIGUSR1, SIGUSR2, SIGXCPU). The first call installs
-/// the handlers. A SIGINT, SIGTERM or SIGHUP kills the program if the first of these
-/// signals came at least a second earlier; announcements never kill. SIGHUP and
-/// announcements that were ignored at the start, as under nohup, stay ignored. Any
-/// thread may read the flag.
+/// to end. These signals are SIGTERM, SIGHUP, and announcements of batch systems that a
+/// job ends (SIGUSR1, SIGUSR2, SIGXCPU). After outlive_failed_writes(), also set when a
+/// reader of the program's output has gone. The first call installs the handlers. A
+/// SIGINT, SIGTERM or SIGHUP kills the program if the first of these signals came at
+/// least a second earlier; announcements never kill. SIGHUP and announcements that were
+/// ignored at the start, as under nohup, stay ignored. Any thread may read the flag.
 const std::atomic<bool>& interruption();
 
 /// Set when a batch system announces the end of the job. After the first call
@@ -23,7 +22,7 @@ const std::atomic<bool>& interruption();
 const std::atomic<bool>& announced_end();
 
 /// Makes failed writes return errors from now on, instead of signals that kill the
-/// program. A write fails if a reader has gone, as head does, or if a file is too
+/// program. A write fails if a reader such as `head` has gone, or if a file is too
 /// large. A reader that has gone also sets interruption(). Valid for the whole process.
 void outlive_failed_writes();
 

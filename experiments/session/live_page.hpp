@@ -26,7 +26,7 @@ namespace troupe {
 class live_page {
 public:
   /// Starts to serve the pages. The error is one sentence: why the server cannot listen
-  /// at the port.
+  /// at the port, or that no thread can start.
   /// \param port 0: any free port
   /// \param runs the runs of the command; outlive this object
   /// \param report path of the future report.html; empty: none
@@ -39,7 +39,7 @@ public:
   /// Shows that the proof of a run's first steps starts, before the run begins.
   void prove(const run_request& run);
   /// Shows that the next run begins, or the same run again.
-  /// \param run outlives the time until end_run() or the next begin()
+  /// \param run stays valid until end_run() or the next begin()
   /// \param timing source of the times of the run's actions
   void begin(const run_request& run, timing_kind timing);
 
@@ -47,16 +47,16 @@ public:
 
   void add(const progress& p);
   void add(const recent_actions& recent);
-  /// Shows the total number of microbatches so far, as count_microbatches counts.
+  /// Shows the number of microbatches that count_microbatches() has counted so far.
   void add_simulated(double microbatches);
   void add_evaluation(total_steps steps, const score& s);
 
   /// Shows that the current run has ended.
-  /// \param report the page of all ended runs; empty: the previous page stays
+  /// \param report HTML of the page of all ended runs; empty: the previous page stays
   void end_run(ending outcome, std::string report);
 
   /// Shows that all runs have ended. Waits at most three seconds while browsers still
-  /// ask, so that the browsers receive the end.
+  /// request data, so that the browsers receive the end.
   /// \param written false: report.html was not written, and the page names no path
   void end(bool written);
 

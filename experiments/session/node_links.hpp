@@ -17,8 +17,8 @@ namespace troupe {
 /// TLS. A program has one object of this type.
 class node_links : public connector {
 public:
-  /// Makes the object. The error is one sentence: a mistake in the files, or too little
-  /// free memory or too few free threads for CAF.
+  /// Makes the object. The error is one sentence: a mistake in the files of `tls`, or
+  /// too little free memory or too few free threads for CAF.
   /// \param tls absent: connections are not encrypted
   static tl::expected<std::unique_ptr<node_links>, std::string>
   from(const std::optional<tls_files>& tls);

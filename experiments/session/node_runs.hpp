@@ -33,14 +33,16 @@ public:
   /// also an error if a step would not survive the loss of a node.
   std::string first_placement_error(const run_plan& plan) const;
 
-  /// Performs a run as troupe::perform does. With `again` a run that loses nodes starts
+  /// Performs a run by troupe::perform. With `again` a run that loses nodes starts
   /// again on the nodes that answer. No new start follows if too few nodes answer, or
-  /// if a node refuses for a lasting reason. No new start follows either after many
-  /// starts in a row that have brought the run no further. If the user ends the program
-  /// while the run waits for nodes, the outcome is `interrupted`.
-  /// \param text of the run's schedule in the options
+  /// if a node refuses for a lasting reason. No new start follows either after
+  /// restart_limit::most starts in a row that have brought the run no further. If the
+  /// user ends the program while the run waits for nodes, or while GPUs here join, the
+  /// outcome is `interrupted`.
+  /// \param text the text of the run's schedule in the options
   /// \param again makes the plan of a new start; empty: no run starts again
-  /// \throws node_failure too, if nodes cannot be reached, or refuse
+  /// \throws node_failure if nodes cannot be reached, or refuse
+  /// \throws the exceptions of troupe::perform, except ended_while_joining
   run_result perform(const std::string& text, run_plan plan,
                      const run_callbacks& callbacks,
                      const restarts::new_start& again = {});

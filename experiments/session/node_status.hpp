@@ -11,7 +11,7 @@ namespace troupe {
 /// Requests the status of a node, and waits for the answer. The error is one sentence:
 /// the node cannot be reached, refuses, or does not answer as a node does.
 /// \param timeout longest wait for the connection, and then for the answer
-/// \param session of a run whose leader asks; zeros: none
+/// \param session identity of the run whose leader asks; zeros: no leader asks
 tl::expected<mail::node_status, std::string>
 status_of(const node_address& where, connector& links,
           std::chrono::milliseconds timeout, const session_id& session = {});

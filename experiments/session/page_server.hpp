@@ -17,7 +17,7 @@ namespace troupe {
 class page_server {
 public:
   /// Starts the server and its thread. The error is one sentence: why the port cannot
-  /// be used, or no thread can start.
+  /// be used, or that no thread can start.
   /// \param port 0: any free port
   static tl::expected<std::unique_ptr<page_server>, std::string> open(int port);
 

@@ -7,13 +7,14 @@
 
 namespace troupe {
 
-/// Runs a program from the command line to the exit code: reads the options and passes
-/// the options to `body`, which returns the exit code. The code is 0 after --help and
-/// --version, and 2 after one sentence about a mistake in the options. The code is 1
-/// after one sentence about an exception of `body`. If standard output accepted less
-/// than was written, the code is at least 1, and at least 130 if a reader has gone. If
-/// a run has left threads that never end, the function ends the program with a code of
-/// at least 1.
+/// Runs a program from the command line to the exit code. Reads the options, replaces
+/// options by measurements (measure_options), and passes the options to `body`, which
+/// returns the exit code. The code is 0 after --help, --help-all and --version, and 2
+/// after one sentence about a mistake in the options. The code is 1 after one sentence
+/// about an exception of these steps. If standard output accepted less than was
+/// written, the code is at least 1, and at least 130 if a reader has gone. If a run has
+/// left threads that never end, the function ends the program with a code of at least
+/// 1.
 int run_program(const program_info& program, int argc, const char* const* argv,
                 const std::function<int(options)>& body);
 

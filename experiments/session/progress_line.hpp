@@ -13,15 +13,15 @@
 
 namespace troupe {
 
-/// Makes a simulation count the microbatches whose backward has come to stage 0, over
-/// all data replicas and tensor shards. Returns the count, which the plan's cost
-/// function increases during the run. An input gradient or a weight gradient counts as
-/// half a backward.
+/// Makes a simulation count the microbatches whose backward has come to stage 0. Each
+/// data replica and tensor shard counts its own microbatches. Returns the sum of these
+/// counts, which the plan's cost function increases during the run. An input gradient
+/// or a weight gradient counts as half a backward.
 /// \param plan receives another `cost`; the run is performed with this plan or a copy
 std::shared_ptr<const double> count_microbatches(run_plan& plan);
 
-/// The whole work of a run: the number of samples, or in a simulation the number of
-/// microbatches by count_microbatches.
+/// The whole work of a run: the number of samples, or in a simulation the number that
+/// count_microbatches() reaches at the end.
 double all_of(const run_plan& plan);
 
 /// Joins the first parts, as long as the line fits into `width` columns. A part that is
@@ -32,22 +32,23 @@ std::string fitting(const std::vector<std::string>& parts, std::size_t width);
 /// terminal shows one line that changes; other outputs get a line every few seconds.
 class progress_line {
 public:
-  /// \param plan outlives this object, or the time until restart()
+  /// \param plan stays valid until restart(), or as long as this object lives
   /// \param quiet true: no line is shown
   progress_line(const run_plan& plan, bool quiet);
 
   /// Makes later calls show a new start of the run.
-  /// \param plan outlives this object, or the time until the next restart()
+  /// \param plan stays valid until the next restart(), or as long as this object lives
   void restart(const run_plan& plan) { plan_ = &plan; }
 
   /// Shows a run that computes something. Shows nothing if the last line is younger
-  /// than 0.2 seconds on a terminal, or 5 seconds elsewhere.
-  /// \param last true: the run has ended; the line stays, and the interval does not
-  /// count
+  /// than 0.2 seconds on a terminal, or 5 seconds elsewhere. But `p.waits_for` is shown
+  /// at once, in lines that stay, if the previous call had none.
+  /// \param last true: the run has ended; the line stays, and is shown at any interval
   void show(const progress& p, bool last);
 
-  /// Shows a run that computes nothing, at the intervals of show().
-  /// \param microbatches total number so far, as count_microbatches counts
+  /// Shows a run that computes nothing, at the intervals of show(). The first interval
+  /// starts when this object is made.
+  /// \param microbatches number that count_microbatches() has counted so far
   void show_simulation(double microbatches);
 
   /// Shows a score in a line that stays.
@@ -67,7 +68,7 @@ private:
   bool quiet_;
   bool terminal_;
   std::size_t changes_ = 0; ///< Columns of a line that will change; 0: there is none.
-  std::string written_;     ///< The last line, which is not written twice in a row.
+  std::string written_;     ///< The last line; only a terminal gets it twice in a row.
   bool waits_ = false;
   throughput throughput_;
   double shown_at_ = 0;

@@ -5,12 +5,12 @@
 
 namespace troupe {
 
-/// Writes a line to standard error every few seconds while the object exists, for a
-/// program that sets up something large. A signal's handler writes the line, so that no
-/// thread is needed. Only one object may live at a time.
+/// Writes a line to standard error every 5 seconds while the object exists, for a
+/// program that sets up something large. The handler of SIGALRM writes the line, so
+/// that no thread is needed. Only one object may live at a time.
 class progress_notice {
 public:
-  /// \param line without its line break, cut to 99 bytes; empty: nothing is written
+  /// \param line without a line break, cut to 99 bytes; empty: nothing is written
   explicit progress_notice(const std::string& line);
   ~progress_notice();
 

@@ -13,8 +13,8 @@ namespace troupe {
 
 /// The end of a sentence about a failed run that can resume: the newest checkpoint in
 /// the folder of --checkpoint, else the newest of --resume. Checkpoints are not read.
-/// Without any checkpoint, says so if the command names a folder for checkpoints; else
-/// empty.
+/// Without any checkpoint: the text says so if --checkpoint names a folder, else the
+/// text is empty.
 std::string last_checkpoint(const checkpoint_options& o);
 
 /// The state from which a run that has lost nodes starts again.
@@ -26,12 +26,12 @@ struct restart_point {
   std::vector<std::string> passed_over; ///< Reasons why newer checkpoints were skipped.
 };
 
-/// Finds the state for a new start: the state after the last step that other nodes have
-/// kept, or a newer checkpoint. If there is neither, the result is the state of the
-/// first start.
+/// Finds the state for a new start: `kept`, or a newer checkpoint that leaves at least
+/// one step. If there is neither, the result is the state of the first start.
+/// \param lost result of the last start
 /// \param first the run's plan at the first start
-/// \param kept by other nodes, or the state with which the run began before; may be
-/// null
+/// \param kept the state that other nodes have kept after this loss, else after an
+/// earlier loss of the run; may be null
 /// \param folder of checkpoints; empty: there are none
 restart_point find_restart_point(const run_result& lost, const run_plan& first,
                                  std::shared_ptr<const training_state> kept,

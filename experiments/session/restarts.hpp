@@ -29,8 +29,9 @@ public:
 
   bool is_reached() const { return fruitless_ >= most; }
 
-  /// The end of a sentence about a failure: no further start follows, and why.
-  /// \param has_begun whether the last start began, and then lost nodes
+  /// The end of a sentence about a failure: the reason why no further start follows,
+  /// and advice.
+  /// \param has_begun true: the last start succeeded, and the run then lost nodes
   /// \pre is_reached()
   std::string sentence(bool has_begun) const;
 
@@ -57,7 +58,7 @@ public:
     std::function<bool(const run_plan&)> find_nodes;
     /// Returns true if no node of the command is missing.
     std::function<bool()> has_all_nodes;
-    /// Waits after a repeated refusal; nodes that refuse may come back meanwhile.
+    /// Waits after a start has failed twice in a row for the same reason.
     std::function<void()> wait;
     /// Returns true if the user has ended the program.
     std::function<bool()> is_interrupted;
@@ -67,7 +68,7 @@ public:
   /// \param lost the result of the last start; `failure` has the reason
   using new_start = std::function<run_plan(const run_result& lost)>;
 
-  /// Performs a run as troupe::perform does, and starts the run again after a loss.
+  /// Performs a run by `functions.start`, and starts the run again after a loss.
   /// Returns the result of the last start. `failure` says why no start followed a loss,
   /// unless the user ended the program.
   /// \param functions only called during this call
@@ -75,7 +76,7 @@ public:
   /// \throws node_failure if a start fails, and `again` is empty or no node of this
   /// command has answered before
   /// \throws node_failure if the first start fails for a lasting reason
-  /// \throws lasting_refusal if a new start would be refused for the same reason
+  /// \throws lasting_refusal if a later start fails for a lasting reason
   run_result perform(run_plan plan, const start_functions& functions,
                      const new_start& again);
 

@@ -18,8 +18,8 @@ namespace troupe {
 /// The thread that waits for the run calls all functions.
 class run_observer {
 public:
-  /// \param run the run that begins; `run.request` outlives this object, or the time
-  /// until restart()
+  /// \param run the run that begins; `run.request` stays valid until restart(), or as
+  /// long as this object lives
   /// \param events folder for TensorBoard; empty: none
   /// \param watched page for browsers; outlives this object; null: there is no page
   /// \param complain receives a sentence about a failed write for TensorBoard; objects
@@ -31,19 +31,20 @@ public:
   run_observer& operator=(const run_observer&) = delete;
 
   /// Shows that the run starts again from an earlier step.
-  /// \param next outlives this object, or the time until the next restart()
+  /// \param next stays valid until the next restart(), or as long as this object lives
   void restart(const run_request& next);
 
   void report_progress(const progress& p);
   void report_actions(const recent_actions& recent);
-  /// Reports the total number of microbatches so far, as count_microbatches counts.
+  /// Reports the number of microbatches that count_microbatches() has counted so far.
   void report_simulation(double microbatches);
   void report_evaluation(total_steps steps, const score& s);
 
   /// Erases the changing line before other text is written to the terminal.
   void end_line() { line_.end(); }
 
-  /// Shows the last loss of a run that has ended, before the last evaluation.
+  /// Shows the last loss of a run that has ended, if there is one, on standard error.
+  /// Called before the last evaluation.
   void report_end(const run_result& result);
 
   /// Writes the last numbers of the run for TensorBoard, after the last evaluation.

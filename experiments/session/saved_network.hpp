@@ -16,7 +16,7 @@ struct saved_network {
   inference_plan plan;
   std::string from;                     ///< Path of the file or the checkpoint.
   std::vector<std::string> passed_over; ///< Reasons why newer checkpoints were skipped.
-  std::vector<std::string> notes;       ///< Sentences about tensors and products.
+  std::vector<std::string> notes;       ///< Sentences about tensors and bf16 products.
   /// False if a checkpoint does not record data and options of its training.
   bool keeps_facts = true;
 };

@@ -9,8 +9,8 @@ namespace troupe {
 
 /// The rate of a run by the wall clock, over about the ten seconds before the last
 /// progress. If the previous progress is older, the rate covers the time since the
-/// previous progress. Evaluations and checkpoints in that time count, as a user waits
-/// for both; an unfinished step does not.
+/// previous progress. The time of evaluations and checkpoints counts, as a user waits
+/// for both. The time since the last progress does not count.
 class throughput {
 public:
   /// Records the total number of units done at time `seconds`. A total below the last

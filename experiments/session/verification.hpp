@@ -13,31 +13,33 @@ namespace troupe {
 
 class node_runs;
 
-/// The program verify, also for tests that call the program in the test's own process.
+/// The name, options and defaults of the program verify, also for tests that run the
+/// program in the test's own process.
 program_info verify_program();
 
 /// One sentence if a run cannot be proved, with a remedy; else an empty text.
 std::string proof_error(const run_plan& plan);
 
-/// Puts a plan's ranks on the first GPU of this process. If nodes perform the run on
-/// GPUs, the proof runs on that GPU, whichever GPUs the nodes use. Does nothing if any
-/// rank is on a CPU.
+/// Puts a plan's ranks on GPU 0 of this process, so that the proof of a run on nodes
+/// uses this GPU, whichever GPUs the nodes use. Does nothing if any rank is on a CPU.
 void prove_on_local_gpu(run_plan& plan);
 
 /// Performs a request and proves the run, also by the published rule of the schedule
-/// and its parameters, if there is one. A run whose sums no plain loop computes is
-/// performed twice, and both runs must give the same bits. Weights that are not finite
-/// make the outcome `failed`. A proof that the user ends makes the outcome
-/// `interrupted`.
+/// and its parameters, if there is one. A run that sums in another order than any plain
+/// loop (sums_elsewhere) is performed twice, and both runs must give the same bits.
+/// Weights that are not finite make the outcome `failed`. If the user ends the run or
+/// the proof, the outcome is `interrupted`. If the run has not finished, there are no
+/// proofs.
 /// \param performs performs the runs; null: this process performs the runs
 /// \pre proof_error(request.plan).empty()
 /// \throws the exceptions of node_runs::perform
 verification verify(const run_request& request, node_runs* performs = nullptr);
 
 /// Verifies the first steps of a run, in this process: `steps` of the run, or a few
-/// more until updates are whole. If the schedule has no smaller sizes, verifies all
-/// steps. An exception becomes the failure of the result.
-/// \pre proof_error(request.plan).empty(), and the run resumes no other one
+/// more until whole updates cover all microbatches. Verifies all steps if the run has
+/// no more than `steps`, or if the schedule allows no smaller number. An exception
+/// becomes the failure of the result.
+/// \pre proof_error(request.plan).empty(), and the run starts at the first step
 verification verify_first(const run_request& request, int steps);
 
 /// The counts of runs that verify has performed.
@@ -49,7 +51,7 @@ struct verified_runs {
 
 /// Verifies the runs that options name, until the user ends the program. Prints each
 /// proof, or only failed proofs if output is quiet. Absent, after a printed sentence,
-/// if the options are wrong or a run cannot be proved.
+/// if the options are wrong, nodes cannot host the ranks, or a run cannot be proved.
 /// \throws the exceptions of node_runs::perform
 std::optional<verified_runs> verify(const options& o);
 

@@ -15,7 +15,7 @@ namespace troupe {
 /// --stall-timeout and options of output
 std::vector<options> verified_catalog(const options& asked);
 
-/// True if the proofs of a right run always hold. False for tensor shards in bf16:
+/// True if the proofs of a correct run always hold. False for tensor shards in bf16:
 /// shards sum in another order than the plain loop, and every later layer rounds the
 /// difference further. The difference sometimes exceeds the tolerance of a proof.
 bool always_holds(const options& asked);

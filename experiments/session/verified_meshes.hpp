@@ -8,8 +8,9 @@
 namespace troupe {
 
 // The runs of verify --all on meshes with data replicas, tensor shards or experts, and
-// with tied embeddings. Schedules that give a rank several stages or split backwards
-// alternate from mesh to mesh. `usual` has the options that all added runs share.
+// with tied embeddings. Each mesh, except in add_exchanges_apart(), also has some of
+// new_schedules (fitting_schedules.hpp), in rotation. `usual` has the options that all
+// added runs share.
 
 /// Adds runs whose updates use the gradients of one data replica each. In virtual time
 /// some replicas are slower than others.
