@@ -54,8 +54,8 @@ struct side_by_side {
   double first, second; ///< Seconds of a call.
 };
 
-/// Calls `first` and `second` in turn for about `seconds`, at least 5 times each, after
-/// one call of each to warm up.
+/// Calls `first` and `second` in turn until all calls have taken `seconds` together, at
+/// least 5 times each. One call of each comes before, to warm up.
 template <class First, class Second>
 side_by_side take_turns(const First& first, const Second& second,
                         double seconds = 0.3) {

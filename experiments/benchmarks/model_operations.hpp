@@ -13,7 +13,8 @@ namespace troupe {
 /// Multiplications and additions of a training step, for one token. Each parameter
 /// outside the embeddings costs 6. Causal attention costs 6 L T C for L layers, T
 /// positions and width C, as a position computes half of all pairs on average.
-/// Chowdhery et al., "PaLM", 2022, appendix B, has twice that, without the mask.
+/// Chowdhery et al., "PaLM", 2022, appendix B, counts 12 L T C, without the causal
+/// mask.
 inline double operations_a_token(const network<float>& whole, const model_options& m) {
   std::int64_t parameters = 0;
   for (const auto* p : whole.parameters())

@@ -25,8 +25,9 @@ tl::expected<std::string, std::string> python_with_pytorch();
 class pytorch_rounds {
 public:
   /// Starts the child, and waits until the child is ready for rounds, but at most 300
-  /// seconds for each line. The error is one sentence: why there are no rounds.
-  /// \param options of the program
+  /// seconds for each line of its output. The error is one sentence: why there are no
+  /// rounds, also if the user ends the program.
+  /// \param options command-line options of rounds_in_pytorch.py
   static tl::expected<std::unique_ptr<pytorch_rounds>, std::string>
   start(const std::string& python, const std::vector<std::string>& options);
 
@@ -35,12 +36,13 @@ public:
   pytorch_rounds(const pytorch_rounds&) = delete;
   pytorch_rounds& operator=(const pytorch_rounds&) = delete;
 
-  /// A JSON object that the child sent about itself: "torch", "blas", "parameters".
-  /// Valid as long as this object lives.
+  /// A JSON object that the child sent about itself, with keys such as "torch", "blas"
+  /// and "parameters". Valid as long as this object lives.
   const std::string& info() const { return info_; }
 
-  /// Trains a round of `steps` steps. Returns the mean seconds of one step. The error
-  /// is one sentence: why there is no time.
+  /// Trains a round of `steps` steps. Returns the mean seconds of one step. Waits at
+  /// most 300 seconds for each line. The error is one sentence: why the round has no
+  /// time.
   tl::expected<double, std::string> train(int steps);
 
 private:

@@ -8,7 +8,7 @@
 namespace troupe {
 
 /// Returns the plan with another schedule and other numbers of stages and steps. The
-/// network is cut into `stages` stages, and `keep_record` is set.
+/// network is cut into stages of nearly equal operations, and `keep_record` is set.
 /// \pre the plan has a training, and the network can be cut into `stages` stages
 run_plan plan_of_steps(run_plan plan, const schedule& sch, int stages, int steps);
 
