@@ -192,7 +192,7 @@ void measure_schedules(const benchmark& b) {
       if (!validation_error(plan).empty())
         continue;
       const double took = median(through_actors(plan, plan.threads));
-      b.report({"schedules", sch.name + ", " + std::to_string(stages) + " ranks",
+      b.report({"schedules", sch.name + ", " + std::to_string(plan.ranks()) + " ranks",
                 predictions / took, unit, plain / took, "bare loop"});
     }
 }

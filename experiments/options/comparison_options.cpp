@@ -54,8 +54,14 @@ tl::expected<comparison_options, std::string> parse_comparison(const std::string
       return problem{"--beside " + text + ": there is no row '" + row + "' "
                      + (on_gpu ? "on a GPU" : "on the CPU") + "; there are "
                      + names_of(on_gpu)};
+    if (std::ranges::find(result.rows, row) != result.rows.end())
+      return problem{"--beside " + text + ": the row '" + row
+                     + "' is named twice; name each row once"};
     result.rows.push_back(row);
   }
+  if (result.rows.empty())
+    return problem{"--beside " + text + ": no row is named; there are "
+                   + names_of(on_gpu)};
   return result;
 }
 
