@@ -18,9 +18,10 @@ inline constexpr const char* name_of_data = "data";
 /// report the fact, and in all attempts of the run. For one thread.
 class common_facts {
 public:
-  /// Adds the facts of a process. If a fact differs from an earlier process, or from an
-  /// earlier attempt, returns a sentence that names the fact, both processes and both
-  /// values. Returns an empty string if no fact differs.
+  /// Adds the facts of a process. Returns a sentence if a value differs from the fact's
+  /// first value, which another process or an earlier attempt reported. The sentence
+  /// names the fact, both processes and both values; the facts that follow are then not
+  /// added. Returns an empty string if no fact differs.
   /// \param process name of the process in error messages: "node a:4242"
   std::string add(const std::string& process,
                   const std::vector<mail::deciding_fact>& facts);

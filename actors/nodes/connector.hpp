@@ -13,7 +13,7 @@
 namespace troupe {
 
 /// Opens connections from this process to other processes, without encryption or by
-/// TLS. Thread-safe.
+/// TLS, and makes control lines of outgoing and accepted connections. Thread-safe.
 class connector {
 public:
   virtual ~connector() = default;
@@ -31,7 +31,8 @@ public:
                                              control_listener listener) = 0;
 
   /// Connects to an address and sends a greeting. Returns the stream, or a sentence
-  /// about the error; see `troupe::connect_and_greet`.
+  /// about the error. Blocks for at most `timeout` with each of the host's addresses,
+  /// and for at most `timeout` in handshake and greeting.
   tl::expected<std::unique_ptr<byte_stream>, std::string>
   greet(const node_address& where, const greeting& hello,
         std::chrono::milliseconds timeout) {

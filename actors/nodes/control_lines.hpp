@@ -34,7 +34,8 @@ public:
   virtual void send(control_frame frame) = 0;
 
   /// Limits the frames that wait to be sent to `bytes` bytes; 64 MiB without this call.
-  /// A frame beyond the limit ends the line, because the other side does not read.
+  /// A frame beyond the limit is dropped and ends the line, because the other side does
+  /// not read.
   virtual void limit_unsent(std::size_t bytes) = 0;
 
   /// Ends the line; the destruction of the last handle calls `close()`. After the
@@ -51,20 +52,20 @@ public:
 /// at most once, after all calls of `received`.
 struct control_listener {
   std::function<void(control_frame)> received;
-  /// Called with the reason why this side has ended the line, as for a damaged frame;
-  /// the callback may still send. The reason is empty if the other side has closed the
-  /// line or does not read, or if a callback has thrown an exception.
+  /// Called when the line has ended, but not after close(). For a damaged frame, `why`
+  /// says what is wrong, and the callback may still send. `why` is empty if the other
+  /// side has closed the line or does not read, or if an exception has been thrown.
   std::function<void(const std::string& why)> ended;
 };
 
-/// The reason that a leader reports for a line which the other side has ended.
+/// The reason that a leader reports for a line if control_listener::ended gives none.
 inline constexpr const char* closed_line = "it has closed the connection";
 
 /// The addition to `closed_line` if the other side never sent a message.
 inline constexpr const char* before_anything = " before it sent anything";
 
-/// The reason that a node reports for a line to another node which the other side has
-/// ended.
+/// The reason that a node reports for a line to another node if control_listener::ended
+/// gives none.
 inline constexpr const char* line_end = "its control line has ended";
 
 /// The control lines of a process: brokers of CAF's middleman, which reads and writes

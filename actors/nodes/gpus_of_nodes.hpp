@@ -19,15 +19,17 @@ std::vector<mail::deciding_fact> facts_of_data(const run_plan& plan);
 
 /// The facts that a node reports: the machine, the processors of its ranks, the
 /// identity of its data, and checksums of its CPU arithmetic. The checksum of a
-/// training is included only if a rank of the node is on the CPU.
+/// training is included only if a rank of the node is on the CPU. With a rank on a GPU,
+/// the facts include the reason why the node's GPUs can form no groups, if any.
 /// \param ranks of the node
 /// \pre plan.work
 mail::prepared facts_of_part(const run_plan& plan, const std::vector<int>& ranks);
 
 /// Returns a sentence that says why a node cannot take part in the groups that the
-/// leader has chosen; empty if the node can.
+/// leader has chosen; empty if the node can. A node without support for groups of GPUs
+/// can take part only if `groups` is empty. A repeated or unknown index is an error.
 /// \param ranks of the node
-/// \param groups indexes among exchanging_groups
+/// \param groups indexes in exchanging_groups()
 std::string group_error(const run_plan& plan, const std::vector<int>& ranks,
                         const std::vector<int>& groups);
 
@@ -38,7 +40,7 @@ std::string group_error(const run_plan& plan, const std::vector<int>& ranks,
 std::vector<group_id> new_local_ids(const run_plan& plan, const std::vector<int>& ranks,
                                     const std::vector<int>& groups);
 
-/// The leader's knowledge of a node; lists of nodes begin with node 1.
+/// The facts that the leader knows of a node. A list of these facts begins with node 1.
 struct node_facts {
   std::string name; ///< "a:4242"
   mail::prepared reported;
@@ -51,10 +53,9 @@ std::string kind_error(const std::vector<node_facts>& nodes);
 
 /// The groups of GPUs that exchange arrays directly.
 struct chosen_groups {
-  std::vector<int> groups; ///< Indexes among exchanging_groups.
-  /// The reason why a group with a GPU of its own for each member does not exchange
-  /// directly; the last reason if several groups have one. Empty if there is no such
-  /// group.
+  std::vector<int> groups; ///< Indexes in exchanging_groups().
+  /// The reason why a group is not chosen although each of its members has a GPU of its
+  /// own. If several groups are not chosen, the last group's reason; if none, empty.
   std::string exclusion;
 };
 

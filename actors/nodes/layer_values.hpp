@@ -29,8 +29,8 @@ struct layer_key {
   enum class kind : std::uint8_t { parameters, older, moment };
 
   kind type = kind::parameters;
-  /// Index of the older version, from 0 for the version before the newest, or index of
-  /// the moment; 0 for parameters.
+  /// For an older version its index: 0 is the version before the newest. For a moment
+  /// the moment's index; 0 for parameters.
   std::uint32_t number = 0;
   std::uint32_t layer = 0; ///< Index in the network.
 
@@ -48,6 +48,9 @@ layer_key_from(std::span<const unsigned char> text);
 /// Returns the keys of the arrays of `layers` that the leader sends to a node:
 /// parameters, older versions, moments. The node needs the arrays before a resumed or
 /// file-initialised run starts.
+/// \param plan the leader's plan
+/// \param layers indexes in the network
+/// \pre plan.work
 std::vector<layer_key> keys_of(const run_plan& plan, const std::vector<int>& layers);
 
 /// Reads the values of an array from the leader's plan.
@@ -63,15 +66,16 @@ public:
   explicit layer_values(const mail::prepare& facts);
 
   /// Makes a plan start with these values, as the continuation of the batches that
-  /// earlier runs have trained. If no array is awaited, the plan keeps its initial
-  /// values. The plan's weight sources read the values later. All values must have
-  /// arrived before the first read. Called once, before the first buffer_for().
+  /// earlier runs have trained: the plan's steps decrease by these batches. If no array
+  /// is awaited, the plan keeps its initial parameters. The plan's weight sources read
+  /// the values later. All values must have arrived before the first read. Called once,
+  /// before the first buffer_for().
   /// \pre plan.work
   /// \pre this object outlives every reader of the plan's weights
   void apply_to(run_plan& plan);
 
-  /// Returns the memory for arriving values. The error is a sentence: no array with
-  /// this key and size is awaited.
+  /// Returns the memory for arriving values, valid until forget(). The error is a
+  /// sentence, if the text is no key, or if no array of this key and size is awaited.
   /// \param text the key, by to_text()
   /// \param values number of values
   tl::expected<std::span<float>, std::string>

@@ -20,25 +20,26 @@
 
 namespace troupe {
 
-/// The nodes that take part in this process's runs, by address.
+/// The nodes that take part in this process's runs, and how the leader reaches them.
 struct cluster {
   std::vector<node_address> nodes; ///< Address of each node, from node 1 on.
-  std::vector<int> node_map;       ///< The node of each rank; empty: default_node_map.
+  /// The node of each rank, from 1; empty: default_node_map().
+  std::vector<int> node_map;
   /// Time without a message after which a node is lost.
   std::chrono::milliseconds failure_timeout{5000};
   std::string version; ///< Version of troupe.
   /// Opens connections to the nodes; not null, and outlives the leader.
   connector* connections = nullptr;
 
-  /// Facts of all attempts of a run, which must be equal. Null if only this attempt's
-  /// facts are compared.
+  /// Facts of the run's attempts so far: each attempt's facts are added, and must be
+  /// equal. Null if only the facts of one attempt are compared.
   common_facts* facts = nullptr;
 
-  /// Set by another thread to end the wait for nodes. May be null.
+  /// Set by another thread to end the waits of the leader's constructor. May be null.
   const std::atomic<bool>* interrupted = nullptr;
 
-  /// Called with a sentence about each node that executes another run, on a thread of
-  /// the connections. Must not call the leader. May be empty.
+  /// Called with a sentence when a node reports that it executes another run, on a
+  /// thread of the connections. Must not call the leader. May be empty.
   std::function<void(const std::string&)> on_wait = {};
 };
 
@@ -54,10 +55,12 @@ public:
   /// Connects to all nodes, and waits until each node's part of the run is ready.
   /// \param cluster_options outlives this object
   /// \pre plan->work
+  /// \pre node_map_error() is empty for the node map
   /// \throws node_failure if a node is lost or cannot take part
-  /// \throws lasting_refusal, such as nodes_differ, if options, files or versions must
-  /// change before another attempt can succeed
-  /// \throws std::runtime_error with a sentence in other cases, as ended_while_waiting
+  /// \throws lasting_refusal if options, files or versions must change before another
+  /// attempt can succeed; nodes_differ is such an error
+  /// \throws ended_while_waiting if `cluster::interrupted` is set
+  /// \throws std::runtime_error with a sentence in other cases, such as no_thread
   leader(const cluster& cluster_options, std::shared_ptr<const run_plan> plan,
          const run_description& description);
 
@@ -78,7 +81,8 @@ public:
   std::int64_t moved() const override { return router_->moved(); }
   nanoseconds clock_doubt() const override { return nodes_->clock_doubt(); }
 
-  /// True if a node was lost during the run, or had failed before the run began.
+  /// True if a node was lost after begin(), or had failed before begin(). False until
+  /// begin() is called.
   bool has_lost() const { return nodes_->has_lost(); }
 
 private:

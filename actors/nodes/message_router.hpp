@@ -25,8 +25,8 @@ namespace troupe {
 
 /// Routes messages between this process and other processes of a run: encodes and sends
 /// the messages that proxies receive; decodes, validates and delivers incoming
-/// messages. Messages of kinds that may have tensors are sent on tensor links, all
-/// others on control lines.
+/// messages. Messages that may have tensors are sent on tensor links, all others on
+/// control lines.
 class message_router : public frame_receiver {
 public:
   /// Called on any thread, with the reason, when a tensor link to a node has ended, or
@@ -46,12 +46,13 @@ public:
   ~message_router() override;
 
   // Both functions add a connection to another node: a control line, or the stream of a
-  // tensor link. Any thread may call. A second link to a node is closed.
+  // tensor link. Any thread may call. A second control line replaces the first. A
+  // second tensor link is closed while the first one lasts.
   void add(int node, std::shared_ptr<control_line> line);
   void add(int node, std::unique_ptr<byte_stream> tensors);
 
   /// Returns a function that makes proxies of all actors in other processes. This
-  /// object outlives the proxies.
+  /// object outlives the function and the proxies.
   local_run::distant_maker maker();
 
   /// Starts the delivery of messages to the actors of `local`.
@@ -63,17 +64,20 @@ public:
   /// open(). Without the call a message that stands for such an exchange is invalid.
   void set_groups(const known_groups& groups) { rules_.set_groups(groups); }
 
-  /// Handles a frame of a control line, on the line's thread. A frame of an older
-  /// generation, or before open(), is dropped. An invalid frame is reported as loss of
-  /// the node.
+  /// Handles a frame of a control line, on the line's thread. Drops a frame of an older
+  /// generation. Reports an invalid frame, or one of a later generation, as loss of the
+  /// node. Before open() and after close(), drops a valid frame.
+  /// \pre the frame is of kind control_frame::kind::actors
   void handle(int node, const control_frame& frame);
 
-  /// Sends the values of a layer to a node, before a run.
+  /// Sends the values of a layer to a node, before a run. Drops the values if there is
+  /// no tensor link to the node.
   /// \param text the values' key, by to_text()
   void send_layer(int node, std::vector<unsigned char> text,
                   std::shared_ptr<const std::vector<float>> values);
 
-  /// Sets the destination of layer values that arrive.
+  /// Sets the destination of layer values that arrive from the leader. Without the call
+  /// such values are reported as loss of the leader.
   /// \param to outlives the call of close()
   void receive_layers(layer_values& to) { layers_ = &to; }
 
@@ -83,9 +87,9 @@ public:
   /// Stops all sending and delivery. Tensors not sent yet are dropped.
   void close();
 
-  /// Ends the actors of `local`, then calls close(). Messages on control lines, such as
-  /// the last losses for the leader, are still sent. Tensors not sent yet, and messages
-  /// for these actors, are dropped.
+  /// Ends the actors of `local`, then calls close(). Messages that these actors have
+  /// sent by control lines, such as the last losses for the leader, still go out.
+  /// Tensors not sent yet, and messages for these actors, are dropped.
   void close_after_actors(local_run& local);
 
   /// Number of received frames of older generations, which were dropped. Frames on
@@ -120,8 +124,8 @@ private:
   loss on_loss_;
   std::mutex lock_;
   std::map<int, std::shared_ptr<control_line>> lines_;
-  std::shared_mutex open_lock_; // guards the next two; shared while messages are
-                                // delivered
+  std::shared_mutex open_lock_; // guards local_run_ and handles_; shared while messages
+                                // are delivered
   std::atomic<local_run*> local_run_ = nullptr;
   std::shared_ptr<actor_handles> handles_; // set by open()
   memory_account leader_memory_;           // of messages for the leader

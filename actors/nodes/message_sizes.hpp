@@ -12,8 +12,9 @@
 namespace troupe {
 
 /// The bytes of each tensor that follows a message: first of wire::buffers_of, then of
-/// wire::arrays_of. Sizes follow from the message and from the plan, so sender and
-/// receiver compute equal sizes.
+/// wire::arrays_of. 0 for the tensor of a call, a message that stands for a direct
+/// exchange between GPUs. Sizes follow from the message and from the plan, so sender
+/// and receiver compute equal sizes.
 /// \pre the positions that the message names exist in the plan
 std::vector<std::int64_t> tensor_bytes(const run_plan& plan,
                                        const wire::addressed_message& message);

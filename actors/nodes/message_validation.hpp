@@ -29,16 +29,17 @@ public:
   std::string validation_error(const wire::addressed_message& message) const;
 
   /// Capacity, in 4-byte values, of a buffer for a tensor of `bytes` bytes in the
-  /// message. Activations, gradients and rows of experts have one capacity each at a
-  /// stage, even if sizes differ between microbatches. So a stage may reuse a buffer,
-  /// and few buffer sizes exist. The capacity for any other tensor is the tensor's
-  /// size.
+  /// message. A stage has one capacity for activations, one for gradients and one for
+  /// rows of experts, even if sizes differ between microbatches. So a stage may reuse a
+  /// buffer, and few buffer sizes exist. The capacity for any other tensor is the
+  /// tensor's size.
   /// \pre validation_error(message) is empty
   std::int64_t capacity_of(const wire::addressed_message& message,
                            std::int64_t bytes) const;
 
-  /// Sets the groups of GPUs whose calls for collectives and peer channels are valid.
-  /// Before this call no such call is valid. Called at most once, from any thread.
+  /// Sets the groups of GPUs that exchange arrays directly. A message that stands for
+  /// such an exchange (`is_call()` of its header or body) is valid only afterwards, and
+  /// only for these groups. Called at most once, from any thread.
   void set_groups(const known_groups& groups);
 
 private:

@@ -12,8 +12,9 @@ namespace troupe {
 
 /// The default node of each rank, from 1. Each node gets a block of consecutive ranks,
 /// so that tensor shards and neighbours of a pipeline share a node where possible.
-/// Sizes of blocks differ by at most 1. With several directions, blocks are of ranks in
-/// another order, in which the ranks that host the same stages are adjacent.
+/// Sizes of blocks differ by at most 1. With several directions, ranks are sorted
+/// before the division into blocks: ranks that host the same stages become adjacent.
+/// \param nodes number of nodes, at least 1
 std::vector<int> default_node_map(const run_plan& plan, int nodes);
 
 /// The ranks of a node, in increasing order.
@@ -25,9 +26,9 @@ std::vector<int> ranks_at(const std::vector<int>& node_map, int node);
 std::string node_map_error(const run_plan& plan, const std::vector<int>& node_map,
                            int nodes);
 
-/// Returns a sentence about a node that hosts all data replicas of a rank; empty if no
-/// such node exists. Of replicas that divide experts, only those with the rank's own
-/// experts count. The loss of this node loses all kept steps of a stage.
+/// Returns a sentence about a node whose loss would lose all kept steps of a stage: the
+/// node hosts all data replicas of a rank. Empty if no such node exists. If replicas
+/// divide experts, only replicas with the rank's own experts count.
 /// \pre node_map_error() is empty
 std::string redundancy_error(const run_plan& plan, const std::vector<int>& node_map);
 

@@ -20,8 +20,8 @@ using node_identity = std::array<std::uint64_t, 2>;
 node_identity new_identity();
 
 /// Returns the numbers of nodes, from 1, in the order in which a run asks nodes to take
-/// part. All runs ask the nodes that the runs share in the same order, whatever
-/// addresses these runs use. A run holds each node that has accepted, so two runs never
+/// part. Runs that share nodes ask the shared nodes in the same order, whatever
+/// addresses the runs use. A run holds each node that has accepted, so two runs never
 /// wait for each other's nodes.
 /// \param nodes identities, first of node 1
 std::vector<int> order_of(const std::vector<node_identity>& nodes);

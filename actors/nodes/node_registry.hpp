@@ -80,30 +80,31 @@ public:
   /// Adds the control line of a node; messages can be sent to that node from now on.
   void add(int node, std::shared_ptr<control_line> line);
 
-  /// Handles a message of a node. A message that is invalid, or that repeats a step,
-  /// makes the node a lost one.
+  /// Handles a message of a node. A message that only a leader sends, or a step out of
+  /// order, makes the node a lost one. A refusal is a failure of the node.
   void receive(int node, wire::node_message message);
 
   /// Notes that a node is alive, because the node has sent a message for an actor.
   void note(int node);
 
   /// Notes that a node's control line, or the tensor link to that node, has ended. The
-  /// end of a link becomes a failure of the node after 1 s, or after the failure
-  /// timeout if shorter, unless the line ends first.
+  /// end of a line is a failure of the node immediately. The end of a link becomes a
+  /// failure of the node after 1 s, or after the failure timeout if shorter, unless the
+  /// line ends first. Meanwhile the ends of other links may be ignored.
   /// \param is_link true for the link, whose end is ignored after end(): nodes close
   /// links first
   void lose(int node, const std::string& why, bool is_link = false);
 
   /// Sends a message to a node; drops the message if the node is lost or has no line.
   void send(int node, const wire::node_message& message);
-  /// Sends a message to every node, as send().
+  /// Calls send() for every node.
   void send_all(const wire::node_message& message);
 
   /// Waits until all nodes, or only node `number`, have reached `progress`. Returns
   /// without any check if the nodes have reached this step before the call. If several
   /// nodes failed, a failure that is no loss is thrown first.
-  /// \throws node_failure or lasting_refusal if any node has failed while the call
-  /// waits, or before the call
+  /// \throws node_failure or lasting_refusal if any node, awaited or not, fails before
+  /// the step is reached
   /// \throws ended_while_waiting if `interrupted` is set during the wait
   /// \param interrupted may be null
   void await(step progress, const std::atomic<bool>* interrupted,
@@ -127,9 +128,9 @@ public:
     return member_at(number).ids;
   }
 
-  /// Measures the clock offsets of nodes on other machines: up to 32 probes one after
-  /// another, with up to 100 ms for each answer. Nodes without a probe keep the offset
-  /// 0.
+  /// Measures the clock offsets of nodes on other machines (this_machine()): 32 probes
+  /// for each node, one after another, with up to 100 ms for each answer. The fastest
+  /// answer gives the offset. Nodes without an answer keep the offset 0.
   /// \pre all nodes have reached step::prepared
   void probe_clocks();
 
@@ -147,7 +148,7 @@ public:
   void begin(run_status& status);
 
   /// The least severe verdict of all nodes, by each node's last beat: a run has stalled
-  /// if all of its devices have stalled.
+  /// only if all nodes report a stall.
   stall_rule::verdict look() const;
   /// The texts of all nodes' last beats about the operations that the devices execute.
   std::string at_work() const;
@@ -160,7 +161,8 @@ public:
   /// True if a node is lost.
   bool is_gone(int node) const;
 
-  /// True if a node was lost after begin(), or had failed before begin().
+  /// True if a node was lost after begin(), or had failed before begin(). False until
+  /// begin() is called.
   bool has_lost() const;
 
 private:

@@ -32,14 +32,15 @@ public:
     int queue = 8;       ///< Most runs that may wait while another run is executed.
     acceptor::limits connection_limits = {};
     /// Most control lines of clients. The current or last run's leader may exceed this
-    /// number by 4 lines. Clients that were just refused are counted apart.
+    /// number by 4 lines. As many lines again may be open to clients that still read
+    /// the node's refusal.
     std::size_t clients = 16;
     /// Longest silence of a client without a part in a run; then the node closes the
-    /// line.
+    /// line. A refused client's longest silence is 1 s.
     std::chrono::nanoseconds client_silence = std::chrono::seconds{30};
   };
 
-  /// \param services outlives this object; `connections` is not null
+  /// \param services outlives this object; `services.connections` is not null
   /// \param make makes streams of incoming connections, on the thread that accepts
   /// \throws no_thread
   node_server(listening_sockets sockets, acceptor::stream_maker make,
@@ -59,8 +60,8 @@ public:
   };
 
   /// Serves runs on the caller's thread until one of the two flags is set. `after_run`
-  /// is for a signal that the leader gets too: the leader then ends the run, with all
-  /// results saved.
+  /// is for a signal that the leader receives too: the leader then ends the run, with
+  /// all results saved.
   /// \param report called on this thread, with a sentence about each start and end of a
   /// run
   void serve(const endings& when,
@@ -73,12 +74,12 @@ public:
   }
 
 private:
-  /// A client with a control line and without a part in a run.
+  /// A client with a control line.
   struct client {
     std::shared_ptr<control_line> line;
-    std::shared_ptr<worker> running = {};            // null: not yet
+    std::shared_ptr<worker> running = {};            // null: no part in a run now
     nanoseconds last_message = wall_clock::steady(); // steady time
-    nanoseconds since = wall_clock::steady();
+    nanoseconds since = wall_clock::steady();        // without a part in a run
     std::int64_t received = 0; // bytes received while without a run
     int questions = 0;
     bool is_refused = false; // the node is full and has said so

@@ -54,17 +54,20 @@ public:
 
   // Called on other threads than run().
 
-  /// Handles a frame of the leader's control line. An invalid frame acts as
-  /// lose_leader().
+  /// Handles a frame of the leader's control line. An invalid message of
+  /// control_frame::kind::node, or a clock probe after the first 1024, acts as
+  /// lose_leader(). An invalid message for an actor is reported to the leader. Messages
+  /// for actors are dropped until run() has made the plan.
   void handle(control_frame frame);
-  /// Makes run() return, because the leader is lost.
+  /// Makes run() return soon, because the leader is lost. Does not wait for run().
   void lose_leader();
   /// True if the greeting has the run's session and generation, and the sender connects
   /// to this node. Such senders are nodes of lower numbers, and the leader for the
   /// tensor link.
   bool expects(const greeting& hello) const;
   /// Adds a connection of another node, or the leader's tensor link. Drops a second
-  /// connection of the same kind, and any connection before run() has made the plan.
+  /// connection of the same kind from the same sender. Also drops any connection before
+  /// run() has made the plan.
   /// \pre expects(hello)
   void join(const greeting& hello, std::unique_ptr<byte_stream> stream);
 
@@ -109,7 +112,7 @@ private:
   std::shared_ptr<message_router> router_;
   std::map<int, std::shared_ptr<control_line>> lines_; // to other nodes
   const std::atomic<bool>* stop_ = nullptr;            // of run()
-  std::set<std::pair<int, greeting::purpose>> joined_; // connections of other nodes
+  std::set<std::pair<int, greeting::purpose>> joined_; // by join(): sender and purpose
   local_run* local_run_ = nullptr;                     // for beats
   bool is_done_ = false;
   std::thread beats_;
