@@ -31,8 +31,8 @@ public:
   pool inputs, labels;
 };
 
-/// The task kind of a read of samples. Kinds below op_count are operations (`op`). Kind
-/// op_count is other work, such as sums, copies and transfers.
+/// The task kind (task::kind) of a read of samples. Kinds below op_count are operations
+/// (`op`). Kind op_count is other work, such as sums, copies and transfers.
 inline constexpr int reading = op_count + 1;
 
 /// Hooks around the reads of a data source in real time.
@@ -58,13 +58,11 @@ struct data_source_state {
 
 /// An actor that reads the samples of one pipeline. On each demand of the first stage
 /// the actor sends one microbatch's input to the first stage and the labels to the
-/// last. Demands after the last microbatch have no effect.
+/// last. Demands before the wiring are answered after the wiring. Demands after the
+/// pipeline's last microbatch have no effect.
+/// \param where the pipeline's first stage
 /// \param pools null in a simulation: the input is then empty, and no labels are sent
 data_source_actor::behavior_type
-/// An actor that reads the samples of one pipeline. On each demand of the first stage
-/// the actor sends one microbatch's input to the first stage and the labels to the
-/// last. Demands after the pipeline's last microbatch have no effect.
-/// \param pools null in a simulation: the input is then empty, and no labels are sent
 data_source(data_source_actor::stateful_pointer<data_source_state> self,
             run_context shared, position where, std::shared_ptr<data_pools> pools,
             sample_reader reader);

@@ -7,6 +7,7 @@
 namespace troupe {
 
 /// Returns the report of a microbatch's loss that the last stage sends to the recorder.
+/// \param where position of the last stage
 /// \param microbatch index in the data replica's run; the report has the index over all
 /// data replicas
 /// \param version of the weights that made the loss, for the error message

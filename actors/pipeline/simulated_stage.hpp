@@ -6,13 +6,17 @@
 namespace troupe {
 
 /// The work of a stage in a simulation: costs and sizes without arithmetic. Layers have
-/// equal cost and one bucket each, and are cut into equal pieces. The same pieces cover
-/// all layers together if no meeting, optimizer or recomputation needs single layers.
-/// Tensor shards sum between pieces; with sequence parallelism the shards gather before
-/// a piece and scatter after the piece. A weight gradient has no meeting of tensor
-/// shards. Experts receive rows after the first piece. A backward begins with the last
-/// layer. With recomputation, a backward also recomputes each segment but the last,
-/// which the recompute action has recomputed. Buffers are empty.
+/// equal cost and one bucket each, and are cut into equal pieces. One layer's number of
+/// pieces covers all layers together if no meeting, optimizer or recomputation needs
+/// single layers.
+///
+/// With tensor shards, a pass through all layers has `plan.sizes.sums` sums at equal
+/// distances; the last sum follows the last piece. With sequence parallelism, each sum
+/// is a gather before its pieces and a scatter after these pieces. A weight gradient
+/// has no meeting of tensor shards. Experts receive rows once in such a pass, after the
+/// first piece. Backwards, input gradients and weight gradients begin with the last
+/// layer. With recomputation, a backward or input gradient also recomputes each segment
+/// but the last, which the recompute action has recomputed. Buffers are empty.
 class simulated_stage : public stage_work {
 public:
   /// \param plan outlives this object

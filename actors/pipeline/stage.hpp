@@ -36,20 +36,22 @@ public:
   void report(mail::snapshot copy) override;
 
   /// Both functions check a received tensor against the ledgers of the user's relays.
+  /// No effect in a run without relays, and for the input from the data source.
   /// \throws std::runtime_error if a relay forwarded a tensor that differs from the
   /// tensor that the relay received, or sent a tensor back
   void check(const activation& message) const;
   void check(const gradient& message) const;
 
   /// Starts the GPU receive that a call (a message without payload) announces. The
-  /// stage receives the message with its payload afterwards.
-  /// \throws std::logic_error if the call is not the next one, or no peer channel
-  /// exists
+  /// actor receives the message with its payload afterwards.
+  /// \throws std::logic_error if the call is not the next one, no peer channel exists,
+  /// or the pool has no free buffer
   template <class Message>
   void receive(const Message& call);
 
-  /// To be called before the stage handles the end of a pass: the pass may have read a
-  /// buffer whose GPU receive failed.
+  /// Checks the GPU receives whose messages the stage got at launch. To be called
+  /// before the stage handles the end of a pass, which may have read a buffer whose
+  /// receive failed.
   /// \throws std::runtime_error if a receive failed
   void check_channels() const { channels_.check(); }
 
@@ -69,8 +71,9 @@ struct stage_state {
 };
 
 /// The actor of one direction and tensor shard of one stage, in one data replica. The
-/// stage holds parameters and activations, and computes each action that the scheduler
-/// grants. Activations go to the next stage and gradients to the previous one.
+/// stage holds parameters and activations, and computes each pass that the scheduler
+/// grants; the optimizer shard makes the updates. Activations go to the next stage and
+/// gradients to the previous one.
 /// \param saver null if the stage has nothing to save
 /// \param channels peer channels to neighbours; empty where messages carry the payload
 stage_actor::behavior_type stage(stage_actor::stateful_pointer<stage_state> self,

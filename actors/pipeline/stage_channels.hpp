@@ -12,8 +12,9 @@
 
 namespace troupe {
 
-/// One end of a peer channel between two stages on different GPUs. The channel's first
-/// stage sends tensors to the second. Two neighbours have a channel for each way.
+/// One end of a peer channel between two stages on different GPUs. A channel moves
+/// tensors one way, from its first stage to its second; two neighbours have two
+/// channels.
 struct peer_channel_end {
   /// The pair of GPUs, which outlives this end; null if messages carry payloads.
   gpu_group* group = nullptr;
@@ -25,8 +26,8 @@ struct peer_channels {
   peer_channel_end outgoing = {}, incoming = {};
   /// Pool of buffers for received tensors; not used without `incoming.group`.
   std::shared_ptr<pool> buffers = {};
-  /// True if the stage gets a message at the launch of the GPU receive; false if at the
-  /// end of the receive.
+  /// True if the stage receives the message with payload at the launch of the GPU
+  /// receive; false if at the end of the receive.
   bool at_launch = false;
 };
 
@@ -49,12 +50,13 @@ struct channels_of_stage {
 ///     │                                      │ channel: receive into a buffer
 ///     │                                      │ message (`at_launch`) ──▶ stage
 ///
-/// With `at_launch`, within a process, neither actor waits for a GPU. Between nodes the
-/// sender sends a finished tensor, and the receiving stage gets the message after the
-/// receive. Calls are received in the order of sending. The sender's buffer returns to
-/// its pool before the call leaves; the next write to this buffer waits for the send.
-/// So pools need no more buffers than a pool that two stages share. One stage owns the
-/// object, and calls every function from one thread at a time.
+/// With `at_launch`, which needs both stages in one process, neither actor waits for a
+/// GPU. Without `at_launch` the sender sends a finished tensor, and the receiving stage
+/// gets the message after the receive. Calls are received in the order of sending. The
+/// sender's buffer returns to its pool before the call leaves; the next write to this
+/// buffer waits for the send. So pools need no more buffers than a pool that two stages
+/// share. One stage owns the object, and calls every function from one thread at a
+/// time.
 class stage_channels {
 public:
   /// Called from a device's callback, on the device's thread; may only send a message.

@@ -27,7 +27,8 @@ public:
 
   const std::string& name() const { return name_; }
 
-  /// To be called when all actors are wired: the first stage demands a microbatch.
+  /// To be called when all actors are wired: the first stage demands a microbatch, and
+  /// other stages do nothing.
   void start() { is_first() ? port_->demand() : void(); }
 
   // Each function stores an input. A forward or backward with complete inputs is
@@ -41,8 +42,9 @@ public:
   void receive(mail::meeting_message message);
 
   /// Runs an action that the scheduler has granted, for the first time or after a
-  /// pause. A pass may be granted while another pass is under way: the version ledger
-  /// advances in the order of grants.
+  /// pause. An update is requested from the optimizer shard. A pass may be granted
+  /// while another pass is under way: the version ledger advances in the order of
+  /// grants.
   /// \param turn position of the pass in the device's order; may be no_turn
   /// \param pair the second action of a pair, if `a` is the first
   void run(const action& a, std::int64_t turn = no_turn,
@@ -56,6 +58,7 @@ public:
 
   /// Handles the end of work that the core gave the device: a piece of a pass, or a
   /// copy of parameters.
+  /// \pre the work has not failed
   /// \throws std::runtime_error if a loss is not finite
   void ended(const mail::ended& e);
 
@@ -118,8 +121,8 @@ private:
   // Unfinished GPU works that write an input, keyed by the pass that reads the input.
   std::map<std::pair<op, int>, std::shared_ptr<gpu_completion>> input_writers_;
   mutable std::map<int, double> recomputed_shares_; // by stage
-  // By stage and sequence length: operations for other stages of the rank, and the
-  // values that a stage receives.
+  // For one sample, by stage and sequence length: operations of the forward in other
+  // stages of the rank, and the values that a stage receives.
   mutable std::map<std::pair<int, std::int64_t>, double> operations_of_sample_;
   std::map<std::pair<int, std::int64_t>, std::int64_t> values_of_sample_;
 };

@@ -28,8 +28,8 @@ public:
   /// The meetings that the stage has; valid as long as this object.
   meeting_list list();
 
-  /// Sets the function that requests sums, and launches of exchanges between GPUs. No
-  /// effect if sums take no time and no GPUs exchange arrays.
+  /// Sets the function by which meetings request sums, and the launches of exchanges
+  /// between GPUs. No effect if sums take no time and no GPUs exchange arrays.
   /// \pre no step of a meeting has begun
   void yield(const sum_requester& request_sum);
 
@@ -37,6 +37,7 @@ public:
   bool by_layer(op operation) const { return weaving_of(operation).by_layer(); }
 
   /// To be called when an action begins: puts the action's meetings between its pieces.
+  /// Multiplies the pieces' shares of the cost by stage_share().
   /// \param version of the weights that the action reads
   /// \param begins_sum whether the action's gradients are the first of an update
   woven_action weave(const action& a, int version, bool begins_sum,
@@ -49,12 +50,13 @@ public:
     return list().meeting_of(message.meeting).receive(std::move(message));
   }
 
-  /// The share of an action's operations that the stage itself computes, without
-  /// experts; 0 to 1. 1 without experts.
+  /// The share of an action's operations outside the stage's experts, from 0 to 1; 1 if
+  /// the stage has no experts.
   double stage_share() const { return alone_ || !experts_ ? 1 : 1 - experts_->share(); }
 
   /// Returns the loads since the last call, one for each forward of a layer with
-  /// experts: the rows of each expert. Empty without experts, and in a simulation.
+  /// experts: the rows sent to each expert, and the dropped rows. Empty without
+  /// experts, and in a simulation.
   std::vector<mail::expert_load> take_loads();
 
   /// To be called when an update begins: the gradients summed so far belong to this

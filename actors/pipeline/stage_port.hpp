@@ -16,8 +16,8 @@ namespace troupe {
 class stage_port : public performer_port {
 public:
   /// True if the stage's device copies parameters, for evaluations and proofs, while
-  /// passes run. If false, the stage itself copies immediately. In virtual time such a
-  /// copy takes no time, so that no evaluation changes virtual time.
+  /// passes run. If false, the stage's thread copies immediately. In virtual time such
+  /// a copy takes no time, so that no evaluation changes virtual time.
   virtual bool copies_aside() const = 0;
 
   virtual void demand() = 0; ///< Requests one microbatch from the data source.

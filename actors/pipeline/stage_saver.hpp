@@ -15,9 +15,9 @@ namespace troupe {
 struct copies_bound;
 
 /// A weight version that a stage still holds. The buckets refer to the stage's memory,
-/// until the stage's next update.
+/// and are valid until the stage's next update.
 struct aged_version {
-  int age; ///< Age of the version: 0 is the newest, 1 the last but one.
+  int age; ///< Number of updates since the version: 0 for the newest version.
   std::vector<weight_bucket<float>> buckets;
 };
 
@@ -35,9 +35,10 @@ public:
                std::shared_ptr<const optimizer> state, savers saved_by,
                const copies_bound& bound, memory_account& account);
 
-  /// Returns copies of the versions and moments. A stage that saves no values of the
-  /// versions, or of the moments, adds no buffers for them. The caller fills in the
-  /// batch and the stage's position.
+  /// Returns copies of the versions and moments, and the number of updates. The result
+  /// has no version buffers if the stage saves no values of versions, and no moment
+  /// buffers if the stage saves no values of moments. The caller fills in the batch and
+  /// the stage's position.
   /// \pre no work of the stage runs, and enough buffers are free
   mail::saved copy(const std::vector<aged_version>& versions);
 
@@ -71,10 +72,12 @@ public:
   /// resumes from the earlier copy.
   /// \param batches finished by the run
   /// \pre the plan keeps steps (run_plan::keep_steps), and no work of the stage runs
+  /// \pre no handles remain of the copies that the call drops
   void keep(int batches, const std::vector<aged_version>& versions);
 
-  /// Returns the copies kept after `batches` batches. The result has no arrays if the
-  /// stage has dropped these copies, or never kept any.
+  /// Returns the copies kept after `batches` batches, which stay kept. The result has
+  /// no arrays if the stage has dropped these copies, or kept none after `batches`
+  /// batches.
   mail::saved fetch_kept_state(int batches) const;
 
 private:

@@ -26,7 +26,8 @@ std::shared_ptr<pool> boundary_pool(const run_plan& plan, position where,
 /// ends of a pipeline.
 struct boundary {
   std::shared_ptr<pool> messages = {};
-  /// True if passes send messages to this neighbour at launch, and not at their end.
+  /// True if a pass sends the message to this neighbour at the pass's launch, false if
+  /// at the pass's end.
   bool left_at_launch = false;
 };
 

@@ -35,14 +35,14 @@ public:
                 stage_work& work, stage_meetings& meetings,
                 stage_version_ledger& ledger);
 
-  /// Position of a backward's gradients in the sum of an update: whether the gradients
-  /// are the first of the update, and whether the last.
+  /// Position of a backward's gradients in the sum of an update: `first` if the
+  /// gradients are the update's first, `last` if the update's or the run's last.
   struct position_in_sum {
     bool first = false;
     bool last = false;
   };
 
-  /// To be called when a B or W begins. Returns the position of its gradients.
+  /// To be called when a B or W begins. Returns the position of the action's gradients.
   position_in_sum begin_backward();
 
   /// Keeps the reports of a forward until the update begins that covers the microbatch.
@@ -50,13 +50,14 @@ public:
   /// begun.
   void end_forward(int microbatch, forward_report reports);
 
-  /// To be called when B or W of a microbatch has ended: counts its samples, and notes
-  /// a snapshot that becomes due.
+  /// To be called when B or W of a microbatch has ended: counts the samples, and notes
+  /// a snapshot that becomes due. If all data replicas update together, the samples of
+  /// this microbatch in all replicas count.
   void end_backward(int microbatch);
 
   /// Sends the optimizer shard the request for an update, as soon as no copy is under
-  /// way: a copy reads buffers that the update may overwrite. The optimizer shard then
-  /// runs the update.
+  /// way: a copy reads buffers that the update may overwrite. Before the request, sends
+  /// the reports of the forwards that the update covers.
   /// \pre !under_way()
   void begin(const action& a);
 
@@ -96,7 +97,8 @@ public:
   /// and no update is under way.
   void copy_if_due();
 
-  /// Returns the stage's final parameters and gradients; empty buffers in a simulation.
+  /// Returns the stage's final parameters and gradients. In a simulation the result has
+  /// no parameters, and empty buffers as gradients.
   /// \throws std::logic_error if an update is still under way
   mail::collected collect() const;
 

@@ -32,8 +32,8 @@ std::vector<buffer> acquire(const bucket_pools& pools);
 /// the matrices of products as bf16. Products round matrices to bf16 in any case, so
 /// the copy changes no result. The newest version is the fp32 master copy of
 /// Micikevicius et al., "Mixed Precision Training", 2018, section 3.1. In all other
-/// runs every version is stored as fp32, and an update makes the next version from the
-/// newest.
+/// runs every version is stored as fp32. There an update writes the next version in
+/// place if no pass reads the newest version any more, else to other buffers.
 class stage_versions {
 public:
   /// Stores version 0, and the older versions with which a resumed run begins.
@@ -67,10 +67,11 @@ public:
   /// \throws std::out_of_range if the version is not stored
   std::vector<weight_bucket<float>> stored(int version) const;
 
-  /// Returns the buffers for the next version, and the work that saves the previous
-  /// version before the update; empty if the update need not save. After an update in
-  /// place the previous version is not stored any more.
+  /// Returns the buffers for version `update.from` + 1, and the work that saves version
+  /// `update.from` before the update. The work is empty if the update need not save.
+  /// With `update.in_place`, version `update.from` is not stored any more.
   /// \throws std::logic_error if a pool has no free buffer
+  /// \throws std::out_of_range if version `update.from` is not stored
   update_buffers prepare_update(const update_facts& update);
 
   /// Drops the versions that the version ledger no longer contains.
@@ -80,6 +81,7 @@ public:
   /// version must stay stored until that work has ended.
   /// \pre the version is the newest, or all are fp32
   /// \throws std::logic_error if no buffer for copies is free
+  /// \throws std::out_of_range if the version is not stored
   parameter_copy copy(int version);
 
   /// Number of a bucket's parameter values that the stage holds.
@@ -102,7 +104,7 @@ private:
   std::vector<std::int64_t> firsts_, values_; // by bucket: first index, number held
   bucket_pools whole_, rounded_, snapshots_;
   std::vector<tensor_memory> packed_memory_;
-  std::vector<std::vector<int>> packed_versions_; // of the packed copies, by bucket
+  std::vector<std::vector<int>> packed_versions_; // by bucket: of each packed copy
   std::map<int, held_version> versions_;
 };
 

@@ -20,7 +20,7 @@ struct pass_request {
   sample_range samples;    ///< The microbatch's samples in the data.
   int version;             ///< Version of the weights that the pass reads.
   bool begins_sum;         ///< The pass's gradients are the first of an update.
-  bool ends_sum;           ///< The pass's gradients are the last of an update.
+  bool ends_sum;           ///< The pass's gradients are the last of an update or run.
   bool by_layer;           ///< A meeting or the optimizer waits for each layer.
   std::int64_t length = 0; ///< Tokens of a sequence; 0: the network's length.
 };
@@ -65,7 +65,10 @@ public:
   /// Returns the pieces of a pass. Each piece runs once, in order, on the stage's
   /// device. Calls must come in the order in which passes run on the device: a pass may
   /// reuse the buffers of an earlier pass.
-  /// \pre has_inputs() for the pass's microbatch, and the version is stored
+  /// \pre the version is stored
+  /// \pre for F: has_inputs(); for other passes: F's pieces() was called before
+  /// \pre the gradient from above is stored, if the pass reads that gradient
+  /// \throws std::logic_error if a pool has no free buffer
   virtual pass_pieces<float> pieces(const pass_request& pass) = 0;
 
   /// True if a pass's output for a neighbour may be sent when the pass is launched, and
@@ -78,8 +81,9 @@ public:
   /// \pre end_backward() has not freed the microbatch's buffers
   virtual buffer take_message(op operation, int microbatch) = 0;
 
-  /// To be called before a pass is launched. Returns the GPU work that may still read
-  /// the earlier contents of the message's buffer; null if no work does.
+  /// To be called once, after pieces() and before the pass is launched. Returns the GPU
+  /// work that may still read the earlier contents of the buffer for the pass's
+  /// message; null if no work does.
   virtual std::shared_ptr<gpu_completion> reader_before(op operation,
                                                         int microbatch) = 0;
 
@@ -90,7 +94,8 @@ public:
   /// W. Absent in other stages, and where nothing is computed.
   virtual std::optional<loss_sum> loss_of(int microbatch) const = 0;
 
-  /// To be called after B, I or W. B and W free all buffers of the microbatch.
+  /// To be called after B, I or W. B and W free all buffers of the microbatch; I frees
+  /// the labels.
   virtual void end_backward(op operation, int microbatch) = 0;
 
   /// Indexes of the stage's buckets whose gradients are complete after `layers`: the
@@ -120,6 +125,7 @@ public:
   /// Returns the buffers for a copy of a version, and the work that writes the copy,
   /// which the caller runs.
   /// \pre the version is the newest, or all are fp32
+  /// \throws std::logic_error if no buffer for copies is free
   virtual parameter_copy copy(int version) = 0;
 
   // The memory that the stage's meetings read and write, valid as long as this object;

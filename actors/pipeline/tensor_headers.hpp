@@ -8,7 +8,7 @@ namespace troupe {
 
 /// Returns the header of a tensor message that a pipeline's stage or data source sends.
 /// \param from position of the sender
-/// \param stage that receives the message
+/// \param stage index of the stage that receives the message
 /// \param microbatch index over the run of the data replica
 /// \param values number of 4-byte values for each sample
 /// \param version of the weights that produced the payload; 0 from a data source
