@@ -17,7 +17,7 @@ namespace troupe {
 /// work to the device. One thread at a time calls the functions.
 class action_run {
 public:
-  /// Returns the measured action under way as far as the action has run, without times.
+  /// Returns the facts of the action under way, such as the version, without times.
   using measure = std::function<measured_action()>;
 
   /// \param port outlives this object
@@ -52,12 +52,13 @@ public:
 
   /// Handles the end of the action's work on the device, with times of the run's clock.
   /// Returns true if the whole action has ended: then the performer sends `done`.
-  /// Otherwise the action sends `paused`, and sends `arrived` again immediately if no
-  /// meeting is open.
+  /// Otherwise the action sends `paused`, and immediately `arrived` if the next piece
+  /// needs no open meeting.
   bool ended(nanoseconds start, nanoseconds end);
 
   /// Sends `arrived`, once per pause, if the paused action waits for no meeting any
-  /// more. The performer calls poll() when a meeting may have ended.
+  /// more. No effect if no action is paused. The performer calls poll() when a meeting
+  /// may have ended.
   void poll();
 
   /// Describes the device work or the meeting that the action waits for. Absent if no

@@ -12,8 +12,8 @@
 
 namespace troupe {
 
-/// The port of a performer that is an actor: each request of the core becomes a
-/// message. The performer's devices call back with messages to the actor.
+/// The port of a performer that is an actor: each request of the core becomes a message
+/// or work for a device. The end of device work becomes a message to the actor.
 /// \tparam Handle the actor's own handle type
 /// \tparam Port `performer_port`, or an interface with more requests
 template <class Handle, class Port = performer_port>
@@ -104,7 +104,7 @@ public:
   }
 
 protected:
-  /// This performer, on the rank of the action's direction.
+  /// This performer, with the direction of the action.
   performer performer_of(const action& a) const {
     auto result = me_;
     result.where.direction = a.direction;
@@ -121,7 +121,8 @@ protected:
 };
 
 /// Passes the end of device work to the core.
-/// \throws the exception that the work threw, so the actor ends with that reason
+/// \throws the exception that the work threw, so the actor ends with that reason; then
+/// the core is not called
 template <class Core>
 void handle_end(Core& core, const mail::ended& e) {
   if (e.failure)

@@ -14,13 +14,13 @@ class performer_core {
 public:
   virtual ~performer_core() = default;
 
-  /// Handles a message of another performer.
+  /// Handles a message of another performer, or the end of a sum on a device.
   virtual void receive(mail::meeting_message message) = 0;
 
   /// The scheduler has granted an action, for the first time or again.
   virtual void run(const action& a) = 0;
 
-  /// The work that the core gave to a device has ended.
+  /// The work that the core gave to a device has ended, without failure.
   virtual void ended(const mail::ended& e) = 0;
 
   /// Returns the input that the core waits for; `input` is empty if there is none.

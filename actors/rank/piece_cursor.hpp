@@ -17,7 +17,8 @@ namespace troupe {
 /// watchdog reads the operations.
 struct charge {
   double operations = 0; ///< Floating-point operations of all pieces.
-  double size = 1;       ///< Cost relative to a whole action of this kind.
+  /// Cost relative to a whole action of this kind with the largest microbatch.
+  double size = 1;
   /// Works whose costs the action pays in addition. The first action of a pair pays for
   /// the second action, which then costs nothing. A backward pays for recomputed
   /// segments.
@@ -61,15 +62,15 @@ public:
   const action& current_action() const { return action_; }
 
   /// True if the next piece can start: all meeting steps that the piece needs are over,
-  /// and the piece need not yield to another action first. A call of resumes()
-  /// ends the need to yield.
+  /// and the piece need not yield to another action first. A call of resumes() after
+  /// pause() ends the need to yield.
   /// \pre under_way(), and not at_work()
   bool can_resume() const;
 
   /// Returns work with the next pieces. The work ends before a piece that needs or
   /// begins a meeting. The work also ends after a piece that ends in a meeting or has
   /// flags for the record.
-  /// \param out receives the messages of the meetings that begin with that work
+  /// \param out set to the messages of the meetings that begin with that work
   /// \pre can_resume()
   work next_work(meeting_messages& out);
 
@@ -78,13 +79,14 @@ public:
   /// \pre at_work()
   meeting_messages end_work();
 
-  /// Returns the meetings that the last work ended in, as flags of `part_end` for the
-  /// record. A second call returns `nothing`.
+  /// Returns flags of `part_end` for the record, which say how the last work ended. A
+  /// second call returns `nothing`.
   std::uint8_t take_end() { return std::exchange(end_, std::uint8_t{nothing}); }
 
-  /// pause() marks the action as paused; waits() returns the mark. resumes() returns
-  /// true if the mark is set and the next piece needs no open meeting. Then the call
-  /// clears the mark. A call of resumes() also counts as the next piece's yield.
+  /// pause() marks the action as paused, and waits() returns the mark. If the mark is
+  /// set and the next piece needs no open meeting, resumes() clears the mark and
+  /// returns true. While the mark is set, resumes() ends the next piece's need to
+  /// yield.
   void pause() { waits_ = true; }
   bool waits() const { return waits_; }
   bool resumes();

@@ -35,10 +35,12 @@ struct scheduler_state {
   std::optional<int> reported_checkpoint; ///< Batches of the last `at_checkpoint`.
 };
 
-/// The scheduler of one device: receives `arrived` and `done`, and grants actions in
-/// the order of the rank's program or local rule. The scheduler of a parameter server's
-/// own device has no rank, grants actions as these arrive, and measures nothing.
-/// \param rank,depth as scheduler_core takes
+/// The scheduler of one device: receives `arrived`, `paused` and `done`, and grants
+/// actions in the order of the rank's program or local rule. The scheduler of a
+/// parameter server's own device has no rank, grants actions in the order of arrival,
+/// and measures nothing.
+/// \param rank absent for the own device of a parameter server
+/// \param depth number of actions that the device accepts at the same time
 scheduler_actor::behavior_type
 scheduler(scheduler_actor::stateful_pointer<scheduler_state> self, run_context shared,
           std::optional<int> rank, int depth);

@@ -20,9 +20,9 @@ class scheduler_core {
 public:
   /// \param rank absent if the device follows no program, as a parameter server's
   /// device: each action that arrives is granted
-  /// \param depth number of actions that the device accepts at the same time. A second
-  /// action is granted only if both are passes, the rank's passes have no meetings, and
-  /// has_choice() is false
+  /// \param depth number of actions that the device accepts at the same time. While an
+  /// action runs, another one is granted only if both are passes, the rank's passes
+  /// have no meetings, and has_choice() is false
   scheduler_core(std::shared_ptr<const run_plan> plan, std::optional<int> rank,
                  int depth);
 
@@ -36,7 +36,8 @@ public:
   /// order.
   bool is_in_turn(const mail::done& d) const;
 
-  /// The granted action has stopped at a meeting, and arrives again later.
+  /// The granted action has stopped, for a meeting or to let another action of the rank
+  /// run first. The action arrives again later.
   void handle(const mail::paused& p);
 
   /// An action, the performer that runs it, and the turn in which the device starts it.
@@ -53,9 +54,9 @@ public:
   /// servers go first, because stages wait for each.
   std::optional<granted> grant();
 
-  /// True if a grant depends on everything that has arrived. A grant does so under a
-  /// local rule, and while an update is paused, because a paused update goes before the
-  /// program. False without a rank.
+  /// True if a grant depends on all actions that have arrived: under a local rule, and
+  /// while an update is paused, because a paused update goes before the program. False
+  /// without a rank.
   bool has_choice() const {
     return rank_ && (plan_->sch.local_rule() || !paused_updates_.empty());
   }
@@ -63,21 +64,25 @@ public:
   /// Grants nothing more until `mail::resume`.
   void hold() { held_ = true; }
 
-  /// Starts no more updates than order::freeze() allows (a local rule: admits no more
-  /// microbatches), until `mail::stop_after`. Returns the rank, and the number that
-  /// `order::freeze` returns.
+  /// Until `mail::stop_after`, no stage of the rank starts more updates than the stage
+  /// that has started most; a local rule admits no more microbatches. Returns the rank,
+  /// and that number of updates (a local rule: microbatches admitted; 0 on a rank
+  /// without stage 0).
   /// \pre the scheduler has a rank
   mail::started freeze() { return {*rank_, order_->freeze()}; }
 
-  /// Ends the run after a count of updates, or under a local rule of microbatches.
+  /// Ends the run after `count` updates of each stage; under a local rule, after
+  /// `count` microbatches.
+  /// \pre freeze() was called, and `count` is at least the number in freeze()'s result
   void handle(const mail::stop_after& s) { order_->stop_after(s.count); }
 
   /// Ends a hold, and notes the number of evaluations that have been done.
   void handle(const mail::resume& p);
 
-  /// The batches of the run that this rank has finished, if the rank waits for a
-  /// checkpoint; else absent.
+  /// The number of batches that this rank has finished in this run, if the rank waits
+  /// for a checkpoint; else absent.
   std::optional<int> at_checkpoint();
+  /// Ends the wait, and sets the next checkpoint.
   void handle(const mail::resume_from_checkpoint&);
 
   /// True if hold() is in force and no granted action runs.

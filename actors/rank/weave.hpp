@@ -62,20 +62,20 @@ struct weaving {
 
 /// Puts meetings between the pieces of a pass:
 /// - A meeting of tensor shards or experts begins when a piece has ended, and the next
-///   piece needs that meeting. An index counts such meetings.
+///   piece needs that meeting. These meetings have indexes from 0, in order of pieces.
 /// - gather(next layer) begins when a layer starts, and a layer needs its own gather.
 ///   So the next layer's parameters travel while this layer computes. The first gather
 ///   begins with the action.
-/// - sum(layer) begins when a layer has ended. Buffers hold two layers: a layer needs
-///   the sum of the layer two before. A last piece without arithmetic needs the last
-///   two sums, or the only sum.
+/// - sum(layer) begins when a layer has ended. Buffers hold two layers, so a layer
+///   needs the sum of the layer before the previous one. With sums, a last piece
+///   without arithmetic is added, which needs the last two sums, or the only sum.
 ///
 ///   layer         2            1            0          of a backward, three layers
 ///   gather   2    1            0
 ///   compute       ===          ===          ===
 ///   sum                2            1            0
 ///
-/// \pre `pass` has a piece
+/// \pre `pass` has a piece, and no collective after the last piece
 woven_action weave(pass_pieces<float> pass, weaving options);
 
 /// Text of an action, one line for each piece: the meetings that the piece needs,

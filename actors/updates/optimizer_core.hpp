@@ -23,8 +23,9 @@
 
 namespace troupe {
 
-/// Resources of an optimizer shard. In a simulation all pointers are null, except
-/// `parameters`. Pools are also null where no copies are sent.
+/// Resources of an optimizer shard. In a simulation `streams` is empty, and all
+/// pointers are null, except `parameters`. Pools are also null where no copies are
+/// sent.
 struct optimizer_memory {
   /// Stream of each direction's rank; null if that rank is in another process.
   std::vector<stream*> streams;
@@ -33,10 +34,10 @@ struct optimizer_memory {
   /// The parameters of all data replicas, where each replica updates the parameters by
   /// itself (Hogwild); else null.
   std::shared_ptr<shared_parameters> parameters = {};
-  std::shared_ptr<exchange_pools> sums;
-  std::shared_ptr<exchange_pools> gathers;
-  std::shared_ptr<pool> ties; ///< Pool for gradients of a tied matrix.
-  group_finder groups = {};   ///< Empty: no groups of GPUs.
+  std::shared_ptr<exchange_pools> sums;    ///< Pools for sums of gradients.
+  std::shared_ptr<exchange_pools> gathers; ///< Pools for gathers of parameters.
+  std::shared_ptr<pool> ties;              ///< Pool for gradients of a tied matrix.
+  group_finder groups = {};                ///< Empty: no groups of GPUs.
 };
 
 /// The updates of one stage, without actor code: each direction runs an action in
@@ -52,8 +53,8 @@ public:
   optimizer_core(std::shared_ptr<const run_plan> plan, position where,
                  performer_port& port, optimizer_memory memory);
 
-  /// Handles a message of a meeting. A message with a direction's part of an update
-  /// starts the direction's action, which the direction's scheduler has granted.
+  /// Handles a message of a meeting. A direction's mail::update_request begins the
+  /// direction's action, which the direction's scheduler has granted to the stage.
   void receive(mail::meeting_message message) override;
 
   /// Resumes the update of a direction: the scheduler has granted the action again.

@@ -9,8 +9,8 @@
 #include <memory>
 #include <vector>
 
-// Parameters in memory that several data replicas update one by one, and measures of
-// the staleness that results.
+// Parameters that each data replica updates with its own gradients, without a sum over
+// replicas, and measures of the staleness that results.
 
 namespace troupe {
 
@@ -25,20 +25,21 @@ struct shared_access {
 
 /// Staleness of a data replica's updates that the exchange causes, in addition to the
 /// schedule's staleness. The staleness of an update is the number of other replicas'
-/// updates since the replica's last read. Members: largest staleness, sum, and number
-/// of updates.
+/// updates since the replica's last read.
 struct exchange_staleness {
-  std::int64_t most = 0;
-  std::int64_t sum = 0;
-  std::int64_t updates = 0;
+  std::int64_t most = 0;    ///< Largest staleness of an update.
+  std::int64_t sum = 0;     ///< Sum of the staleness of all updates.
+  std::int64_t updates = 0; ///< Number of updates.
 };
 
-/// Parameters of a stage that data replicas update one by one. A parameter server holds
-/// one share of the parameters. Hogwild replicas hold all parameters and write without
-/// locks (Niu et al., "Hogwild!: A Lock-Free Approach to Parallelizing Stochastic
-/// Gradient Descent", 2011). With Hogwild, replicas call update() and read() on several
-/// threads at the same time, so each value is read and written by relaxed atomics.
-/// Calls of one replica follow one another; no call waits for another replica.
+/// Parameters of a stage that each data replica updates with its own gradients. An
+/// object of a parameter server has one share of the parameters, and one thread at a
+/// time calls the object. With Hogwild all replicas share one object with all
+/// parameters, and write without locks (Niu et al., "Hogwild!: A Lock-Free Approach to
+/// Parallelizing Stochastic Gradient Descent", 2011). Replicas then call update() and
+/// read() on several threads at the same time, so each value is read and written by
+/// relaxed atomics. Calls of one replica follow one another; no call waits for another
+/// replica.
 class shared_parameters {
 public:
   /// Reads the initial values from the plan's weights. Does not keep `plan`.
@@ -47,28 +48,32 @@ public:
   shared_parameters(const run_plan& plan, position where, memory_account* account);
 
   /// Applies the gradients that data replica `data` has summed over `samples` samples.
-  /// `factor` comes from clipping.
+  /// In a simulation only counts the update.
+  /// \param factor factor of the gradients from clipping; 1 without clipping
   /// \param state null in a simulation
   /// \param compute_stream null in a simulation
   void update(int data, std::int64_t samples, double factor,
               const std::vector<buffer>& gradients, optimizer* state,
               stream* compute_stream);
 
-  /// Copies the current values to the right offsets in a data replica's next version.
-  /// Called once that replica's update has been applied, so all forwards of that
-  /// version read the same values.
+  /// Copies the current values into a data replica's next version: a share goes to the
+  /// share's offset in each bucket of `to`. Called once after each update of that
+  /// replica, so all forwards of that version read the same values.
   void read(int data, const std::vector<buffer>& to);
 
-  /// Copies the current values to the right offsets among the buckets of the network.
+  /// Copies the current values into the buckets of the network: a share goes to the
+  /// share's offset in each bucket of the stage's layers.
   /// \param network one whole bucket per layer
   /// \pre no update is under way
   void put_into(std::vector<std::vector<float>>& network) const;
 
   /// Accesses in order, if the plan keeps a record, and runs in virtual time or with
   /// parameter servers; else empty.
+  /// \pre no update is under way
   const std::vector<shared_access>& history() const { return history_; }
 
   /// Staleness of the updates so far, by data replica. Valid as long as this object.
+  /// \pre no update is under way
   const std::vector<exchange_staleness>& staleness() const { return staleness_; }
 
 private:
@@ -95,8 +100,8 @@ using all_shared_parameters = std::vector<std::shared_ptr<shared_parameters>>;
 using shared_history = std::vector<std::vector<shared_access>>;
 shared_history history_of(const all_shared_parameters& run_parameters);
 
-/// Staleness of a run, one value per stage, over all servers, data replicas and
-/// updates; 0 for a stage without updates.
+/// Largest and mean staleness of updates in a run, one value per stage, over all
+/// servers, data replicas and updates; 0 for a stage without updates.
 struct exchange_measures {
   std::vector<std::int64_t> max;
   std::vector<double> mean;
