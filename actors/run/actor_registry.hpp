@@ -19,15 +19,16 @@
 
 namespace troupe {
 
-/// Makes the actors of a run, sends each actor the handles of all others, and ends all
-/// actors. The thread that performs the run makes all calls.
+/// Makes the actors of a run, sends the handles of all actors to these actors, and ends
+/// all actors. The thread that performs the run makes all calls.
 class actor_registry : private stage_indexing {
 public:
   /// \param shared its objects outlive all actors
   /// \param resources outlives all actors and this object
   /// \param log null if the recorder and the coordinator of the run are in another
   /// process
-  /// \param remote_actors outlives this object; null if all actors are in this process
+  /// \param remote_actors makes forwarding actors; outlives this object; null if all
+  /// actors are in this process
   /// \param relays null if the run has no relays
   actor_registry(run_context shared, run_resources& resources,
                  std::shared_ptr<run_log> log, std::shared_ptr<run_status> status,
@@ -46,9 +47,9 @@ public:
   }
 
   /// Makes all actors that are here, and forwarding actors for the others. After that
-  /// the list of handles is complete.
-  /// \throws exceptions of CAF, and `not_made` if the maker of relays throws or returns
-  /// no actor; then some of the actors exist
+  /// the list of handles is complete. If the call throws, some of the actors exist.
+  /// \throws not_made if the maker of relays throws or returns no actor
+  /// \throws exceptions of CAF
   void spawn(caf::actor_system& system);
 
   /// Sends the handles of all actors to each actor except relays and the recorder; to
@@ -59,7 +60,7 @@ public:
 
   /// Starts a run with actors elsewhere: sends the handles of all actors to the data
   /// sources. Does nothing if all actors are here.
-  /// \pre all actors have been wired
+  /// \pre wire() has returned in every process of the run
   void begin();
 
   /// The list of handles: complete after spawn(), null after clear().

@@ -31,8 +31,8 @@ public:
 
   caf::actor_system& system() { return *system_; }
 
-  /// Counts an actor that was spawned here, for actors(). Has an effect only in a
-  /// host's system; otherwise CAF's registry counts.
+  /// Counts an actor that was spawned in system(), for actors(). Has an effect only in
+  /// a host's system; otherwise CAF's registry counts.
   template <class Handle>
   void count(const Handle& actor) {
     if (!local_system_)
@@ -50,16 +50,18 @@ public:
   /// \throws no_thread
   void start_threads(int count);
 
-  /// Calls `report`, then runs actors as `actor_threads::visit` does. In a host's
-  /// system, and after close(), only calls `report`.
+  /// Calls `report`, then runs the actors that messages of `report` have woken, on this
+  /// thread (actor_threads::visit). In a host's system, and after close(), only calls
+  /// `report`.
   /// \pre real time
   void visit(const std::function<void()>& report,
              const compute_threads::thread_control& works);
 
   /// Runs handlers on this thread. In virtual time runs handlers until no message is
   /// left, but at most `most` handlers, and returns the number of handlers. In real
-  /// time returns 0. Before start_threads() runs handlers until no message is left;
-  /// runs none after start_threads(), in a host's system, or after close().
+  /// time ignores `most`, runs handlers until no message is left, and returns 0. Runs
+  /// none after close(), and in real time none after start_threads() or in a host's
+  /// system.
   std::size_t settle(std::size_t most = std::numeric_limits<std::size_t>::max());
 
   /// Number of actors that have not ended; in a host's system, of counted actors.

@@ -47,14 +47,14 @@ public:
   void start_threads(int count, const std::function<void()>& broken);
 
   /// Runs ready actors on the caller's thread until none is ready. Does nothing if the
-  /// pool has threads.
+  /// pool has threads. One thread at a time calls settle().
   void settle();
 
   /// Calls `report`, then runs the actors that messages of `report` have woken, as a
   /// pool thread does. The caller is a thread outside the pool, such as a device's.
-  /// Returns when the thread keeps no actor, or after a fixed number of actors. After
-  /// the first few actors also returns when `works` wants the thread back. A remaining
-  /// actor goes to the queue.
+  /// Returns when the thread keeps no actor, or after 64 actors. After 4 actors also
+  /// returns when `works` wants the thread back. A remaining actor goes to the queue.
+  /// \throws exceptions of `report`, and of CAF between two messages
   void visit(const std::function<void()>& report,
              const compute_threads::thread_control& works);
 

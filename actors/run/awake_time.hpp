@@ -16,7 +16,8 @@ public:
     // nop
   }
 
-  /// Returns the nanoseconds that count since the last call; 0 at the first call.
+  /// Returns the nanoseconds that count since the last call, at most the limit; 0 at
+  /// the first call.
   /// \param now current time, in nanoseconds
   nanoseconds look(nanoseconds now) {
     const auto since = has_looked_ ? now - last_ : 0;
@@ -36,7 +37,7 @@ private:
 class silence {
 public:
   /// Returns the nanoseconds since the last message, but at most `awake` more than the
-  /// last call returned.
+  /// last call returned. At the first call returns at most `awake`.
   /// \param now current time, in nanoseconds
   /// \param last_message time of the last message from the other process, in
   /// nanoseconds

@@ -16,7 +16,7 @@
 
 namespace troupe {
 
-/// One answer of each stage, by the stage's index().
+/// One answer of each stage, by the stage's actor_handles::index().
 template <class Message>
 using answers = std::map<std::size_t, Message>;
 
@@ -45,9 +45,9 @@ struct coordinator_state {
 };
 
 /// Supervises a run: monitors every other actor, and counts the ranks that have
-/// finished. Forwards requests of the waiting thread to the schedulers or stages
-/// concerned. Posts failures and complete answers to the `run_status` of that thread.
-/// Explanations and kept states are posted singly, as each comes.
+/// finished. Forwards requests of the thread that waits for the run to the schedulers
+/// or stages concerned. Posts failures to `status`. Posts answers when the answers of
+/// all stages or ranks have come, but each explanation and each kept state immediately.
 coordinator_actor::behavior_type
 coordinator(coordinator_actor::stateful_pointer<coordinator_state> self,
             run_context shared, std::shared_ptr<run_status> status);

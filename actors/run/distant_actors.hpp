@@ -6,8 +6,8 @@
 namespace troupe {
 
 /// Makes actors that forward messages to actors in other processes. Each function
-/// spawns a forwarding actor and returns the handle. A forwarding actor ends as any
-/// other actor does, and does not forward the wiring.
+/// spawns a forwarding actor and returns the handle. An exit message ends a forwarding
+/// actor, as any other actor. A forwarding actor does not forward the wiring.
 class distant_actors {
 public:
   virtual ~distant_actors() = default;

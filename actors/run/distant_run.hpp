@@ -20,12 +20,12 @@ public:
   /// the handles' actors.
   virtual local_run::distant_maker maker() = 0;
 
-  /// Groups of ranks whose GPUs exchange arrays without messages, and the reason if
-  /// there is none.
+  /// Groups of ranks whose GPUs exchange arrays without messages, and the reason if a
+  /// possible group is not among them.
   virtual known_groups groups() const = 0;
 
   /// Starts the run in every process, and accepts messages from then on. A process that
-  /// is lost from now on, or was lost before, is a failure in the status of
+  /// is lost during the run, or was lost before, is a failure in the status of
   /// `local_part`.
   /// \param local_part outlives the run, until end() has returned
   virtual void begin(local_run& local_part) = 0;

@@ -28,8 +28,9 @@ struct known_groups {
   /// Ids by which members find each other, by index in exchanging_groups(). Messages
   /// carry the arrays of groups without an id.
   std::map<int, group_id> ids;
-  /// The reason, in words, if no group exists although ranks could form groups of GPUs;
-  /// else empty.
+  /// The reason, in words, why ranks that could form a group of GPUs have none; if
+  /// several such groups are missing, the last group's reason. Empty if no such group
+  /// is missing. Other groups may exist in either case.
   std::string exclusion;
 };
 
@@ -48,8 +49,8 @@ public:
   /// Null only if no rank here is in a group
   /// \param ended polled on this thread while members join, and may become true on
   /// another thread; true ends the wait; may be empty
-  /// \throws std::runtime_error if GPUs of a group do not meet within two minutes, or
-  /// move wrong values
+  /// \throws std::runtime_error if GPUs of a group do not meet within two minutes, move
+  /// wrong values, or a communicator fails
   /// \throws ended_while_joining if `ended` has returned true
   /// \throws std::bad_alloc, no_thread
   gpu_groups(const run_plan& plan, const known_groups& groups,
@@ -62,12 +63,15 @@ public:
   gpu_groups(const gpu_groups&) = delete;
   gpu_groups& operator=(const gpu_groups&) = delete;
 
-  /// The stage's member for a meeting, as `group_finder` returns; null if there is
-  /// none. Owned by this object.
+  /// The member of stage `where` in the group of a meeting; null if messages carry the
+  /// meeting's arrays, or if the stage is not here. Owned by this object.
+  /// \param stride number of data replicas from one member to the next (group_finder)
   gpu_group* find(position where, meeting_kind kind, int stride);
 
   /// The member that stage `end` has in the channel from stage `from` to stage `to`.
-  /// Null if messages carry the tensors between both. Owned by this object.
+  /// Null if messages carry the tensors between both, or if `end` is not here. Owned by
+  /// this object.
+  /// \param end equal to `from` or `to`
   gpu_group* find_channel(position from, position to, position end);
 
   /// Discards exchanges that have not begun, and waits up to 50 ms for exchanges under

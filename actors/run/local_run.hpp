@@ -27,13 +27,14 @@ public:
   struct part {
     /// Ranks in this process; empty in a process that only leads.
     std::vector<int> ranks;
-    /// Has the recorder, and the coordinator that decides for the whole run.
+    /// True if the recorder, and the coordinator that decides for the whole run, are
+    /// here.
     bool leads = true;
     distant_maker make_remote_actors = {}; ///< Empty if all actors are here.
     /// Groups of the plan's GPUs, here and in other processes.
     known_groups groups = {};
-    /// Polled by the constructor while GPU groups join, as gpu_groups does; true ends
-    /// the wait. May be empty.
+    /// Polled on the constructor's thread while GPU groups join, and may become true on
+    /// another thread; true ends the wait. May be empty.
     std::function<bool()> ended = {};
   };
 
@@ -46,20 +47,20 @@ public:
   local_run(std::shared_ptr<const run_plan> plan, part which,
             const run_callbacks& callbacks = {});
 
-  /// Spawns all actors that are here, and sends the handles of all actors to each
-  /// actor, as actor_registry::wire() does. If all actors are here, the run has started
-  /// after that.
-  /// \throws as actor_registry::spawn
+  /// Spawns all actors that are here, and sends these actors the handles of all actors
+  /// (actor_registry::wire()). If all actors are here, the call starts the run.
+  /// \throws not_made if the maker of relays throws or returns no actor
+  /// \throws exceptions of CAF
   void gather();
 
   /// Starts the run, if other processes host a part. Otherwise gather() has started the
   /// run, and the call does nothing.
-  /// \pre gather() has returned
+  /// \pre gather() has returned, in every process of the run
   void begin() { registry_.begin(); }
 
   /// Ends all devices and actors, then the run's own actor system. If an actor or a
-  /// device does not end, sets at_work() and returns after at most about 20 seconds:
-  /// the actor system then remains.
+  /// device does not end, at_work() becomes true, and the call returns after about 20
+  /// seconds or earlier. The actor system then remains.
   void shut_down();
 
   /// True if shut_down() could not end an actor or a device: then no member of this

@@ -13,18 +13,20 @@
 
 namespace troupe {
 
-/// The times that a run would have taken with one device for each rank. The parts of
-/// actions are laid out by the events that each part waited for. A part waits for
-/// messages between stages, collectives of tensor shards, and layers that ZeRO divides
-/// among data replicas. An update waits for all of its gradients. An update that clips
-/// by a norm or gathers parameters also waits for other ranks. Latencies count as zero.
+/// The times that a run would have taken with one device for each rank. A part of an
+/// action starts when the rank's earlier parts have ended and all events that the part
+/// waits for have occurred (time_layout.hpp). A part waits for messages between stages,
+/// collectives of tensor shards, and layers that ZeRO divides among data replicas. An
+/// update waits for all of the update's gradients. An update that clips by a norm or
+/// gathers parameters also waits for other ranks. Latencies count as zero.
 ///
 /// Measured actions are added as they become known, and forgotten when times have been
 /// assigned. One thread at a time uses an object.
 class modelled_times {
 public:
-  /// Called inside add() for each measured action with modelled times, for each rank in
-  /// order. Not called for parts of no length that other parts of the action follow.
+  /// Called inside add() for each measured part of an action, with modelled times; the
+  /// parts of a rank come in order. Not called for parts of no length that other parts
+  /// of the action follow.
   using moved = std::function<void(int rank, const measured_action&)>;
 
   /// \param plan outlives this object

@@ -14,9 +14,9 @@ class distant_run;
 /// some work never ends, the run fails, and the run's actors and resources are never
 /// freed (is_at_work()).
 /// \param remote_part hosts all ranks, in other processes, and serves only this run;
-/// null if all ranks are here
+/// outlives the call; null if all ranks are here
 /// \pre validation_error(plan).empty()
-/// \throws std::bad_alloc if memory is short after all
+/// \throws std::bad_alloc if memory is short, although validation_error() found enough
 /// \throws no_thread if a thread cannot be started
 /// \throws std::runtime_error if GPUs of a group do not join
 /// \throws ended_while_joining if `interrupted` is set while GPUs join

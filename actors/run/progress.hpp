@@ -17,12 +17,12 @@ struct loss_so_far {
   bool operator==(const loss_so_far&) const = default;
 };
 
-/// The progress of a run, with the loss of the last finished minibatch (under a local
-/// rule: microbatch).
+/// The progress of a run: samples, losses, and the tasks under way in a slow run.
 struct progress {
   /// Number of samples of this run before the first missing loss.
   std::int64_t samples = 0;
-  /// Absent in a simulation, and before the first minibatch has finished.
+  /// Loss of the last minibatch (under a local rule: microbatch) with all losses known.
+  /// Absent in a simulation, and before the first such minibatch.
   std::optional<double> loss;
   /// Lines about tasks under way, if no task has ended for the stall timeout; else
   /// empty.

@@ -29,7 +29,8 @@ public:
   explicit loss_log(const run_plan& plan);
 
   /// Adds a microbatch's loss; returns the progress of the run with that loss.
-  /// `progress::losses` has the entries that the loss completes.
+  /// `progress::losses` has the losses of the minibatches that this loss completes
+  /// (under a local rule: microbatches).
   /// \pre the plan has a training (`work`)
   progress add(const mail::microbatch_loss& loss);
 
@@ -109,7 +110,7 @@ struct run_log {
 
   std::vector<rank_sums> sums; ///< The last sums of each rank, on the run's clock.
   record actions;              ///< By rank: kept actions; empty if none are kept.
-  bool cut = false;            ///< More actions ran than were kept.
+  bool cut = false;            ///< True if some but not all actions were kept.
   loss_log losses;
   /// Versions of all stages, if the plan keeps versions.
   std::vector<mail::version_made> versions;

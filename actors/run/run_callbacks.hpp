@@ -31,8 +31,8 @@ struct virtual_disorder {
   std::function<std::unique_ptr<device>(virtual_clock&)> make_device = {};
 
   /// Returns the largest number of handlers that run before the clock's next event. All
-  /// handlers that can run do so if the function is empty, and when no event is left.
-  /// After a post to the run's `run_status`, all handlers run too.
+  /// handlers that can run do so in three cases: the function is empty, the clock has
+  /// no event left, or an actor has posted to the run's `run_status`.
   std::function<std::size_t()> handlers = {};
 };
 
@@ -56,17 +56,17 @@ struct run_callbacks {
   std::function<void(training_copies copies)> save = {};
 
   /// Waits until all copies given to `save` have been released, so that there is memory
-  /// for the next copies, or the run may end. Called before the next copies are made,
-  /// and before perform() returns. Empty if `save` keeps no copies.
+  /// for the next copies, or the run may end. Called before copies for `save` are made,
+  /// and before perform() returns or throws. Empty if `save` keeps no copies.
   std::function<void()> await_saved = {};
 
   /// Called at most ten times a second during the run, and once after the run's end.
   /// Not called at the end if perform() throws.
   std::function<void(const progress&)> report = {};
 
-  /// Called just before each call of `report`, also if `report` is empty: with the
-  /// actions that ranks have run since the last call. The actions are empty unless the
-  /// plan is watched.
+  /// Called with the actions that ranks have run since the last call. Called as often
+  /// as `report`, just before `report`, also if `report` is empty. There are no actions
+  /// unless the plan is watched.
   std::function<void(const recent_actions&)> watch = {};
 
   /// Called in virtual time for every message that an actor handles, on the receiver's
@@ -88,8 +88,8 @@ struct run_callbacks {
 
   /// Set by any thread to end the run early; outlives the run. Stages that update
   /// together then end after the same update, the last one that any of these stages has
-  /// started. Under a local rule the run ends when all admitted microbatches have been
-  /// through. May be null.
+  /// started. Under a local rule the run ends when the passes of all admitted
+  /// microbatches have ended. May be null.
   const std::atomic<bool>* interrupted = nullptr;
 };
 

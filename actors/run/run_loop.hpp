@@ -36,9 +36,9 @@ struct managed_run {
 };
 
 /// Waits for a run, on the thread that performs the run. Meanwhile this loop serves
-/// evaluations and checkpoints, reports progress, and ends the run early when the
-/// caller says so. Each kind of clock has a loop of its own. All functions, and all
-/// callbacks that a loop calls, run on that thread.
+/// evaluations and checkpoints, reports progress, and ends the run early if
+/// run_callbacks::interrupted is set. Each kind of clock has a loop of its own. All
+/// functions, and all callbacks that a loop calls, run on that thread.
 class run_loop {
 public:
   explicit run_loop(const managed_run& run) : run_(run) {
@@ -54,18 +54,20 @@ public:
 
   /// Passes every posted snapshot to the callback `evaluate`, while ranks rest. In a
   /// run that is ended early, only removes snapshots, because ranks wait for free
-  /// copies. If the run fails before ranks rest, drops a snapshot.
+  /// copies. If the run fails before ranks rest, drops the oldest snapshot.
   /// \throws exceptions of the callback
   void serve_snapshots();
 
-  /// Advances a checkpoint, if one is due. When all ranks wait there, stages copy,
-  /// after the copies of an earlier checkpoint on disk have come. When all stages have
-  /// copied, ranks resume. When all copies of a checkpoint on disk have come, `save` of
-  /// the callbacks receives the copies. A kept step has no such call.
+  /// Advances a checkpoint, if one is due. When all ranks wait there, stages copy; for
+  /// a checkpoint on disk, only after all copies of the last one on disk have come.
+  /// When all stages have copied, ranks resume. If the plan keeps steps, ranks resume
+  /// only after the evaluations up to the checkpoint. When all copies of a checkpoint
+  /// on disk have come, `save` of the callbacks receives the copies. A step that is
+  /// only kept has no such call.
   /// \throws exceptions of the callbacks
   void serve_checkpoint();
 
-  /// Waits until the copies of the last checkpoint have come and `save` of the
+  /// Waits until the copies of the last checkpoint on disk have come and `save` of the
   /// callbacks has received the copies, or the run has failed.
   /// \throws exceptions of the callbacks
   void finish_saving();
@@ -95,9 +97,9 @@ public:
   bool stopping() const { return stopping_; }
 
 protected:
-  /// In real time makes all ranks rest until ranks receive `mail::resume`. Returns true
-  /// when no action runs, false if the run has failed. In virtual time does nothing and
-  /// returns true, because the virtual clock stands still.
+  /// In real time makes all ranks rest until ranks receive `mail::resume`. Waits, and
+  /// returns true when no action runs, false if the run has failed. In virtual time
+  /// does nothing and returns true, because the virtual clock stands still.
   virtual bool rest() = 0;
 
   /// In real time waits at most 20 ms for an event, and returns true. In virtual time

@@ -24,30 +24,31 @@ public:
   /// The verdict over all devices of the other processes. `stalled` only if every
   /// process has reported `stalled`.
   virtual stall_rule::verdict look() = 0;
-  /// Lines about tasks under way in the other processes, as stall_rule::at_work();
-  /// empty if none is known.
+  /// Lines about tasks under way in the other processes, in the form of
+  /// stall_rule::at_work(); empty if no task is known.
   virtual std::string at_work() = 0;
 };
 
 /// Watches a run in real time for stalls. Observes the tasks of devices, readers and
-/// GPU groups, and counts the time that the run was waited for.
+/// GPU groups, and counts the time for which the caller has waited for the run.
 class run_monitor {
 public:
   /// \param plan,clock outlive this object
   run_monitor(const run_plan& plan, const wall_clock& clock);
 
   // Each function adds a device, reader or GPU group to watch. The returned object
-  // receives the reports of tasks, and is owned by this object. A later begin() or
-  // A call of watch_here() starts to watch the added objects.
+  // receives the reports of tasks, and is owned by this object. A later call of begin()
+  // or watch_here() starts to watch the added objects.
   occupation& device_of(int rank);
   occupation& device_of_server(position where);
   occupation& reader_of(position first);
   occupation& group_of(position member, const std::string& activity);
 
-  /// Starts the watchdog, which runs until end() or the destructor.
+  /// Calls watch_here(), and starts the watchdog, which runs until end() or the
+  /// destructor.
   /// \param status outlives the watchdog
-  /// \param request_explanations,help as the watchdog's controls; their objects outlive
-  /// the watchdog
+  /// \param request_explanations,help members of stall_watchdog::controls; objects to
+  /// which the functions refer outlive the watchdog
   /// \param remote_watch watches the devices in other processes, in place of this
   /// object's devices; outlives the watchdog. Null if all devices are here
   /// \throws no_thread
@@ -62,8 +63,9 @@ public:
   /// True if break_down() was called. Any thread may call.
   bool broken() const { return broken_; }
 
-  /// While an object of this class lives, time counts as waited. At other times the run
-  /// may be waiting for the caller. One object lives at a time.
+  /// While an object of this class lives, time counts as waited, and may lead to a
+  /// stall. At other times the run may be waiting for the caller. One object lives at a
+  /// time.
   class waiting {
   public:
     /// \param whose outlives this object
@@ -77,9 +79,9 @@ public:
   };
 
   // A call of watch_here() starts to watch the tasks in this process, for a watchdog
-  // here or in another process. The functions look() and at_work() are those of
-  // stall_rule for these tasks, and need an earlier watch_here() or begin(). One thread
-  // at a time may call look().
+  // here or in another process. The functions look() and at_work() apply a stall_rule
+  // to these tasks, and need an earlier watch_here() or begin(). One thread at a time
+  // may call look().
   void watch_here() { rule_.emplace(watched_tasks_, plan_.stall_timeout); }
   stall_rule::verdict look() { return rule_->look(clock_.now(), waited_awake()); }
   std::string at_work() const { return rule_->at_work(clock_.now()); }

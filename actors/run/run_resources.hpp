@@ -62,7 +62,7 @@ using device_maker = std::function<std::unique_ptr<device>(virtual_clock&)>;
 ///
 /// For a stage whose rank is elsewhere nothing exists here, and accessors without \pre
 /// return null or empty values. The pool of messages between two stages belongs to the
-/// lower stage's rank. If only one of both ranks is here, the pool belongs to that
+/// lower stage's rank. If only one of the two ranks is here, the pool belongs to that
 /// rank. With a peer channel between two stages, each rank has a pool.
 class run_resources : private stage_indexing {
 public:
@@ -70,7 +70,7 @@ public:
   /// the watch in real time
   /// \param local_ranks the ranks here
   /// \param make_virtual makes devices in virtual time; may be empty
-  /// \param groups the run's groups of GPUs, which ranks here may belong to
+  /// \param groups the run's groups of GPUs; ranks here may be members
   /// \param ended polled on this thread while GPUs of groups join, and may become true
   /// on another thread; true ends the wait; may be empty
   /// \throws std::bad_alloc, no_thread
@@ -111,19 +111,21 @@ public:
     return meetings_[index(where)];
   }
 
-  /// The saver of a stage. Null in direction 1, which has the parameters of direction
-  /// 0. Also null if the plan neither has checkpoints nor keeps steps.
+  /// The saver of a stage. Null in all directions but 0, as these have the parameters
+  /// of direction 0. Also null in a simulation, and if the plan neither has checkpoints
+  /// nor keeps steps.
   /// \pre release_optimizers() has not been called
   const std::shared_ptr<stage_saver>& saver_of(position where) const {
     return savers_[index(where)];
   }
 
-  /// The stage's channels to neighbours on other GPUs.
+  /// The stage's channels to neighbours on other GPUs, and the pools of messages
+  /// between the stage and its neighbours.
   const channels_of_stage& channels_of(position where) const {
     return channels_[index(where)];
   }
 
-  /// The memory of a stage's optimizer shard, which both directions share.
+  /// The memory of a stage's optimizer shard, which all directions share.
   /// \pre release_optimizers() has not been called
   const optimizer_memory& optimizer_of(position where) const {
     return optimizers_[shard_index(where)];
@@ -163,7 +165,7 @@ public:
   }
 
   /// Makes devices and GPU groups discard work that has not begun, and accept no more.
-  /// May wait 50 ms for exchanges of GPU groups, and aborts the remaining exchanges.
+  /// Waits up to 50 ms for exchanges of GPU groups, then aborts the remaining ones.
   void stop();
 
   /// True if no device, GPU group or compute thread is at work.
@@ -221,7 +223,7 @@ private:
   std::vector<optimizer_memory> optimizers_;              // by shard_index()
   all_shared_parameters shared_;                          // by shard_index()
   std::vector<hosted_expert> experts_;                    // by rank
-  std::int64_t at_start_ = 0;                             // allocations at first
+  std::int64_t at_start_ = 0; // allocations until the constructor's end
 };
 
 } // namespace troupe

@@ -52,8 +52,9 @@ struct run_result {
   record actions;             ///< The actions that the plan keeps.
   bool actions_cut = false;   ///< True if more actions ran than were kept.
   exchange_measures exchange; ///< Empty where all replicas update together.
-  /// Accesses of data replicas to shared parameters. Empty unless the plan keeps the
-  /// record and replicas update singly.
+  /// Accesses of data replicas to shared parameters. Empty if all replicas update
+  /// together, or the plan keeps no record. In real time with Hogwild, no accesses are
+  /// known.
   shared_history accesses;
   /// Mean losses, in nats per prediction. In a long run without a record each entry is
   /// a mean of `loss_every` minibatches, otherwise of one minibatch (under a local
@@ -82,17 +83,19 @@ struct run_result {
 
   // The members from `updates` to `odd_stage` are set if the plan keeps weights and the
   // run has not failed. A simulation sets only numbers.
-  /// Number of updates by stage, with updates before the run. If data replicas update
-  /// singly, the number sums over replicas.
+  /// Number of updates by stage, with updates before the run. If data replicas do not
+  /// all update together, the sum of the replicas' numbers.
   std::vector<std::int64_t> updates;
-  /// Samples that the updates of one stage cover, with updates before the run.
+  /// Samples of all data replicas that the updates of the first stage cover, with
+  /// updates before the run.
   std::int64_t updated_samples = 0;
   /// Buckets of all layers, in fp32.
   std::vector<std::vector<float>> parameters;
   /// Gradients of the last update, summed over data replicas and directions: buckets of
   /// all layers. Empty unless the plan keeps gradients.
   std::vector<std::vector<float>> gradients;
-  /// Name of a stage whose parameters differ from replica 0's; empty if there is none.
+  /// Name of the first stage whose parameters differ from the copy of an earlier
+  /// replica or tensor shard; empty if there is none.
   std::string odd_stage;
 
   /// All versions from version 1 on, if the plan keeps versions and the run has not
@@ -109,7 +112,8 @@ struct run_result {
 
   /// Number of groups of ranks whose GPUs exchanged arrays without messages.
   int gpu_groups = 0;
-  /// The reason why there is no group although ranks had GPUs of their own; else empty.
+  /// The reason why a possible group of GPUs did not exist (known_groups::exclusion);
+  /// else empty.
   std::string ungrouped_reason;
 
   /// `summed` counts the messages in which data replicas summed gradients.

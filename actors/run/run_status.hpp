@@ -37,8 +37,8 @@ public:
   // The next three functions post no event: wait() and take_news() do not notice.
   void post_waiting(std::string for_whom); ///< Sets progress::waits_for.
   void post_progress(const progress& p);
-  /// Adds actions for take_actions(). Drops the oldest actions if more than 20,000 have
-  /// not been taken.
+  /// Adds actions for take_actions(). If more than 20,000 actions have not been taken,
+  /// drops the oldest, and keeps 10,000.
   void post_actions(const std::vector<ranked_action>& ran);
 
   /// Waits until an event is posted, at most `at_most`. Returns immediately if an event
@@ -54,7 +54,7 @@ public:
   std::optional<std::string> failure() const;
 
   // Each function returns and removes the posted value, if there is one;
-  // take_snapshot() the oldest. take_progress() removes only the losses.
+  // take_snapshot() returns the oldest one. take_progress() removes only the losses.
   progress take_progress();
   recent_actions take_actions();
   bool take_held();

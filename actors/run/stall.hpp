@@ -35,13 +35,13 @@ struct watched {
 /// no task has ended for as long as the timeout, and no task under way may take longer.
 /// A task may take the allowed timeouts, or twenty times the longest task so far of
 /// that kind on that device, whichever is longer. Before 32 tasks of that kind have
-/// ended there, a task may also take the time of its operations on a very slow machine.
+/// ended there, a task may also take the time of its operations at 0.1 GFLOP/s.
 class stall_rule {
 public:
   stall_rule(std::vector<watched> watched_tasks, std::chrono::milliseconds timeout);
 
   enum class verdict : std::uint8_t {
-    fine, ///< A task has ended within the timeout, or the run is new.
+    fine, ///< A task has ended within the timeout, or the run has just begun.
     /// No task has ended for as long as the timeout, but some task may take longer.
     slow,
     stalled, ///< No task has ended in time, and none under way may take longer.
@@ -49,12 +49,13 @@ public:
 
   /// Judges the run at time `now`. One thread at a time calls look().
   /// \param now nanoseconds on the run's clock
-  /// \param waited total nanoseconds for which the run has been waited for; never
-  /// decreases
+  /// \param waited total nanoseconds for which the caller has waited for the run, which
+  /// the timeout measures; never decreases
   verdict look(nanoseconds now, nanoseconds waited);
 
-  /// Returns lines that name each task under way, and the time since the task began;
-  /// empty if no task is under way. Any thread may call.
+  /// Returns a line for each task under way: the task, the time since the task began,
+  /// and the longest time of such a task. Empty if no task is under way. Any thread may
+  /// call.
   /// \param now nanoseconds on the run's clock
   std::string at_work(nanoseconds now) const;
 
@@ -87,7 +88,8 @@ public:
     std::string silence;
   };
 
-  /// \param timeout the time in the text of a stall; `look` decides
+  /// \param timeout the time in the text of a stall; a tenth, at most 250 ms, passes
+  /// between calls of `look`, which decides
   /// \param status outlives this object
   /// \param run functions whose objects outlive this object
   /// \throws no_thread
