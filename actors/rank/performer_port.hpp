@@ -13,7 +13,7 @@ namespace troupe {
 /// The devices that a performer uses. Not owned; all outlive the performer.
 struct performer_devices {
   /// The device of the performer's rank. An optimizer shard has one device for each
-  /// direction, in order.
+  /// direction, in order. A parameter server has a device of its own.
   std::vector<device*> computers;
   /// Runs the sums of meetings; null if meetings compute sums themselves.
   device* sums = nullptr;

@@ -13,10 +13,12 @@ enum class memory_use : std::uint8_t {
   parameters, ///< Parameters of all versions.
   gradients,  ///< Gradients summed for the next update.
   optimizer,  ///< Optimizer state.
-  /// Activations of microbatches in flight, and the gradients of activations.
+  /// Samples and activations of microbatches in flight, and the gradients of
+  /// activations.
   activations,
-  passing,    ///< Messages under way, and buffers of running actions.
-  checkpoint, ///< Copies that are being written.
+  /// Messages under way, buffers of running actions, and copies for evaluations.
+  passing,
+  checkpoint, ///< Copies for checkpoints, and kept steps.
 };
 
 inline constexpr int memory_uses = 6; ///< Number of values of memory_use.

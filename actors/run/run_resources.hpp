@@ -35,7 +35,7 @@ struct rank_resources {
   }
 
   rank_memory memory;
-  stream main_stream; ///< Runs the arithmetic of stages and experts.
+  stream main_stream; ///< Runs arithmetic of stages, experts and optimizer shards.
   std::unique_ptr<device> computer;
   /// Runs sums of performers in virtual time, if the plan says that sums take time.
   /// Null if performers compute sums themselves.
