@@ -45,6 +45,7 @@ std::string group_error(const run_plan& plan, const std::vector<int>& ranks,
                         const std::vector<int>& groups) {
   const auto candidates = exchanging_groups(plan);
   std::set<int> seen;
+  bool has_member = false; // of a group, among `ranks`
   for (const int number : groups) {
     if (number < 0 || number >= std::ssize(candidates) || !seen.insert(number).second)
       return "the leader's request names a group of GPUs twice, or one that does not "
@@ -52,13 +53,15 @@ std::string group_error(const run_plan& plan, const std::vector<int>& ranks,
     std::set<int> gpus;
     for (const auto& where : candidates[static_cast<std::size_t>(number)].members)
       if (const int rank = plan.rank_of(where);
-          std::ranges::find(ranks, rank) != ranks.end())
+          std::ranges::find(ranks, rank) != ranks.end()) {
+        has_member = true;
         if (const auto rank_processor = plan.processor_of(rank);
             !rank_processor.is_gpu() || !gpus.insert(rank_processor.gpu).second)
           return "the leader's request names a group of GPUs, but two of its ranks "
                  "share a GPU, or one has none";
+      }
   }
-  return groups.empty() ? "" : absence_of_communicators();
+  return has_member ? absence_of_communicators() : "";
 }
 
 std::vector<group_id> new_local_ids(const run_plan& plan, const std::vector<int>& ranks,
