@@ -6,8 +6,10 @@
 
 #include <cstdint>
 
-// Two layouts for a matrix of one head, which has one row per token. Both layouts
-// consist of panels with `panel` adjacent values per row, the layout of sgemm's tiles.
+// Two layouts for a matrix of one head, which has one row per token. Both consist of
+// panels of `panel` adjacent values, the layout of sgemm's tiles. A panel of
+// token_panels has values of neighbouring tokens. A panel of value_panels has
+// neighbouring values of one token.
 
 namespace troupe {
 

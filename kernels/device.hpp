@@ -42,7 +42,8 @@ struct work_key {
 /// The arithmetic of an action, or a part of it, and the cost of the whole action for
 /// devices that only count time.
 struct work {
-  /// The kind by which the device knows the cost: the caller's `op`.
+  /// Kind of the work, for costs and the watchdog: an `op` (schedules/action.hpp) as
+  /// int, or `op_count` for work that is no action.
   int kind = 0;
   int stage = 0;         ///< Costs may differ by stage.
   int microbatch = -1;   ///< Index for the watchdog and reports; -1: none.

@@ -40,7 +40,8 @@ template <class Scalar>
 void exact_matmul(matrix<const Scalar> a, matrix<const Scalar> b, Scalar beta,
                   matrix<Scalar> c, stream& stream);
 
-// The CPU's kernels call the following functions within slices of work:
+// CPU kernels use the function and the class below inside slices of team::run(). Both
+// compute on the calling thread.
 
 /// c = the epilogue of alpha a b + beta c, on this thread. For float: sgemm if
 /// `products` is fp32, bf16_gemm if bf16. For double: the plain three loops, the

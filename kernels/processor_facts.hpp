@@ -11,9 +11,10 @@ struct processor_facts {
   std::string name; ///< Unique among the GPUs of all machines.
 };
 
-/// The libraries that a GPU uses for bf16. Each text is a name with a version, or one
-/// sentence that says why kernels of this program are used. Texts are empty before the
-/// first stream for bf16 on the GPU, and for the CPU.
+/// The libraries that a GPU uses for bf16. Each text is a name with a version, or the
+/// reason why kernels of this program are used. `epilogues` may name several epilogues
+/// that kernels compute, separated by "; "; the library then computes the others. Texts
+/// are empty before the first stream for bf16 on the GPU, and for the CPU.
 struct gpu_libraries {
   std::string epilogues; ///< Of products: cuBLASLt.
   std::string attention; ///< cuDNN.

@@ -177,8 +177,9 @@ public:
   }
 
   /// True if the layer's experts are actors of their own. From the rows of a backward
-  /// the experts compute both gradients. From the rows of an input gradient the experts
-  /// compute that gradient alone; a later weight gradient requests the other.
+  /// the experts compute the gradients of inputs and of parameters. From the rows of an
+  /// input gradient the experts compute only the gradients of inputs. A later weight
+  /// gradient requests the gradients of parameters.
   virtual bool has_remote_experts() const { return false; }
 
   /// Returns the request for the weight gradient of experts that are actors. Only for a

@@ -160,8 +160,9 @@ struct training_result {
   std::int64_t exchanged_bytes =
     0; ///< Bytes of gradients that data replicas, and directions, sent to each other.
 
-  /// If the job draws: one row per rank, one column per unit of time, at most 4000
-  /// columns; '=' continues an action. Else empty.
+  /// The timeline as text if the job draws, else empty. A row is a rank. A column is
+  /// the greatest time that divides all starts and ends, or longer for at most 4000
+  /// columns. '=' continues an action, and '.' is idle time.
   std::string picture;
 
   /// Parameters by name, values in row-major order of the dims. Empty if the training

@@ -18,8 +18,8 @@ namespace troupe {
 class stage_meetings {
 public:
   /// \param plan,work outlive the meetings
-  /// \param account for the buffers of rows to experts; outlives the meetings; null
-  /// where nothing is computed
+  /// \param account for the buffers of rows to experts; outlives the meetings; unused,
+  /// and may be null, where nothing is computed
   /// \param groups finds the GPU group of a meeting; may be empty; objects to which the
   /// function refers outlive the meetings
   stage_meetings(const run_plan& plan, position where, stage_work& work,

@@ -37,8 +37,9 @@ struct parameter_copy {
 struct update_buffers {
   /// Buffers by bucket; `to` may be the same buffers as `from`.
   std::vector<buffer> from, to;
-  /// Saves the previous version, on the stage's device and before the update writes to
-  /// `to`. Empty if the update need not save a version.
+  /// Copies the version in `from` to the buffers of older versions. The caller runs the
+  /// function once, on the stage's device, before the update writes to `to`. Empty if
+  /// the update need not save a version.
   std::function<void()> save_previous = {};
 };
 

@@ -18,8 +18,8 @@ bool sums_elsewhere(const run_plan& plan);
 /// microbatches. Rounding errors differ and grow with every update, so the loop takes
 /// over the run's values at each update. The loop's gradients must be near the run's
 /// gradients. The loop's update of the run's gradients must give the run's next
-/// version. Each loss must agree within 1e-5 of the loop's loss. The run's final
-/// parameters must equal the run's last version.
+/// version. Each loss may differ from the loop's loss by at most 1e-5 times the loop's
+/// loss. The run's final parameters must equal the run's last version.
 ///
 /// Near means: the norm of a tensor's difference is at most the tolerance times a
 /// limit. The limit is the tensor's norm or a hundredth of the stage's norm, whichever

@@ -22,8 +22,8 @@ struct performer_state {
 };
 
 /// Makes the core of a performer, once, when the actor starts.
-/// \param port belongs to the actor. A core that device work keeps after the actor's
-/// end must not use the port
+/// \param port owned by the actor, and destroyed with the actor. Device work may keep
+/// the core alive for longer; the core must not use the port then
 using core_maker = std::function<std::shared_ptr<performer_core>(performer_port& port)>;
 
 /// The behavior of a performer that is not a stage: an optimizer shard, an expert, or a

@@ -13,10 +13,11 @@ enum class memory_use : std::uint8_t {
   parameters, ///< Parameters of all versions.
   gradients,  ///< Gradients summed for the next update.
   optimizer,  ///< Optimizer state.
-  /// Samples and activations of microbatches in flight, and the gradients of
-  /// activations.
+  /// Samples and activations of microbatches in flight, the gradients of activations,
+  /// and messages between neighbouring stages.
   activations,
-  /// Messages under way, buffers of running actions, and copies for evaluations.
+  /// Messages of meetings and updates under way, buffers of running actions, packed
+  /// matrices, and copies for evaluations.
   passing,
   checkpoint, ///< Copies for checkpoints, and kept steps.
 };

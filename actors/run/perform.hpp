@@ -20,7 +20,9 @@ class distant_run;
 /// \throws no_thread if a thread cannot be started
 /// \throws std::runtime_error if GPUs of a group do not join
 /// \throws ended_while_joining if `interrupted` is set while GPUs join
-/// \throws exceptions of the callbacks
+/// \pre `await_saved` does not throw: an exception ends the program
+/// \throws exceptions of `evaluate`, `save`, `report` and `watch`; an exception of
+/// `listener` fails the run
 run_result perform(run_plan plan, run_callbacks callbacks = {},
                    distant_run* remote_part = nullptr);
 

@@ -8,7 +8,8 @@ namespace troupe {
 
 class option_list;
 
-/// The times and the samples of a run's evaluations, and the number of steps to prove.
+/// The interval and the number of samples of a run's evaluations. Also the number of
+/// first steps that --verify compares with a plain loop.
 struct evaluation_options {
   /// Steps from one evaluation to the next, before the evaluation at the end; 0: only
   /// at the end.

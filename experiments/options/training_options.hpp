@@ -30,10 +30,11 @@ std::string other_network(const std::map<std::string, std::string>& recorded,
                           const std::map<std::string, std::string>& now);
 
 /// The end of a sentence about a checkpoint whose training differs from the resumed
-/// run: each difference with both values. Empty if nothing differs that must be equal.
-/// Options that only one side has are not compared, except --tied and --shared-expert.
-/// The data's identities are compared if both sides have one. --steps is compared if
-/// both rates follow a cosine.
+/// run. If the networks differ: the first difference (other_network()). Else each
+/// option that differs, with both values. Empty if nothing differs that must be equal.
+/// Options that only one side has are not compared, except --tied and --shared-expert
+/// if `recorded` has options. The data's identities are compared if both sides have
+/// one. --steps is compared if both rates follow a cosine.
 /// \param changes names that --change allows to differ
 std::string resume_error(const training_facts& recorded, const training_facts& now,
                          const std::vector<std::string>& changes);

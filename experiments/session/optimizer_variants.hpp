@@ -5,12 +5,12 @@
 
 namespace troupe {
 
-/// Sets the optimizer of run `number`, from 0, in a list of many runs: SGD and AdamW
-/// with momentum, decay, clipping and changing rates, in rotation. If the optimizer
-/// clips, schedules whose updates see only the norm of one stage clip by that norm. One
-/// of the optimizers clips all schedules by the norm of a stage, unless a matrix is
-/// tied. Warm-ups end in the second batch.
-/// \pre run.data.batch has a value
+/// Sets `run.optimizer` to one of six variants, in rotation by `number` from 0. The
+/// variants are SGD and AdamW with different momentum, decay, clipping and rates. A
+/// variant that clips appends clip=stage to the names of schedules whose updates see
+/// only one stage's norm. One variant appends clip=stage to all names, unless a matrix
+/// is tied. Warm-ups end in the second batch.
+/// \pre run.data.batch has a value, and no earlier call has received this `run`
 void set_optimizer_variant(typed_options& run, std::size_t number);
 
 } // namespace troupe

@@ -67,6 +67,7 @@ public:
   void capture_launches();
 
   /// Launches the deferred list. No effect unless this thread defers launches.
+  /// \throws std::bad_alloc if memory is short
   /// \throws std::runtime_error if a launch fails
   void launch_captured();
 

@@ -24,8 +24,8 @@ std::int64_t split_slot(op operation, int k, int ahead, int lag);
 /// A pattern of the two stages of a rank in a V. The pattern repeats every six slots.
 /// Each stage has one F, I and W, and no slot has two actions.
 struct v_pattern {
-  /// Slots of microbatch 0: the forward on the way there, the forward on the way back,
-  /// and the input gradients of both stages.
+  /// Slots of microbatch 0. `_there` is the rank's stage on the way down the V, `_back`
+  /// the stage on the way up. `forward` is F, and `gradient` is I.
   std::int64_t forward_there, forward_back, gradient_there, gradient_back;
 };
 

@@ -15,9 +15,10 @@ namespace troupe::cuda {
 /// Products of one GPU by cuBLASLt, which is loaded when the first object is made. An
 /// algorithm is chosen once for each combination of sizes, strides, types, alignments,
 /// transpositions, epilogue, tf32 and accumulation. The algorithm is that of
-/// known_choices(), else cuBLASLt's first; measure_choices() replaces both. At 1,024
-/// combinations all choices are dropped. For one thread at a time, and for the GPU that
-/// is current in the constructor.
+/// known_choices(), else cuBLASLt's first. After measure_choices(), a measurement
+/// replaces known_choices(). A new combination after 1,024 drops all choices but the
+/// measured ones. For one thread at a time, and for the GPU that is current in the
+/// constructor.
 class cublas_lt_products {
 public:
   /// \param gpu model of the GPU: "NVIDIA H200"

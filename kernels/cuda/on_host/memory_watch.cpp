@@ -167,7 +167,10 @@ std::string memory_watch::check_access(const void* address, std::int64_t bytes,
   auto& [begin, found_array] = *entry;
   const auto offset = static_cast<const std::byte*>(address) - begin;
   const auto& name = found_array.description.name;
-  const auto location = " '" + name + "' at byte " + std::to_string(offset);
+  // Texts are made only for errors: this function is called for every access.
+  const auto location = [&] {
+    return " '" + name + "' at byte " + std::to_string(offset);
+  };
   if (offset + bytes > found_array.description.bytes)
     return describe(when) + verb(reads) + "beyond the end of '" + name + "', at "
            + source_line(from);
@@ -175,7 +178,7 @@ std::string memory_watch::check_access(const void* address, std::int64_t bytes,
     return describe(when) + " writes to '" + name + "', which is only read, at "
            + source_line(from);
   const auto race = [&](const access& conflict, bool with_read) {
-    return "race on" + location + ": " + describe(conflict.when) + verb(with_read)
+    return "race on" + location() + ": " + describe(conflict.when) + verb(with_read)
            + "it at " + source_line(conflict.from) + ", " + describe(when) + verb(reads)
            + "it at " + source_line(from)
            + (conflict.when.launch == when.launch ? ", and no barrier is between them"
@@ -188,7 +191,7 @@ std::string memory_watch::check_access(const void* address, std::int64_t bytes,
   for (auto i = first; i <= last; ++i) {
     auto& history = found_array.cells[i];
     if ((reads || atomic) && !history.has_value)
-      return describe(when) + " reads" + location + ", which nobody has written, at "
+      return describe(when) + " reads" + location() + ", which nobody has written, at "
              + source_line(from);
     if (!(atomic && history.write.atomic) && !is_ordered(history.write, when))
       return race(history.write, false);

@@ -121,8 +121,9 @@ std::int64_t graphs_launched();
 /// Number of completed waits of a stream for an event of another stream.
 std::int64_t marks_passed();
 
-/// Makes one of the next exchanges fail, as if a GPU were lost. The next exchange has
-/// number 0; with a negative number, no exchange fails.
+/// Makes one later exchange fail, as if a GPU were lost. Counts the calls of
+/// communicator::exchange() by all members, in the order in which streams come to the
+/// calls. The next call has number 0; with a negative number, no call fails.
 void break_exchange(int number);
 
 } // namespace troupe::on_host

@@ -8,9 +8,10 @@ namespace troupe::on_host {
 // Operations of a warp on a tensor core. All lanes of the warp call a function
 // together. Each lane has fragments in the layout of the PTX ISA (cuda/mma.hpp).
 
-/// Addresses of rows of the four matrices that ldmatrix reads: of matrix m, the row
-/// that lane 8 m + `row` passes.
+/// Returns the address of one row of each of ldmatrix's four matrices. Of matrix m: the
+/// address that lane 8 m + `row` passes. All lanes of the warp call together.
 /// \param address the address that this lane passes
+/// \param row index of the row in each matrix, from 0 to 7
 std::array<const unsigned short*, 4> matrix_rows(const unsigned short* address,
                                                  unsigned row);
 
