@@ -95,8 +95,8 @@ std::string check_gpu_memory(const std::vector<processor>& of_each,
       return "this run needs at least " + megabytes(need.first) + " of "
              + to_string(where) + "'s memory (" + std::to_string(need.second)
              + (need.second == 1 ? " rank" : " ranks")
-             + (other_bytes.contains(gpu) ? " and evaluations" : "") + "); it has "
-             + std::to_string(free >> 20) + " MiB free";
+             + (other_bytes.contains(gpu) ? " and evaluations" : "") + "), and only "
+             + std::to_string(free >> 20) + " MiB are free";
   }
   return {};
 }

@@ -106,10 +106,9 @@ std::string error_of_gpus(const run_plan& plan, const checked_machine& machine) 
     if (!where.is_gpu())
       continue;
     if (first.is_gpu() && facts_of(where).kind != facts_of(first).kind)
-      return "--device: the GPUs of a run must be of one kind, as kinds round "
-             "differently; "
-             + to_string(first) + " is " + facts_of(first).kind + ", "
-             + to_string(where) + " " + facts_of(where).kind;
+      return "--device names GPUs of two kinds, which round differently: "
+             + to_string(first) + " is " + facts_of(first).kind + ", and "
+             + to_string(where) + " is " + facts_of(where).kind;
     first = where;
   }
   return {};
@@ -142,15 +141,18 @@ const std::vector<rule>& all_rules() {
        [](plan_ref plan) {
          return plan.data < 1 || plan.tensor < 1 || plan.expert < 1;
        },
-       [](plan_ref) { return "--mesh: each axis has at least 1 rank"; }),
+       [](plan_ref) {
+         return "--mesh has an axis below 1: each axis has at least 1 rank";
+       }),
      mesh},
     {"replicas_have_an_exchange",
      {"--exchange"},
      nothing,
-     when([](plan_ref plan) { return plan.data > 1 && !plan.exchange; },
-          [](plan_ref) {
-            return "data replicas need an exchange: give one, as --exchange ring";
-          }),
+     when(
+       [](plan_ref plan) { return plan.data > 1 && !plan.exchange; },
+       [](plan_ref) {
+         return "data replicas need an exchange: give an --exchange, for example ring";
+       }),
      mesh},
     {"sizes_of_schedule",
      {"--stages", "--microbatches", "--schedules"},
@@ -165,8 +167,8 @@ const std::vector<rule>& all_rules() {
          return std::int64_t{plan.data} * plan.dims.total() > most_microbatches;
        },
        [](plan_ref) {
-         return "--steps and --microbatches: a run has at most 1,073,741,823 "
-                "microbatches, over all data replicas";
+         return "--steps and --microbatches give too many microbatches: a run has at "
+                "most 1,073,741,823 over all data replicas";
        }),
      sizes},
 
@@ -181,8 +183,8 @@ const std::vector<rule>& all_rules() {
                     || plan.exchange->shares != shared_out::nothing);
        },
        [](plan_ref) {
-         return "a user_exchange sums gradients of data replicas that each update all "
-                "parameters: give tensor=1, and no other exchange";
+         return "a user_exchange needs data replicas that each update all parameters: "
+                "give tensor=1, and no other exchange";
        })},
     {"user_exchange_without_experts",
      {"--model", "--exchange"},
@@ -190,19 +192,18 @@ const std::vector<rule>& all_rules() {
      when([](plan_ref plan) { return has_user_exchange(plan) && has_experts(plan); },
           [](plan_ref) {
             return "a user_exchange is between all data replicas, but an expert of moe "
-                   "may serve only some replicas: train another model, as gpt, or give "
-                   "an exchange that sums, as ring";
+                   "may serve only some replicas: train gpt, for example, or give an "
+                   "exchange like ring";
           })},
     {"user_exchange_untied",
      {"--tied", "--exchange"},
      mesh,
-     when(
-       [](plan_ref plan) { return has_user_exchange(plan) && is_tied(plan); },
-       [](plan_ref) {
-         return "a user_exchange sums the gradients of one stage, but a tied matrix "
-                "has gradients in two stages: train untied, or give an exchange that "
-                "sums, as ring";
-       })},
+     when([](plan_ref plan) { return has_user_exchange(plan) && is_tied(plan); },
+          [](plan_ref) {
+            return "a user_exchange sums the gradients of one stage, but a tied matrix "
+                   "has gradients in two stages: train untied, or give an exchange "
+                   "like ring";
+          })},
     {"local_rule_updates_singly",
      {"--mesh", "--exchange", "--schedules"},
      mesh,
@@ -213,9 +214,9 @@ const std::vector<rule>& all_rules() {
        },
        [](plan_ref plan) {
          return plan.sch.name
-                + "'s stages update as soon as they have enough gradients, so that "
-                  "data replicas have no common updates: give --mesh data=1, or "
-                  "--exchange server:async or hogwild, or name other schedules";
+                + "'s stages update at times of their own, and data replicas have no "
+                  "common updates: give --mesh data=1, --exchange server:async or "
+                  "hogwild, or another --schedule";
        })},
     {"local_rule_without_staleness",
      {"--exchange", "--schedules"},
@@ -227,9 +228,9 @@ const std::vector<rule>& all_rules() {
        },
        [](plan_ref plan) {
          return plan.sch.name
-                + "'s ranks are idle while a stage updates, so that they cannot wait "
-                  "there for slower replicas: give --exchange server:async or "
-                  "hogwild, or name other schedules";
+                + "'s updates cannot wait for slower replicas, as a bound on staleness "
+                  "demands: give --exchange server:async or hogwild, or another "
+                  "--schedule";
        })},
     {"single_updates_without_shards",
      {"--mesh", "--exchange"},
@@ -237,9 +238,9 @@ const std::vector<rule>& all_rules() {
      when([](plan_ref plan) { return plan.tensor > 1 && updates_singly(plan); },
           [](plan_ref plan) {
             return plan.exchange->name
-                   + " may update tensor shards of a stage in different orders, so "
-                     "that their common parameters would differ: give --mesh "
-                     "tensor=1, or another --exchange";
+                   + " may update tensor shards of a stage in different orders, and "
+                     "common parameters would differ: give --mesh tensor=1, or another "
+                     "--exchange";
           })},
     {"local_rule_without_shards",
      {"--mesh", "--schedules"},
@@ -247,9 +248,9 @@ const std::vector<rule>& all_rules() {
      when([](plan_ref plan) { return plan.tensor > 1 && plan.sch.local_rule(); },
           [](plan_ref plan) {
             return plan.sch.name
-                   + "'s ranks choose among inputs that have arrived, so that tensor "
-                     "shards could choose differently: give --mesh tensor=1, or name "
-                     "other schedules";
+                   + "'s ranks choose among inputs that have arrived, and tensor "
+                     "shards could choose differently: give --mesh tensor=1, or "
+                     "another --schedule";
           })},
 
     // Experts.
@@ -260,8 +261,8 @@ const std::vector<rule>& all_rules() {
           [](plan_ref plan) {
             return "expert=" + number(plan.expert)
                    + " does not divide data=" + number(plan.data)
-                   + ": experts are spread over groups of equal size. Change one of "
-                     "them in --mesh";
+                   + ": change expert= or data= in --mesh, as experts are spread over "
+                     "groups of equal size";
           })},
     {"experts_exist",
      {"--model", "--mesh"},
@@ -273,7 +274,7 @@ const std::vector<rule>& all_rules() {
        [](plan_ref plan) {
          return "expert=" + number(plan.expert)
                 + " in --mesh spreads experts, which only moe has: say --model moe, or "
-                  "leave it out";
+                  "leave expert= out";
        })},
     {"experts_divide",
      {"--experts", "--mesh"},
@@ -286,8 +287,8 @@ const std::vector<rule>& all_rules() {
        [](plan_ref plan) {
          return number(plan.work->experts.count) + " experts cannot be spread over "
                 + number(plan.expert)
-                + " data replicas, each with equally many: change --experts, or "
-                  "expert= in --mesh";
+                + " data replicas in equal numbers: change --experts, or expert= in "
+                  "--mesh";
        })},
     {"experts_without_shards",
      {"--mesh"},
@@ -308,8 +309,8 @@ const std::vector<rule>& all_rules() {
          return plan.exchange->name
                 + " keeps in each stage only a share of its gradients"
                 + (plan.shares_out(shared_out::parameters) ? " and parameters" : "")
-                + ", but an expert needs all of them: give another --exchange, as "
-                  "ring, zero1 or server";
+                + ", but an expert needs all gradients: give another --exchange, for "
+                  "example ring, zero1 or server";
        })},
     {"experts_update_together",
      {"--exchange"},
@@ -318,7 +319,7 @@ const std::vector<rule>& all_rules() {
           [](plan_ref plan) {
             return plan.exchange->name
                    + " updates data replicas one by one, but an expert serves several "
-                     "replicas: give an --exchange that sums, as ring";
+                     "replicas: give an --exchange that sums, for example ring";
           })},
 
     // Recomputation.
@@ -327,8 +328,8 @@ const std::vector<rule>& all_rules() {
      mesh,
      when([](plan_ref plan) { return plan.recomputed_units < 0; },
           [](plan_ref) {
-            return "--recompute blocks=: a stage recomputes at least 1 block or layer "
-                   "at once";
+            return "--recompute blocks= is below 1: a stage recomputes at least 1 "
+                   "block or layer at once";
           })},
     {"blocks_with_whole_gradients",
      {"--recompute", "--exchange"},
@@ -339,9 +340,9 @@ const std::vector<rule>& all_rules() {
        },
        [](plan_ref plan) {
          return plan.exchange->name
-                + " gathers and sums the layers of a stage one after another, which "
-                  "blocks of --recompute do not allow: say --recompute stage, or give "
-                  "another --exchange";
+                + " gathers and sums layers one after another, which --recompute "
+                  "blocks= does not allow: say --recompute stage, or give another "
+                  "--exchange";
        })},
     {"blocks_of_known_layers",
      {"--cost", "--recompute"},
@@ -351,8 +352,8 @@ const std::vector<rule>& all_rules() {
          return recomputes_blocks(plan) && !plan.work && plan.sizes.buckets == 1;
        },
        [](plan_ref) {
-         return "--recompute blocks= needs the number of a stage's layers: give it by "
-                "--cost buckets=8, or say --recompute stage";
+         return "--recompute blocks= needs the number of a stage's layers: say --cost "
+                "buckets=8 for 8 layers, for example, or --recompute stage";
        })},
 
     // Uneven microbatches.
@@ -367,7 +368,7 @@ const std::vector<rule>& all_rules() {
        [](plan_ref plan) {
          return "a batch has " + number(plan.batches().microbatches)
                 + " microbatches, but " + number(std::ssize(samples_of(plan)))
-                + " sizes: give --microbatch-sizes one for each";
+                + " sizes: give --microbatch-sizes a size for each microbatch";
        })},
     {"a_sample_in_each_microbatch",
      {"--microbatch-sizes"},
@@ -378,7 +379,8 @@ const std::vector<rule>& all_rules() {
          return !samples.empty() && std::ranges::min(samples) < 1;
        },
        [](plan_ref) {
-         return "--microbatch-sizes: each microbatch has at least 1 sample";
+         return "--microbatch-sizes has a size below 1: each microbatch has at least 1 "
+                "sample";
        })},
     {"at_most_a_length_for_each_microbatch",
      {"--sequence-lengths", "--microbatches"},
@@ -390,8 +392,8 @@ const std::vector<rule>& all_rules() {
        [](plan_ref plan) {
          return "a batch has " + number(plan.batches().microbatches)
                 + " microbatches, but " + number(std::ssize(lengths_of(plan)))
-                + " lengths: give --sequence-lengths at most one for each; they are "
-                  "taken in rotation";
+                + " lengths: give --sequence-lengths at most a length for each "
+                  "microbatch";
        })},
     {"a_token_in_each_sequence",
      {"--sequence-lengths"},
@@ -401,7 +403,10 @@ const std::vector<rule>& all_rules() {
          const auto lengths = lengths_of(plan);
          return !lengths.empty() && std::ranges::min(lengths) < 1;
        },
-       [](plan_ref) { return "--sequence-lengths: a sequence has at least 1 token"; })},
+       [](plan_ref) {
+         return "--sequence-lengths has a length below 1: a sequence has at least 1 "
+                "token";
+       })},
     {"samples_add_up_to_the_batch",
      {"--microbatch-sizes", "--batch"},
      mesh,
@@ -411,9 +416,8 @@ const std::vector<rule>& all_rules() {
          return plan.work && !samples.empty() && sum_of(samples) != plan.work->batch;
        },
        [](plan_ref plan) {
-         return "--microbatch-sizes: the microbatches have "
-                + number(sum_of(samples_of(plan)))
-                + " samples together, but the batch has " + number(plan.work->batch);
+         return "--microbatch-sizes adds up to " + number(sum_of(samples_of(plan)))
+                + " samples, but --batch has " + number(plan.work->batch);
        })},
     {"lengths_of_sequences",
      {"--model", "--sequence-lengths"},
@@ -424,7 +428,7 @@ const std::vector<rule>& all_rules() {
        },
        [](plan_ref) {
          return "--sequence-lengths applies only to gpt and moe: say --model gpt or "
-                "moe, or leave it out";
+                "moe, or leave --sequence-lengths out";
        })},
     {"lengths_within_the_model",
      {"--seq", "--sequence-lengths"},
@@ -438,7 +442,8 @@ const std::vector<rule>& all_rules() {
        [](plan_ref plan) {
          const auto longest = number(std::ranges::max(lengths_of(plan)));
          return "a sequence of " + longest
-                + " tokens is longer than the model's: say --seq " + longest;
+                + " tokens in --sequence-lengths is longer than --seq: say --seq "
+                + longest;
        })},
     {"lengths_of_whole_shards",
      {"--sequence-lengths", "--mesh", "--sequence-parallel"},
@@ -451,8 +456,8 @@ const std::vector<rule>& all_rules() {
                    });
        },
        [](plan_ref plan) {
-         return "--sequence-parallel divides positions between tensor shards: each of "
-                "--sequence-lengths must be a multiple of tensor="
+         return "--sequence-parallel divides positions between tensor shards: give "
+                "--sequence-lengths that are multiples of tensor="
                 + number(plan.tensor);
        })},
 
@@ -471,9 +476,8 @@ const std::vector<rule>& all_rules() {
        },
        [](plan_ref plan) {
          return plan.sch.name
-                + "'s first and last stage update at different times, so that a tied "
-                  "matrix would differ between them: give a flush schedule or 2bw, or "
-                  "leave --tied out";
+                + "'s first and last stage update at different times, and would differ "
+                  "in a tied matrix: give a flush schedule or 2bw, or leave --tied out";
        })},
     {"tied_ends_of_all_replicas",
      {"--exchange", "--tied"},
@@ -481,9 +485,9 @@ const std::vector<rule>& all_rules() {
      when([](plan_ref plan) { return is_tied(plan) && updates_singly(plan); },
           [](plan_ref plan) {
             return plan.exchange->name
-                   + " updates data replicas one by one, so that the two copies of a "
-                     "tied matrix would differ: give an --exchange that sums, as ring, "
-                     "or leave --tied out";
+                   + " updates data replicas one by one, and the two copies of a tied "
+                     "matrix would differ: give --exchange ring, for example, or leave "
+                     "--tied out";
           })},
     {"tied_ends_of_one_norm",
      {"--clip", "--schedules", "--tied"},
@@ -495,7 +499,7 @@ const std::vector<rule>& all_rules() {
        },
        [](plan_ref) {
          return "clip=stage would clip the two copies of a tied matrix differently: "
-                "clip by the network's norm (--clip alone), or leave --tied out";
+                "leave clip=stage or --tied out";
        })},
 
     // Checkpoints and kept steps.
@@ -507,9 +511,8 @@ const std::vector<rule>& all_rules() {
          return plan.work && plan.keep_steps && plan.data / plan.expert < 2;
        },
        [](plan_ref plan) {
-         return "--keep-steps continues from the copies of other data replicas: say "
-                "--mesh data="
-                + number(2 * plan.expert) + " or more too, or leave it out";
+         return "--keep-steps needs copies of other data replicas: say --mesh data="
+                + number(2 * plan.expert) + " or more too, or leave --keep-steps out";
        })},
     {"kept_steps_of_whole_state",
      {"--exchange", "--keep-steps"},
@@ -519,11 +522,10 @@ const std::vector<rule>& all_rules() {
          return plan.work && plan.keep_steps && plan.state_shares() > 1;
        },
        [](plan_ref plan) {
-         return "--keep-steps continues from the copies of other data replicas, but "
-                "under "
+         return "--keep-steps needs copies of the optimizer's state, but under "
                 + plan.exchange->name
-                + " no other replica has the same share of the optimizer: give an "
-                  "--exchange that only sums, as ring, or leave it out";
+                + " no two data replicas have the same share: give --exchange ring, "
+                  "for example, or leave --keep-steps out";
        })},
     {"checkpoints_of_one_network",
      {"--checkpoint", "--exchange"},
@@ -534,9 +536,9 @@ const std::vector<rule>& all_rules() {
        },
        [](plan_ref plan) {
          return plan.exchange->name
-                + " updates data replicas one by one, so that they have no common "
-                  "network to save: leave --checkpoint out, or give an --exchange "
-                  "that sums, as ring or server";
+                + " updates data replicas one by one, and no common network can be "
+                  "saved: leave --checkpoint out, or give --exchange ring or server, "
+                  "for example";
        })},
     {"checkpoints_of_tied_versions",
      {"--schedules", "--tied"},
@@ -548,9 +550,9 @@ const std::vector<rule>& all_rules() {
        },
        [](plan_ref plan) {
          return plan.sch.name
-                + " reads versions of a tied matrix at different times in its first "
-                  "and last stage, but a checkpoint has one copy of each: give a flush "
-                  "schedule or 2bw, or leave --tied out";
+                + " has two versions of a tied matrix at once, and a checkpoint stores "
+                  "one: name a flush schedule or 2bw, or leave --tied or --checkpoint "
+                  "out";
        })},
     {"checkpoints_after_updates",
      {"--checkpoint-every", "--keep-steps"},
@@ -565,13 +567,13 @@ const std::vector<rule>& all_rules() {
        [](plan_ref plan) {
          const int size = update_size(plan.sch, plan.dims);
          return plan.sch.name + " updates every " + number(size)
-                + " microbatches, and a batch has " + number(plan.dims.microbatches)
-                + (plan.keep_steps ? ": not every step can be kept: leave --keep-steps "
-                                     "out, and take checkpoints"
-                                   : ": take checkpoints")
-                + " after batches that end with an update, as --checkpoint-every "
+                + " microbatches, and batches of " + number(plan.dims.microbatches)
+                + " can end within an update: "
+                + (plan.keep_steps ? "leave --keep-steps out, and " : "")
+                + "say --checkpoint-every "
                 + number(std::lcm(size, plan.dims.microbatches)
-                         / plan.dims.microbatches);
+                         / plan.dims.microbatches)
+                + " or a multiple";
        })},
 
     // The batch.
@@ -585,8 +587,9 @@ const std::vector<rule>& all_rules() {
        [](plan_ref plan) {
          return "a batch of " + number(plan.work->batch)
                 + " samples cannot be cut into " + number(plan.batches().microbatches)
-                + " microbatches: there must be at least one sample in each. Give a "
-                  "larger --batch or fewer --microbatches";
+                + " microbatches of at least one sample: give a larger --batch or "
+                  "fewer "
+                  "--microbatches";
        })},
     {"samples_of_a_batch",
      {"--batch"},
@@ -596,7 +599,9 @@ const std::vector<rule>& all_rules() {
          return plan.work
                 && plan.work->batch > std::numeric_limits<std::int32_t>::max();
        },
-       [](plan_ref) { return "--batch: a batch has at most 2,147,483,647 samples"; })},
+       [](plan_ref) {
+         return "--batch is too large: a batch has at most 2,147,483,647 samples";
+       })},
     {"bytes_that_can_be_counted",
      {"--batch", "--layers", "--d-model"},
      earlier,
@@ -615,10 +620,10 @@ const std::vector<rule>& all_rules() {
        [](plan_ref plan) {
          const bool has_parameters = plan.sch.name.find(':') != std::string::npos;
          return plan.sch.name
-                + " never has all gradients of an update at once, so that it cannot "
-                  "clip by their global norm: say "
+                + " never has all gradients of an update at once, and cannot clip by "
+                  "the norm of all stages: say "
                 + plan.sch.name + (has_parameters ? "," : ":")
-                + "clip=stage, which clips each stage by a norm of its own";
+                + "clip=stage to clip stage by stage";
        })},
 
     // Programs, GPUs and memory.

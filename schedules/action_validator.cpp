@@ -17,15 +17,16 @@ std::optional<step_error> action_validator::placement_error(const action& a,
   if (a.stage < 0 || a.stage >= dims_.stages || a.microbatch < 0
       || a.microbatch >= dims_.total() || a.direction < 0
       || a.direction >= directions_of(schedule_.where))
-    return error("is not in this run (stages: " + std::to_string(dims_.stages)
+    return error("is outside the run (stages: " + std::to_string(dims_.stages)
                    + ", microbatches: " + std::to_string(dims_.total())
                    + ", directions: " + std::to_string(directions_of(schedule_.where))
                    + ")",
-                 "leave it out");
+                 "leave " + to_string(a, true) + " out");
   if (const int host = rank_of(schedule_.where, dims_, {a.direction, a.stage});
       host != rank) {
     const auto host_name = "rank " + std::to_string(host);
-    return error("belongs on " + host_name, "move it to " + host_name);
+    return error("belongs on " + host_name,
+                 "move " + to_string(a, true) + " to " + host_name);
   }
   if (a.op != op::update
       && a.direction != direction_of(schedule_.where, dims_, a.microbatch))
@@ -55,8 +56,9 @@ action_validator::pair_error(const action& a, const action* following, int rank)
       maker && maker->op == op::forward && maker->stage == a.stage
       && maker->microbatch == a.microbatch)
     return step_error{
-      pair_name + " cannot run as one: the second needs the output of the first",
-      "run them one after the other"};
+      pair_name
+        + " cannot run as a pair: the second action needs the output of the first",
+      "run the two actions one after the other"};
   return {};
 }
 
@@ -72,32 +74,33 @@ action_validator::validate(const action& a, const action* following, int rank) c
   const auto done = so_far_.done(a.stage, a.microbatch);
   switch (a.op) {
   case op::forward:
-    return (done & state::f) != 0 ? error("comes twice", "leave the second one out")
-                                  : capacity_error(a, rank);
+    return (done & state::f) != 0
+             ? error("comes twice", "leave the second " + to_string(a, true) + " out")
+             : capacity_error(a, rank);
   case op::backward:
   case op::input_gradient:
     if ((done & state::dx) != 0)
-      return error("comes twice", "leave the second one out");
+      return error("comes twice", "leave the second " + to_string(a, true) + " out");
     if ((done & state::f) == 0)
       return error(
         "comes before its forward",
-        "move it after "
+        "move " + to_string(a, true) + " after "
           + to_string({op::forward, a.direction, a.stage, a.microbatch}, true));
     return a.op == op::backward ? order_error(a) : std::nullopt;
   case op::weight_gradient:
     if ((done & state::dw) != 0)
-      return error("comes twice", "leave the second one out");
+      return error("comes twice", "leave the second " + to_string(a, true) + " out");
     if ((done & state::dx) == 0)
       return error(
         "comes before its input gradient",
-        "move it after "
+        "move " + to_string(a, true) + " after "
           + to_string({op::input_gradient, a.direction, a.stage, a.microbatch}, true));
     return order_error(a);
   case op::update:
     return update_error(a);
   case op::recompute:
     return error("is no action of a program: --recompute adds recomputations",
-                 "leave it out");
+                 "leave " + to_string(a, true) + " out");
   }
   return {};
 }
@@ -109,32 +112,33 @@ std::optional<step_error> action_validator::capacity_error(const action& a,
   const auto& stage = so_far_.stage({a.direction, a.stage});
   if (const int held = so_far_.held(rank);
       schedule_.most_held > 0 && held >= schedule_.most_held)
-    return step_error{
-      to_string(a, true) + " would be the " + std::to_string(held + 1)
-        + ". microbatch of a stage that the rank holds, and it may hold "
-        + std::to_string(schedule_.most_held),
-      "run a backward before it"};
+    return step_error{to_string(a, true) + " would make the rank hold "
+                        + std::to_string(held + 1)
+                        + " microbatches of a stage, and the rank may hold "
+                        + std::to_string(schedule_.most_held),
+                      "run a backward before " + to_string(a, true)};
   const auto version = version_read(schedule_, dims_, a.stage, a.microbatch);
   if (version && *version > stage.versions)
-    return step_error{to_string(a, true) + " reads version " + std::to_string(*version)
-                        + ", but this stage has made only "
-                        + std::to_string(stage.versions),
-                      "move it after that update, or choose an older version in the "
-                      "weight rule"};
+    return step_error{
+      to_string(a, true) + " reads version " + std::to_string(*version)
+        + ", but this stage has made only " + std::to_string(stage.versions),
+      "move " + to_string(a, true) + " after the update that makes version "
+        + std::to_string(*version) + ", or choose an older version in the weight rule"};
   if (stage.newest_forwarded < a.microbatch)
     return {};
   const auto prefix = to_string(a, true) + " comes after F"
                       + std::to_string(stage.newest_forwarded) + ": ";
+  const auto fix =
+    "move " + to_string(a, true) + " before F" + std::to_string(stage.newest_forwarded);
   if (a.stage == 0)
-    return step_error{prefix
-                        + "samples enter stage 0 in the order of their microbatches",
-                      "move it before that"};
+    return step_error{
+      prefix + "samples enter stage 0 in the order of their microbatches", fix};
   if (version && schedule_.asynchronous())
     return step_error{
       prefix
-        + "without a flush a stage forwards microbatches in order, as it "
-          "keeps versions only for later microbatches",
-      "move it before that"};
+        + "without a flush a stage forwards microbatches in order, as the "
+          "stage keeps versions only for later microbatches",
+      fix};
   return {};
 }
 
@@ -145,7 +149,8 @@ std::optional<step_error> action_validator::order_error(const action& a) const {
   return step_error{
     to_string(a, true) + " is summed after microbatch " + std::to_string(last)
       + ", but a stage sums gradients in the order of their microbatches",
-    "move it before that"};
+    "move " + to_string(a, true) + " before the gradient of microbatch "
+      + std::to_string(last)};
 }
 
 std::optional<step_error> action_validator::update_error(const action& a) const {
@@ -161,7 +166,7 @@ std::optional<step_error> action_validator::update_error(const action& a) const 
       return {};
     const auto last = std::to_string(stage.newest_summed);
     return step_error{to_string(a, true) + " covers gradients up to microbatch " + last,
-                      "name it U" + last};
+                      "name the update U" + last};
   }
   const char* const says_so =
     schedule_.asynchronous()
@@ -179,8 +184,8 @@ std::optional<step_error> action_validator::update_error(const action& a) const 
     return step_error{std::move(text)};
   const auto name = to_string(*lacks, true);
   return step_error{
-    text + ": " + name + " does not come before it",
-    "put " + name + " before it on rank "
+    text + ": " + name + " does not come before the update",
+    "put " + name + " before the update on rank "
       + std::to_string(rank_of(schedule_.where, dims_, {a.direction, a.stage}))
       + std::string{says_so}};
 }

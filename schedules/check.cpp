@@ -99,10 +99,10 @@ private:
       const auto input = *missing_input(rank);
       const int maker = host_of({input.direction, input.stage});
       if (!find_action(input, maker))
-        return fault("rank " + std::to_string(rank) + " waits at "
-                       + to_string(*front(rank), true) + " for "
-                       + to_string(input, true) + ", which no program contains",
-                     rank, "add it to rank " + std::to_string(maker));
+        return fault(
+          "rank " + std::to_string(rank) + " waits at " + to_string(*front(rank), true)
+            + " for " + to_string(input, true) + ", which no program contains",
+          rank, "add " + to_string(input, true) + " to rank " + std::to_string(maker));
     }
     if (!first)
       return {};
@@ -175,7 +175,9 @@ private:
         const int host = host_of({direction_of(schedule_.where, dims_, m), s});
         return fault("stage " + std::to_string(s) + " has no " + pass_name
                        + " of microbatch " + std::to_string(m),
-                     host, "add it to rank " + std::to_string(host));
+                     host,
+                     std::string{"add the "} + pass_name + " to rank "
+                       + std::to_string(host));
       }
     for (int d = 0; d < directions_of(schedule_.where); ++d)
       for (int s = 0; s < dims_.stages; ++s)
@@ -183,7 +185,7 @@ private:
           return fault("stage " + std::to_string(s) + " has gradients of "
                          + std::to_string(summed)
                          + " microbatches that no update covers",
-                       host_of({d, s}), "end its program with an update");
+                       host_of({d, s}), "end the stage's program with an update");
     return {};
   }
 

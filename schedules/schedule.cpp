@@ -59,50 +59,56 @@ std::string validation_error(const schedule& sch, const shape& dims) {
   if (!sch.where.ranks || !sch.where.host || !sch.where.hosted)
     return "a placement needs functions ranks, host and hosted";
   if (sch.name.empty() || !has_order(sch) || sch.update_every < 0 || sch.most_held < 0)
-    return "a schedule needs a name, and an order: a formula for slots, programs, or a "
-           "local rule with max_active_keys of at least 1; update_every and most_held "
-           "are at least 0";
+    return "a schedule needs a name, update_every and most_held of at least 0, and an "
+           "order: slots, programs, or a local rule with max_active_keys above 0";
   for (const auto& [name, count] :
        {std::pair{"stages", dims.stages}, std::pair{"microbatches", dims.microbatches},
         std::pair{"steps", dims.steps}})
     if (count < 1)
-      return std::to_string(count) + " " + name + ": a run has at least 1";
+      return std::to_string(count) + " " + name + " are too few: a run has at least 1";
   if (dims.stages > most_stages)
-    return "a run has at most 1,048,576 stages";
+    return "too many stages: a run has at most 1,048,576";
   if (dims.batches_before < 0 || dims.older < 0)
-    return "batches_before and older are at least 0";
+    return "batches_before or older is below 0: both are at least 0";
   if (dims.microbatches * (std::int64_t{dims.batches_before} + dims.steps)
       > std::numeric_limits<int>::max() / 2)
-    return "microbatches times steps is at most 1,073,741,823";
+    return "microbatches times steps is too large: at most 1,073,741,823 are allowed";
   if (!sch.local_rule()
       && std::int64_t{dims.batches_before} * dims.microbatches % update_size(sch, dims)
            != 0)
     return sch.name + " updates every " + std::to_string(update_size(sch, dims))
-           + " microbatches: it cannot continue after "
+           + " microbatches, and cannot continue within an update, after "
            + std::to_string(std::int64_t{dims.batches_before} * dims.microbatches)
-           + " microbatches, within an update";
+           + " microbatches";
   if (sch.local_rule() && sch.where.directions > 1)
-    return sch.name + " orders stages by arrivals, which needs one direction: its "
-           + "placement has " + std::to_string(sch.where.directions);
+    return sch.name
+           + " has a local rule, which needs a placement with one direction, not "
+           + std::to_string(sch.where.directions);
   if (sch.local_rule() && sch.weights.reads && !sch.weights.flushes)
     return sch.name
-           + " orders stages by arrivals, so that no formula gives the versions: "
-           + "its weights must be latest or flush";
+           + " has a local rule, which allows no formula for weight versions: set "
+           + "weights to latest or flush";
   if (sch.local_rule() && (sch.most_held > 0 || sch.splits_backward))
-    return sch.name + " orders stages by arrivals: it must run whole backwards, "
-           + "and max_active_keys must be its only bound on held microbatches";
+    return sch.name
+           + " has a local rule, which needs whole backwards and no bound on held "
+           + "microbatches but max_active_keys: set splits_backward to false and "
+             "most_held to 0";
   if (sch.recomputes != recomputation::none && (sch.local_rule() || !sch.weights.reads))
-    return sch.name + " does not keep the weight version that a forward has read, so "
-           + "that the forward cannot be recomputed: say --recompute none";
+    return sch.name
+           + " does not keep the weight version that a forward has read, and no "
+           + "forward can be recomputed: say --recompute none";
   if (sch.where.stages_a_rank < 1 || dims.stages % sch.where.stages_a_rank != 0)
     return sch.name + " has " + std::to_string(sch.where.stages_a_rank)
-           + " stages on each rank: its stages must be a multiple of them";
+           + " stages on each rank, but " + std::to_string(dims.stages)
+           + " stages are no multiple: give a multiple of "
+           + std::to_string(sch.where.stages_a_rank);
   if (sch.refuses)
     if (auto error = sch.refuses(dims); !error.empty())
       return error;
   if (dims.microbatches % sch.where.directions != 0)
     return sch.name + " shares a batch out to " + std::to_string(sch.where.directions)
-           + " directions: its microbatches must be a multiple of them";
+           + " directions: give --microbatches that is a multiple of "
+           + std::to_string(sch.where.directions);
   return {};
 }
 

@@ -19,7 +19,7 @@ schedule fixed(std::span<const int>) {
 
 const std::vector<catalog_entry>& entries() {
   static const std::vector<catalog_entry> list{
-    {"naive", "one microbatch in flight", {}, fixed<naive>},
+    {"naive", "one microbatch in flight at a time", {}, fixed<naive>},
     {"gpipe", "all forwards, then all backwards; flush", {}, fixed<gpipe>},
     {"1f1b", "one forward, one backward; flush", {}, fixed<one_f_one_b>},
     {"interleaved",
@@ -27,20 +27,27 @@ const std::vector<catalog_entry>& entries() {
      {{"v", 2, 1, most_stages_a_rank, "stages of a rank"}},
      [](std::span<const int> v) { return interleaved(v[0]); }},
     {"looped_bfs",
-     "all microbatches through one stage of a rank, then the next; flush",
+     "all microbatches pass through a rank's first stage, then through the rank's next "
+     "stage; flush",
      {{"v", 2, 1, most_stages_a_rank, "stages of a rank"}},
      [](std::span<const int> v) { return looped_bfs(v[0]); }},
     {"zb-h1", "1F1B with weight gradients in its idle slots; flush", {}, fixed<zb_h1>},
-    {"zb-h2", "zb-h1 with twice as many forwards ahead; flush", {}, fixed<zb_h2>},
+    {"zb-h2",
+     "zb-h1 with twice as many forwards before the first backward; flush",
+     {},
+     fixed<zb_h2>},
     {"zb-v", "zero bubble, stages there and back in a V; flush", {}, fixed<zb_v>},
     {"zb-auto",
      "weight gradients placed by a search over costs and memory; flush",
      {{"f", 1, 1, 1'000'000, "time of a forward; default: that of --cost, else 1"},
-      {"i", 1, 1, 1'000'000, "time of an input gradient, with the same default"},
-      {"w", 1, 1, 1'000'000, "time of a weight gradient, with the same default"},
+      {"i", 1, 1, 1'000'000,
+       "time of an input gradient; default: that of --cost, else 1"},
+      {"w", 1, 1, 1'000'000,
+       "time of a weight gradient; default: that of --cost, else 1"},
       {"most_held", 0, 0, any,
-       "most microbatches that a rank holds; 0: the number of stages"},
-      {"measured", 0, 0, 1, "1: the times are measured on this machine first"}},
+       "largest number of microbatches that a rank holds; 0: the number of stages"},
+      {"measured", 0, 0, 1,
+       "1: f, i and w are measured on this machine before the run"}},
      [](std::span<const int> v) {
        return zb_auto({{v[0], v[1], v[2]}}, v[3]);
      }},
@@ -49,14 +56,14 @@ const std::vector<catalog_entry>& entries() {
     {"hanayo",
      "stages there and back along the ranks in waves; flush",
      {{"waves", 1, 1, most_stages_a_rank / 2,
-       "waves; a rank has twice as many stages"}},
+       "number of waves; a rank has two stages for each"}},
      [](std::span<const int> v) { return hanayo(v[0]); }},
     {"chimera",
      "pairs of 1F1B pipelines in opposite directions; flush",
-     {{"eager", 1, 0, 1, "1: directions add their gradients while backwards still run"},
+     {{"eager", 1, 0, 1, "1: directions sum gradients while backwards still run"},
       {"pairs", 1, 1, 1 << 15, "pairs of pipelines, which start at different ranks"},
       {"forward_doubling", 0, 0, 1,
-       "1: a slot has two forwards or one backward; needs pairs=1"}},
+       "1: a slot has two forwards or a backward; needs pairs=1"}},
      [](std::span<const int> v) {
        return chimera(
          {.eager = v[0] != 0, .pairs = v[1], .forward_doubling = v[2] != 0});
@@ -73,9 +80,11 @@ const std::vector<catalog_entry>& entries() {
      [](std::span<const int> v) { return pipedream(v[0], v[1] != 0); }},
     {"2bw", "1F1B without flush on two weight versions", {}, fixed<two_bw>},
     {"ampnet",
-     "any input that has arrived, backwards first, on the newest weights",
-     {{"max_active_keys", 4, 1, any, "microbatches in flight at stage 0"},
-      {"min_update_frequency", 8, 1, any, "gradients that a stage sums for an update"}},
+     "a rank runs any input that has arrived, backwards first, on the newest weights",
+     {{"max_active_keys", 4, 1, any,
+       "largest number of microbatches in flight at stage 0"},
+      {"min_update_frequency", 8, 1, any,
+       "number of gradients that a stage sums for an update"}},
      [](std::span<const int> v) { return ampnet(v[0], v[1]); }},
   };
   return list;
@@ -91,17 +100,16 @@ bool parse(std::string_view text, int& value) {
 }
 
 std::string allowed_values(const schedule_parameter& p) {
-  auto result = std::string{p.name} + " is ";
   if (p.least == 0 && p.most == 1)
-    return result + "on or off";
-  return result + "a whole number of at least " + std::to_string(p.least)
-         + (p.most < any ? ", and at most " + std::to_string(p.most) : "");
+    return "write on or off";
+  return "write a whole number of at least " + std::to_string(p.least)
+         + (p.most < any ? " and at most " + std::to_string(p.most) : "");
 }
 
 std::string names_of(const std::vector<schedule_parameter>& parameters) {
   if (parameters.empty())
-    return "it has none";
-  std::string result = "it has ";
+    return "the schedule has no parameters";
+  std::string result = "the parameters are ";
   for (const auto& p : parameters)
     result += (&p == parameters.data() ? "" : ", ") + std::string{p.name};
   return result;
@@ -125,10 +133,11 @@ find_schedule(std::string_view name, const std::map<std::string, std::string>& v
   const auto entry = std::ranges::find(entries(), name, &catalog_entry::name);
   if (entry == entries().end())
     return tl::unexpected{
-      "there is no schedule '" + std::string{name} + "'; there are " + catalog_names()
+      "there is no schedule '" + std::string{name} + "'; the schedules are "
+      + catalog_names()
       + (name.find_first_of("./") == std::string_view::npos
            ? ""
-           : "; for a schedule in a file write file:" + std::string{name})};
+           : "; say file:" + std::string{name} + " for a schedule in a file")};
   const auto& known = entry->parameters;
   std::vector<int> chosen;
   for (const auto& p : known)

@@ -58,17 +58,18 @@ std::int64_t doubled_slot(op operation, int stage, int k, const shape& dims) {
 
 std::string refusal_of(const chimera_options& which, const shape& dims) {
   if (which.forward_doubling && which.pairs > 1)
-    return "forward_doubling of chimera needs pairs=1: with more pairs, backwards of "
-           "two pipelines would share slots";
+    return "chimera:forward_doubling=on needs pairs=1, as with more pairs two "
+           "pipelines would have backwards in a slot";
   const int pairs = which.pairs, directions = 2 * pairs;
   if (dims.stages % directions == 0 && dims.microbatches % directions == 0)
     return {};
   if (pairs == 1)
-    return "chimera runs half of the microbatches in each direction: it needs an even "
-           "number of stages and an even number of microbatches";
-  return "chimera with " + std::to_string(pairs) + " pairs of pipelines has "
-         + std::to_string(directions)
-         + " directions: stages and microbatches must each be a multiple of them";
+    return "chimera needs even --stages and --microbatches, as half of the "
+           "microbatches "
+           "run in each direction";
+  return "chimera:pairs=" + std::to_string(pairs)
+         + " needs --stages and --microbatches that are multiples of "
+         + std::to_string(directions) + ", the number of directions";
 }
 
 } // namespace

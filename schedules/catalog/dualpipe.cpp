@@ -32,9 +32,11 @@ std::string refuses(const shape& dims) {
   if (dims.stages % 2 == 0 && dims.microbatches % 2 == 0
       && dims.microbatches >= 2 * dims.stages)
     return {};
-  return "dualpipe runs half of the microbatches in each direction: it needs an even "
-         "number of ranks, and an even number of microbatches, at least two for each "
-         "rank";
+  return "dualpipe needs an even number of ranks, and an even number of microbatches "
+         "of "
+         "at least 2 * ranks, not "
+         + std::to_string(dims.stages) + " ranks and "
+         + std::to_string(dims.microbatches) + " microbatches";
 }
 
 } // namespace

@@ -25,7 +25,8 @@ std::vector<action> batch_of(int rank, const shape& dims) {
 std::string refuses(const shape& dims) {
   if (dims.microbatches >= dims.stages)
     return {};
-  return "dualpipev needs at least twice as many microbatches as there are ranks";
+  return "dualpipev needs --microbatches of at least 2 * ranks, "
+         + std::to_string(dims.stages) + ", not " + std::to_string(dims.microbatches);
 }
 
 } // namespace

@@ -23,8 +23,9 @@ int one_before(const shape& dims, int, int microbatch, int) {
 std::string refuses(const shape& dims) {
   if (dims.microbatches >= dims.stages)
     return {};
-  return "2bw keeps two weight versions only if a batch has at least as many "
-         "microbatches as there are stages";
+  return "2bw needs as many microbatches as stages to keep two weight versions: give "
+         "--microbatches "
+         + std::to_string(dims.stages) + " or more";
 }
 
 } // namespace

@@ -165,10 +165,10 @@ notation_of(const std::vector<std::string>& cells) {
     letters.add(cell);
   const auto &bw = letters.first_bw(), &i = letters.first_i();
   if (!bw.empty() && !i.empty())
-    return tl::unexpected{"'" + shown(bw) + "' is in the notation of PyTorch 2.5, and '"
+    return tl::unexpected{"'" + shown(bw) + "' is in the notation of PyTorch 2.5, but '"
                           + shown(i)
-                          + "' in that of later ones: write B for a whole backward, I "
-                            "for its input half and W for its weight half"};
+                          + "' in the notation of later versions: write B for a whole "
+                            "backward, I for input and W for weight gradients"};
   return !bw.empty() || (i.empty() && letters.b_beside_w()) ? cell_notation::halves
                                                             : cell_notation::whole;
 }
@@ -193,11 +193,8 @@ tl::expected<file_cell, std::string> read_cell(const std::string& text,
   }
   return tl::unexpected{
     "'" + shown(text)
-    + "' is no action: write 2F5 for the forward of microbatch 5 at stage 2, both "
-      "below "
-      "1,048,577, likewise B, I, W and U, (0F7;7B3)OVERLAP_F_B for two as one, or one "
-      "of PyTorch's "
-      "2SEND_F5, 2RECV_F5, 2SEND_B5, 2RECV_B5, 2UNSHARD, 2RESHARD and 2REDUCE_GRAD"};
+    + "' is no action: write 2F5 for the forward of microbatch 5 at stage 2, or F, B, "
+      "I, W, U or a transfer of PyTorch like 2SEND_F5"};
 }
 
 } // namespace troupe

@@ -68,8 +68,9 @@ tl::expected<file_rows, std::string> read_rows(std::string_view text) {
   for (std::string line; std::getline(from, line);) {
     ++number;
     if (const auto says = header_in(line)) {
-      const problem error{"line " + std::to_string(number)
-                          + ": write # troupe: key=value,.. with each key once"};
+      const problem error{
+        "line " + std::to_string(number)
+        + " does not have the form '# troupe: key=value,..' with each key once"};
       if (!says->starts_with(':'))
         return error;
       for (const auto& assignment : cells_of(says->substr(1))) {
@@ -85,8 +86,8 @@ tl::expected<file_rows, std::string> read_rows(std::string_view text) {
     if (is_remark(line)) {
       if (line.find("weights=") != std::string::npos)
         return problem{"line " + std::to_string(number)
-                       + " is a comment that names weights=: write "
-                         "# troupe: key=value,.. to set it"};
+                       + " is a comment with weights=, which has no effect: write '# "
+                         "troupe: weights=...' to set weights"};
       continue;
     }
     lines.emplace_back(number, cells_of(line));
@@ -107,8 +108,8 @@ tl::expected<file_rows, std::string> read_rows(std::string_view text) {
     }
   }
   if (result.rows.empty())
-    return problem{"there is no action in it: write a row for each rank, as "
-                   "0F0,0F1,0B0,0B1"};
+    return problem{
+      "the file has no action: write a row for each rank, for example 0F0,0F1,0B0,0B1"};
   return result;
 }
 

@@ -55,7 +55,7 @@ file_rules::parse(const std::map<std::string, std::string>& values) {
   for (const auto& [key, text] : values) {
     if (key == "weights") {
       if (std::ranges::find(rules, text) == rules.end())
-        return tl::unexpected{"weights=" + text + ": there are " + all_rules()};
+        return tl::unexpected{"weights=" + text + ": write " + all_rules()};
       result.weights = text;
       continue;
     }
@@ -67,9 +67,9 @@ file_rules::parse(const std::map<std::string, std::string>& values) {
       value = 0;
     if (key != "update_every" && key != "microbatches" && key != "most_held"
         && key != "directions")
-      return tl::unexpected{"there is no '" + key
-                            + "': a file has weights, update_every, microbatches, "
-                              "most_held and directions"};
+      return tl::unexpected{"a file has no parameter '" + key
+                            + "': write weights=, update_every=, microbatches=, "
+                              "most_held= or directions="};
     if (value == 0)
       return tl::unexpected{key + "=" + text
                             + ": write a whole number from 1 to 1,048,576"};
@@ -83,15 +83,16 @@ file_rules::parse(const std::map<std::string, std::string>& values) {
       result.directions = value;
   }
   if (result.directions > 1 && result.directions % 2 != 0)
-    return tl::unexpected{std::string{
-      "directions is 1 or a multiple of 2: pipelines run in pairs of opposite "
-      "directions"}};
+    return tl::unexpected{"directions=" + std::to_string(result.directions)
+                          + ": write 1, or a multiple of 2 for pairs of opposite "
+                            "directions"};
   if (result.directions > 1 && !result.flushes())
     return tl::unexpected{std::string{
-      "directions=2 shares updates between directions: it needs weights=flush"}};
+      "directions=2 shares updates between directions: write weights=flush too"}};
   if (result.flushes() && result.update_every > 0)
-    return tl::unexpected{std::string{"update_every needs weights without a flush: "
-                                      "with a flush a batch has one update"}};
+    return tl::unexpected{std::string{
+      "update_every= needs weights without a flush, as a batch with a flush has one "
+      "update: leave update_every= out, or write weights=stash, for example"}};
   return result;
 }
 

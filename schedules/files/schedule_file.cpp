@@ -29,16 +29,15 @@ ranks_of_stages(const std::vector<std::vector<file_cell>>& cell_rows) {
         const auto s = static_cast<std::size_t>(a.stage);
         result.resize(std::max(result.size(), s + 1), -1);
         if (result[s] >= 0 && result[s] != static_cast<int>(rank))
-          return problem{to_string(a, true) + " is in row " + std::to_string(rank)
-                         + ", but stage " + std::to_string(s) + " is in row "
-                         + std::to_string(result[s])
-                         + " too: rows count from 0, and a stage is in one row, unless "
-                           "directions=2"};
+          return problem{
+            "stage " + std::to_string(s) + " is in row " + std::to_string(result[s])
+            + ", and by " + to_string(a, true) + " also in row " + std::to_string(rank)
+            + " (rows count from 0): write the stage in one row, or directions=2"};
         result[s] = static_cast<int>(rank);
       }
   if (const auto none = std::ranges::find(result, -1); none != result.end())
     return problem{"stage " + std::to_string(none - result.begin())
-                   + " is in no row, but a later stage is"};
+                   + " is in no row: write all actions of the stage in one row"};
   return result;
 }
 
@@ -135,11 +134,11 @@ first_without_direction(const std::vector<std::vector<file_cell>>& cell_rows) {
   for (const auto& row : cell_rows)
     for (const auto& cell : row) {
       if (cell.moves)
-        return "transfers, as SEND_F and UNSHARD, are allowed only with one "
-               "direction: leave the transfers out";
+        return "directions=2 allows no transfers like SEND_F and UNSHARD: leave the "
+               "transfers out";
       for (const auto& a : cell.actions)
         if (a.op == op::update)
-          return "with directions=2 each batch ends with an update anyway: leave "
+          return "directions=2 ends each batch with an update: leave "
                  + to_string(a, true) + " out";
     }
   return {};
@@ -149,7 +148,7 @@ std::string sizes_of(const filed_schedule& filed) {
   const auto counted = [](int n, const std::string& noun, const char* plural) {
     return std::to_string(n) + " " + noun + (n == 1 ? "" : plural);
   };
-  return "its file has " + counted(filed.dims.stages, "stage", "s") + " on "
+  return "the file has " + counted(filed.dims.stages, "stage", "s") + " on "
          + counted(ranks_of(filed.sch.where, filed.dims), "rank", "s") + " and "
          + counted(filed.dims.microbatches, "microbatch", "es") + " a batch"
          + (filed.is_whole_run ? ", and " + counted(filed.dims.steps, "batch", "es")
@@ -170,8 +169,8 @@ read_schedule(const std::string& name, const std::string& text,
   for (const auto& [key, value] : parsed->values)
     if (const auto [said, is_new] = values.emplace(key, value);
         !is_new && said->second != value)
-      return make_error("its header says " + key + "=" + value + ", and " + key + "="
-                        + said->second + " follows its path: give only one of the two");
+      return make_error(key + "=" + value + " stands in the file, and " + key + "="
+                        + said->second + " follows the path: leave either out");
   const auto rules = file_rules::parse(values);
   if (!rules)
     return make_error(rules.error());
@@ -192,13 +191,13 @@ read_schedule(const std::string& name, const std::string& text,
     if ((*program_rows)[row].empty())
       return make_error(
         "row " + std::to_string(row)
-        + " has no action: write a row for each rank, as 0F0,0F1,0B0,0B1");
+        + " has no action: write a row for each rank, for example 0F0,0F1,0B0,0B1");
   const int batch = rules->microbatches.value_or(microbatches);
   if (microbatches % batch != 0 || (rules->flushes() && batch != microbatches))
-    return make_error("microbatches=" + std::to_string(batch) + ", but it has "
-                      + std::to_string(microbatches)
-                      + (rules->flushes() ? ": with weights=flush a file has one batch"
-                                          : ": a file has whole batches"));
+    return make_error(
+      "the file has " + std::to_string(microbatches) + " microbatches, which are not "
+      + (rules->flushes() ? "the single batch of weights=flush" : "whole batches")
+      + " with microbatches=" + std::to_string(batch));
   result.is_whole_run = !rules->flushes();
   result.dims = {stages, batch, microbatches / batch};
   auto& sch = result.sch;
@@ -212,11 +211,10 @@ read_schedule(const std::string& name, const std::string& text,
     if (stages != static_cast<int>(program_rows->size())
         || stages % (rules->directions / 2) != 0 || batch % rules->directions != 0)
       return make_error(
-        "directions=" + std::to_string(rules->directions) + ", but it has "
-        + std::to_string(stages) + " stages in " + std::to_string(program_rows->size())
-        + " rows and " + std::to_string(batch)
-        + " microbatches: a stage of each direction is in every row, and "
-          "directions have equal shares of a batch");
+        "directions=" + std::to_string(rules->directions)
+        + " needs as many rows as stages, and equal shares of a batch, but there are "
+        + std::to_string(stages) + " stages, " + std::to_string(program_rows->size())
+        + " rows and " + std::to_string(batch) + " microbatches");
     if (auto error = first_without_direction(parsed->rows); !error.empty())
       return make_error(error);
     set_directions(*program_rows, sch.where, result.dims);
@@ -230,9 +228,8 @@ read_schedule(const std::string& name, const std::string& text,
   }
   sch.sums_in_any_order = sums_in_another_order(*program_rows);
   if (sch.sums_in_any_order && (rules->directions > 1 || result.is_whole_run))
-    return make_error(
-      "backwards of a stage are not in the order of their microbatches: "
-      "that is allowed only with weights=flush and one direction");
+    return make_error("a stage has backwards out of the order of microbatches, which "
+                      "only weights=flush with one direction allows");
   add_updates(*program_rows, sch, result.dims, result.is_whole_run);
   sch.weights = rules->weights_of(*program_rows, result.dims);
   if (result.is_whole_run)
@@ -245,12 +242,12 @@ read_schedule(const std::string& name, const std::string& text,
                  sizes_text = sizes_of(result)](const shape& dims) -> std::string {
     if (whole && dims.batches_before > 0)
       return name
-             + " has the actions of a whole run from its first step, so that it cannot "
+             + " has the actions of a whole run from the first step on, and cannot "
              + "continue a checkpoint: choose a schedule of the catalog by --schedule";
     if (dims.stages == sizes.stages && dims.microbatches == sizes.microbatches
         && (!whole || dims.steps == sizes.steps))
       return {};
-    return name + " fits no other sizes than its own: " + sizes_text;
+    return name + " fits only the sizes of its file: " + sizes_text;
   };
   return result;
 }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <set>
+#include <stdexcept>
+#include <string>
 #include <utility>
 
 namespace troupe {
@@ -11,6 +13,27 @@ namespace {
 
 bool passes_on(cell_transfer kind) {
   return kind < cell_transfer::unshard;
+}
+
+/// The name of a transfer in a cell.
+const char* name_of(cell_transfer kind) {
+  switch (kind) {
+  case cell_transfer::send_forward:
+    return "SEND_F";
+  case cell_transfer::receive_forward:
+    return "RECV_F";
+  case cell_transfer::send_backward:
+    return "SEND_B";
+  case cell_transfer::receive_backward:
+    return "RECV_B";
+  case cell_transfer::unshard:
+    return "UNSHARD";
+  case cell_transfer::reshard:
+    return "RESHARD";
+  case cell_transfer::reduce_grad:
+    return "REDUCE_GRAD";
+  }
+  throw std::logic_error("a transfer is of an unknown kind");
 }
 
 /// Checks the transfers of one row, cell by cell.
@@ -57,6 +80,16 @@ private:
     return "stage " + std::to_string(stage);
   }
 
+  /// The text of a cell with a transfer: "3SEND_F0", "2UNSHARD".
+  static std::string name_of_transfer(const file_cell& cell) {
+    const auto text = std::to_string(cell.stage) + name_of(*cell.moves);
+    return passes_on(*cell.moves) ? text + std::to_string(cell.microbatch) : text;
+  }
+
+  std::string row_of(int stage) const {
+    return std::to_string(ranks_[static_cast<std::size_t>(stage)]);
+  }
+
   bool is_here(int stage) const {
     return stage >= 0 && stage < std::ssize(ranks_)
            && ranks_[static_cast<std::size_t>(stage)] == rank_;
@@ -72,10 +105,10 @@ private:
 
   std::string judge(const action& a) {
     if (shards_.contains(a.stage) && !whole_.contains(a.stage))
-      return to_string(a, true)
-             + " runs while its stage is sharded: UNSHARD comes first";
+      return to_string(a, true) + " runs while its stage is sharded: write "
+             + std::to_string(a.stage) + "UNSHARD before the action";
     if (adds_gradient(a.op) && reduced_.contains(a.stage))
-      return to_string(a, true) + " comes after REDUCE_GRAD of its stage";
+      return to_string(a, true) + " adds a gradient after REDUCE_GRAD of its stage";
     const bool forward = a.op == op::forward;
     if (!forward && !goes_back(a.op))
       return {};
@@ -90,7 +123,11 @@ private:
 
   std::string judge(const file_cell& cell) {
     if (!is_here(cell.stage))
-      return name_of_stage(cell.stage) + " is not in this row";
+      return name_of_transfer(cell) + " is a transfer of " + name_of_stage(cell.stage)
+             + ", whose actions are in "
+             + (is_elsewhere(cell.stage)
+                  ? "row " + row_of(cell.stage) + ": move the transfer to that row"
+                  : "no row: leave the transfer out");
     const bool forward = cell.moves == cell_transfer::send_forward
                          || cell.moves == cell_transfer::receive_forward;
     const key k{forward, {cell.stage, cell.microbatch}};
@@ -98,14 +135,16 @@ private:
     case cell_transfer::receive_forward:
     case cell_transfer::receive_backward:
       if (ran_.contains(k) || !received_.insert(k).second)
-        return "the input of " + name(k) + " is received too late, or twice";
+        return "the input of " + name(k)
+               + " is received twice, or after the action that uses the input";
       if (!is_elsewhere(forward ? cell.stage - 1 : cell.stage + 1))
         return "the input of " + name(k) + " comes from no other row";
       return {};
     case cell_transfer::send_forward:
     case cell_transfer::send_backward:
       if (!ran_.contains(k) || !sent_.insert(k).second)
-        return "the output of " + name(k) + " is sent too early, or twice";
+        return "the output of " + name(k)
+               + " is sent twice, or before the action that computes the output";
       if (!goes_elsewhere(k))
         return "the output of " + name(k) + " goes to no other row";
       return {};
@@ -114,7 +153,7 @@ private:
       return {};
     case cell_transfer::reshard:
       if (whole_.erase(cell.stage) == 0)
-        return name_of_stage(cell.stage) + " is resharded and was not unsharded";
+        return name_of_stage(cell.stage) + " has RESHARD without UNSHARD before";
       return {};
     case cell_transfer::reduce_grad:
       if (!reduced_.insert(cell.stage).second)

@@ -85,31 +85,32 @@ std::vector<wrong_plan> wrong_plans() {
      "(each of 2 data replicas has 4 microbatches of a batch)",
      changed(training({.data = 2}), [](run_plan& plan) { plan.dims.stages = 0; })},
     {{"sizes_of_run"},
-     "a run has at most 1,073,741,823 microbatches, over all data replicas",
+     "a run has at most 1,073,741,823 over all data replicas",
      changed(training({.data = 2}), [](run_plan& plan) { plan.dims.steps = 1 << 27; })},
     {{"user_exchange_sums"},
-     "a user_exchange sums gradients of data replicas that each update all "
-     "parameters: give tensor=1, and no other exchange",
+     "a user_exchange needs data replicas that each update all parameters: give "
+     "tensor=1, and no other exchange",
      changed(training({.data = 2, .exchange = "zero1"}), user)},
     {{"user_exchange_without_experts"},
-     "an expert of moe may serve only some replicas: train another model, as gpt",
+     "an expert of moe may serve only some replicas: train gpt",
      changed(training({.data = 2, .experts = true}), user)},
     {{"user_exchange_untied"},
      "a tied matrix has gradients in two stages: train untied",
      changed(training({.data = 2, .tied = true}), user)},
     {{"local_rule_updates_singly"},
-     "so that data replicas have no common updates: give --mesh data=1, or --exchange "
+     "and data replicas have no common updates: give --mesh data=1, --exchange "
      "server:async or hogwild",
      training({.data = 2}, ampnet())},
     {{"local_rule_without_staleness"},
-     "they cannot wait there for slower replicas: give --exchange server:async or",
+     "cannot wait for slower replicas, as a bound on staleness demands: give "
+     "--exchange server:async or",
      training({.data = 2, .exchange = "server:staleness=1"}, ampnet())},
     {{"single_updates_without_shards"},
-     "may update tensor shards of a stage in different orders, so that their common "
-     "parameters would differ: give --mesh tensor=1, or another --exchange",
+     "may update tensor shards of a stage in different orders, and common parameters "
+     "would differ: give --mesh tensor=1, or another --exchange",
      training({.data = 2, .tensor = 2, .exchange = "hogwild"})},
     {{"local_rule_without_shards"},
-     "so that tensor shards could choose differently: give --mesh tensor=1",
+     "and tensor shards could choose differently: give --mesh tensor=1",
      training({.tensor = 2}, ampnet())},
     {{"expert_groups_of_equal_size", "experts_divide"},
      "expert=3 does not divide data=4: experts are spread over groups of equal size",
@@ -119,7 +120,7 @@ std::vector<wrong_plan> wrong_plans() {
      "expert=2 in --mesh spreads experts, which only moe has",
      training({.data = 4, .expert = 2})},
     {{"experts_divide"},
-     "3 experts cannot be spread over 2 data replicas, each with equally many: change "
+     "3 experts cannot be spread over 2 data replicas in equal numbers: change "
      "--experts, or expert= in --mesh",
      changed(training({.data = 4, .expert = 2, .experts = true}),
              [](run_plan& plan) { plan.work->experts.count = 3; })},
@@ -134,98 +135,102 @@ std::vector<wrong_plan> wrong_plans() {
      "updates data replicas one by one, but an expert serves several replicas: give an",
      training({.data = 2, .exchange = "hogwild", .experts = true})},
     {{"blocks_of_recomputation"},
-     "--recompute blocks=: a stage recomputes at least 1 block or layer at once",
+     "--recompute blocks= is below 1: a stage recomputes at least 1 block or layer at "
+     "once",
      changed(training({}), [](run_plan& plan) { plan.recomputed_units = -1; })},
     {{"blocks_with_whole_gradients"},
-     "zero2 gathers and sums the layers of a stage one after another",
+     "zero2 gathers and sums layers one after another",
      changed(training({.data = 2, .exchange = "zero2"}), blocks)},
     {{"blocks_of_known_layers"},
-     "--recompute blocks= needs the number of a stage's layers: give it by --cost",
+     "--recompute blocks= needs the number of a stage's layers: say --cost",
      changed(tiny::simulation(one_f_one_b(), {2, 4}), blocks)},
     {{"a_size_for_each_microbatch", "samples_add_up_to_the_batch"},
-     "a batch has 4 microbatches, but 3 sizes: give --microbatch-sizes one for each",
+     "a batch has 4 microbatches, but 3 sizes: give --microbatch-sizes a size for each "
+     "microbatch",
      changed(training({}),
              [](run_plan& plan) {
                set_sizes(plan, {1, 1, 1});
              })},
     {{"a_sample_in_each_microbatch"},
-     "--microbatch-sizes: each microbatch has at least 1 sample",
+     "--microbatch-sizes has a size below 1: each microbatch has at least 1 sample",
      changed(training({}),
              [](run_plan& plan) {
                set_sizes(plan, {0, 3, 3, 3});
              })},
     {{"at_most_a_length_for_each_microbatch"},
-     "a batch has 4 microbatches, but 5 lengths: give --sequence-lengths at most one",
+     "a batch has 4 microbatches, but 5 lengths: give --sequence-lengths at most a "
+     "length",
      changed(training({}),
              [](run_plan& plan) {
                set_sizes(plan, {}, {4, 4, 4, 4, 4});
              })},
     {{"a_token_in_each_sequence"},
-     "--sequence-lengths: a sequence has at least 1 token",
+     "--sequence-lengths has a length below 1: a sequence has at least 1 token",
      changed(training({}),
              [](run_plan& plan) {
                set_sizes(plan, {}, {4, 0});
              })},
     {{"samples_add_up_to_the_batch"},
-     "the microbatches have 8 samples together, but the batch has 9",
+     "adds up to 8 samples, but --batch has 9",
      changed(training({}),
              [](run_plan& plan) {
                set_sizes(plan, {2, 2, 2, 2});
              })},
     {{"lengths_of_sequences"},
      "--sequence-lengths applies only to gpt and moe: say --model gpt or moe, or leave "
-     "it out",
+     "--sequence-lengths out",
      changed(training({}),
              [](run_plan& plan) {
                plan.work->whole.options.model = "mlp";
                set_sizes(plan, {}, {4});
              })},
     {{"lengths_within_the_model"},
-     "a sequence of 5 tokens is longer than the model's: say --seq 5",
+     "a sequence of 5 tokens in --sequence-lengths is longer than --seq: say --seq 5",
      changed(training({}),
              [](run_plan& plan) {
                set_sizes(plan, {}, {4, 5});
              })},
     {{"lengths_of_whole_shards"},
-     "each of --sequence-lengths must be a multiple of tensor=2",
+     "give --sequence-lengths that are multiples of tensor=2",
      changed(training({.tensor = 2, .by_sequence = true}),
              [](run_plan& plan) {
                set_sizes(plan, {}, {4, 3});
              })},
     {{"tied_ends_update_together"},
-     "'s first and last stage update at different times, so that a tied matrix would",
+     "'s first and last stage update at different times, and would differ in a tied "
+     "matrix",
      training({.tied = true}, pipedream())},
     {{"tied_ends_of_all_replicas"},
-     "so that the two copies of a tied matrix would differ: give an --exchange that",
+     "and the two copies of a tied matrix would differ: give --exchange ring",
      training({.data = 2, .exchange = "hogwild", .tied = true})},
     {{"tied_ends_of_one_norm"},
      "clip=stage would clip the two copies of a tied matrix differently",
      changed(training({.tied = true}), clip(clip_scope::stage))},
     {{"kept_steps_have_replicas"},
-     "--keep-steps continues from the copies of other data replicas: say --mesh data=2",
+     "--keep-steps needs copies of other data replicas: say --mesh data=2",
      changed(training({}), keep_steps)},
     {{"kept_steps_of_whole_state"},
-     "under zero1 no other replica has the same share of the optimizer",
+     "under zero1 no two data replicas have the same share",
      changed(training({.data = 2, .exchange = "zero1"}), keep_steps)},
     {{"checkpoints_of_one_network"},
-     "so that they have no common network to save: leave --checkpoint out",
+     "and no common network can be saved: leave --checkpoint out",
      changed(training({.data = 2, .exchange = "hogwild"}), checkpoints)},
     {{"checkpoints_of_tied_versions", "tied_ends_update_together"},
      "'s first and last stage update at different times",
      changed(training({.tied = true}, pipedream()), checkpoints)},
     {{"checkpoints_after_updates"},
-     " updates every 3 microbatches, and a batch has 4: take checkpoints after batches "
-     "that end with an update, as --checkpoint-every 3",
+     " updates every 3 microbatches, and batches of 4 can end within an update: say "
+     "--checkpoint-every 3 or a multiple",
      changed(training({}, pipedream(3)), checkpoints)},
     {{"samples_for_all_microbatches"},
      "a batch of 3 samples cannot be cut into 4 microbatches",
      changed(training({}), [](run_plan& plan) { plan.work->batch = 3; })},
     {{"samples_of_a_batch"},
-     "--batch: a batch has at most 2,147,483,647 samples",
+     "--batch is too large: a batch has at most 2,147,483,647 samples",
      changed(training({}),
              [](run_plan& plan) { plan.work->batch = std::int64_t{1} << 31; })},
     {{"clipping_of_whole_updates"},
-     "clip=stage, which clips each stage by a norm of its own",
+     "clip=stage to clip stage by stage",
      changed(training({}, pipedream()), clip(clip_scope::network))},
   };
 }

@@ -37,7 +37,7 @@ TEST_CASE("what the catalog does not know is refused with what it knows", "[cata
                && ContainsSubstring("2bw, ampnet"));
   CHECK_THAT(find_schedule("gpipe", {{"depth", "3"}}).error(),
              ContainsSubstring("no parameter 'depth'")
-               && ContainsSubstring("has none"));
+               && ContainsSubstring("the schedule has no parameters"));
   CHECK_THAT(find_schedule("ampnet", {{"keys", "3"}}).error(),
              ContainsSubstring("max_active_keys, min_update_frequency"));
   for (const char* bad : {"0", "-1", "two", "1.5", "", "99999999999"})
@@ -49,7 +49,7 @@ TEST_CASE("what the catalog does not know is refused with what it knows", "[cata
 
 TEST_CASE("numbers that no run could have are refused with the largest", "[catalog]") {
   CHECK_THAT(find_schedule("interleaved", {{"v", "1025"}}).error(),
-             ContainsSubstring("at least 1, and at most 1024"));
+             ContainsSubstring("at least 1 and at most 1024"));
   CHECK_THAT(find_schedule("hanayo", {{"waves", "99999999999"}}).error(),
              ContainsSubstring("at most 512"));
   const auto searched = zb_auto({{1, 1, 1}}, 0);
@@ -58,36 +58,37 @@ TEST_CASE("numbers that no run could have are refused with the largest", "[catal
   const auto most = std::numeric_limits<int>::max();
   CHECK(stages_on(placement::looped(1024), most) == most);
   CHECK_THAT(validation_error(gpipe(), {most, 1}),
-             ContainsSubstring("1,048,576 stages"));
+             ContainsSubstring("at most 1,048,576"));
 }
 
 TEST_CASE("sizes that a schedule does not allow are refused with what is",
           "[catalog]") {
   CHECK_THAT(validation_error(chimera(), {3, 4}),
-             ContainsSubstring("even number of stages"));
+             ContainsSubstring("needs even --stages"));
   CHECK_THAT(validation_error(chimera(), {4, 3}),
-             ContainsSubstring("even number of microbatches"));
-  CHECK_THAT(validation_error(two_bw(), {4, 3}), ContainsSubstring("at least as many"));
+             ContainsSubstring("even --stages and --microbatches"));
+  CHECK_THAT(validation_error(two_bw(), {4, 3}),
+             ContainsSubstring("as many microbatches as stages"));
   CHECK_THAT(validation_error(gpipe(), {0, 3}), ContainsSubstring("at least 1"));
   CHECK_THAT(validation_error(gpipe(), {2, 3, 0}), ContainsSubstring("at least 1"));
   CHECK_THAT(validation_error(gpipe(), {2, 1 << 20, 1 << 20}),
              ContainsSubstring("at most"));
   CHECK_THAT(validation_error(chimera({.pairs = 3}), {6, 8}),
-             ContainsSubstring("multiple of them"));
+             ContainsSubstring("multiples of 6"));
   CHECK_THAT(validation_error(chimera({.pairs = 3}), {8, 6}),
-             ContainsSubstring("multiple of them"));
+             ContainsSubstring("multiples of 6"));
   CHECK_THAT(validation_error(chimera({.pairs = 2, .forward_doubling = true}), {8, 8}),
-             ContainsSubstring("forward_doubling of chimera needs pairs=1"));
+             ContainsSubstring("forward_doubling=on needs pairs=1"));
   CHECK_THAT(validation_error(interleaved(3), {8, 6}),
              ContainsSubstring("3 stages on each"));
   CHECK_THAT(validation_error(zb_v(), {3, 6}),
              ContainsSubstring("2 stages on each rank"));
   CHECK_THAT(validation_error(dualpipe(), {4, 6}),
-             ContainsSubstring("at least two for each rank"));
+             ContainsSubstring("at least 2 * ranks"));
   CHECK_THAT(validation_error(dualpipe(), {3, 6}),
              ContainsSubstring("an even number of ranks"));
   CHECK_THAT(validation_error(dualpipev(), {4, 3}),
-             ContainsSubstring("at least twice as many microbatches"));
+             ContainsSubstring("at least 2 * ranks"));
   CHECK(validation_error(chimera(), {4, 2}).empty());
   CHECK(validation_error(two_bw(), {4, 4}).empty());
 }

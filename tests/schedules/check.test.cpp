@@ -95,7 +95,7 @@ TEST_CASE("counts must be right", "[check]") {
                p.push_back({op::forward, 0, 0, 2});
              }))
                .text,
-             ContainsSubstring("is not in this run"));
+             ContainsSubstring("is outside the run"));
 }
 
 TEST_CASE("backwards in another order than their microbatches are refused", "[check]") {
@@ -139,7 +139,7 @@ TEST_CASE("a microbatch of the other direction is refused", "[check]") {
       p.front().direction = 1;
   });
   CHECK(fault_of(sch).text
-        == "rank 0: F0 of stage 0 (replica 1) is not in this run (stages: 2, "
+        == "rank 0: F0 of stage 0 (replica 1) is outside the run (stages: 2, "
            "microbatches: 2, directions: 1)");
 }
 
@@ -180,9 +180,9 @@ TEST_CASE("a rank that would hold more than it may is refused", "[check]") {
   const auto fault = check(sch, {2, 3});
   REQUIRE(fault.has_value());
   CHECK(fault->text
-        == "rank 0: F2 of stage 0 would be the 3. microbatch of a stage that the rank "
-           "holds, and it may hold 2");
-  CHECK(fault->fix == "run a backward before it");
+        == "rank 0: F2 of stage 0 would make the rank hold 3 microbatches of a stage, "
+           "and the rank may hold 2");
+  CHECK(fault->fix == "run a backward before F2 of stage 0");
   auto interleaved_on_few = interleaved(2);
   interleaved_on_few.most_held = 11;
   CHECK_FALSE(check(interleaved_on_few, {8, 8}).has_value());
@@ -234,7 +234,7 @@ TEST_CASE("what is no pair is refused", "[check]") {
                }
              }))
                .text,
-             ContainsSubstring("B0 of stage 70000000 is not in this run"));
+             ContainsSubstring("B0 of stage 70000000 is outside the run"));
   const auto with_itself = fault_of(spoiled([](int rank, std::vector<action>& p) {
     if (rank == 1) { // F0 B0
       p[0].pair = in_pair::first;
@@ -243,7 +243,7 @@ TEST_CASE("what is no pair is refused", "[check]") {
   }));
   CHECK_THAT(with_itself.text, ContainsSubstring("F0 of stage 1 and B0 of stage 1 "
                                                  "cannot run as one"));
-  CHECK(with_itself.fix == "run them one after the other");
+  CHECK(with_itself.fix == "run the two actions one after the other");
 }
 
 TEST_CASE("an update names the last microbatch that it covers", "[check]") {
@@ -254,7 +254,7 @@ TEST_CASE("an update names the last microbatch that it covers", "[check]") {
   CHECK_FALSE(check(named(1), {2, 2, 3}).has_value());
   const auto fault = fault_of(named(0));
   CHECK_THAT(fault.text, ContainsSubstring("covers gradients up to microbatch 1"));
-  CHECK(fault.fix == "name it U1");
+  CHECK(fault.fix == "name the update U1");
 }
 
 TEST_CASE("without a flush forwards come in order, as versions go", "[check]") {
@@ -314,11 +314,11 @@ TEST_CASE("a gradient that an update lacks is named", "[check]") {
   };
   CHECK_THAT(without(op::weight_gradient, 1).text,
              ContainsSubstring("U2 of stage 0 covers 2 gradients instead of 3: W1 of "
-                               "stage 0 does not come before it"));
+                               "stage 0 does not come before the update"));
   const auto no_input = without(op::input_gradient, 1);
   CHECK_THAT(no_input.text,
              ContainsSubstring("W1 of stage 0 comes before its input gradient"));
-  CHECK(no_input.fix == "move it after I1 of stage 0");
+  CHECK(no_input.fix == "move W1 of stage 0 after I1 of stage 0");
 }
 
 TEST_CASE("who waits for an input gradient is told so", "[check]") {

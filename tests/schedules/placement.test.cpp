@@ -157,11 +157,13 @@ TEST_CASE("directions and microbatches that do not go together are refused",
           "[placement]") {
   auto sch = gpipe();
   sch.where = placement::bidirectional();
-  CHECK_THAT(validation_error(sch, {3, 5}), ContainsSubstring("must be a multiple"));
+  CHECK_THAT(validation_error(sch, {3, 5}),
+             ContainsSubstring("that is a multiple of 2"));
   CHECK(validation_error(sch, {3, 4}).empty());
   auto local = ampnet();
   local.where = placement::bidirectional();
-  CHECK_THAT(validation_error(local, {4, 4}), ContainsSubstring("needs one direction"));
+  CHECK_THAT(validation_error(local, {4, 4}),
+             ContainsSubstring("needs a placement with one direction"));
 }
 
 TEST_CASE("a rank of several stages runs them merged by slot", "[placement]") {

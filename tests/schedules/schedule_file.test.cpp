@@ -136,27 +136,27 @@ TEST_CASE("the lowered form is checked, and computes the same", "[files]") {
              ContainsSubstring("row 1: F1 of stage 1 has no RECV_F"));
   CHECK_THAT(without("0RECV_B0,"), ContainsSubstring("has no RECV_B"));
   CHECK_THAT(without("0F0,0SEND_F0", "0SEND_F0,0F0"),
-             ContainsSubstring("is sent too early"));
-  CHECK_THAT(without("0SEND_F1", "0SEND_F0"), ContainsSubstring("or twice"));
+             ContainsSubstring("is sent twice, or before"));
+  CHECK_THAT(without("0SEND_F1", "0SEND_F0"), ContainsSubstring("is sent twice"));
   CHECK_THAT(without("1RECV_F0,1F0", "1F0,1RECV_F0"), ContainsSubstring("no RECV_F"));
-  CHECK_THAT(without("0UNSHARD,"), ContainsSubstring("was not unsharded"));
+  CHECK_THAT(without("0UNSHARD,"), ContainsSubstring("has RESHARD without UNSHARD"));
   CHECK_THAT(without("1UNSHARD,1RECV_F0,1F0", "1RECV_F0,1F0,1UNSHARD"),
-             ContainsSubstring("UNSHARD comes first"));
+             ContainsSubstring("UNSHARD before the action"));
   CHECK_THAT(without("0SEND_F1,"),
              ContainsSubstring("row 0: the output of 0F1 has no SEND_F"));
   CHECK_THAT(without("1B1,1SEND_B1", "1B1"), ContainsSubstring("has no SEND_B"));
   CHECK_THAT(without("0F1,0SEND_F1", "0F1,0SEND_F1,0RECV_F1"),
-             ContainsSubstring("is received too late"));
+             ContainsSubstring("is received twice, or after"));
   CHECK_THAT(without("0F0,0SEND_F0", "0RECV_F0,0F0,0SEND_F0"),
              ContainsSubstring("comes from no other row"));
   CHECK_THAT(without("1F0,1B0", "1F0,1SEND_F0,1B0"),
              ContainsSubstring("goes to no other row"));
   CHECK_THAT(without("0B1,0REDUCE_GRAD", "0REDUCE_GRAD,0B1"),
-             ContainsSubstring("B1 of stage 0 comes after REDUCE_GRAD"));
+             ContainsSubstring("B1 of stage 0 adds a gradient after REDUCE_GRAD"));
   CHECK_THAT(without("0REDUCE_GRAD", "0REDUCE_GRAD,0REDUCE_GRAD"),
              ContainsSubstring("twice"));
   CHECK_THAT(without("0REDUCE_GRAD", "7REDUCE_GRAD"),
-             ContainsSubstring("stage 7 is not in this row"));
+             ContainsSubstring("7REDUCE_GRAD is a transfer of stage 7"));
   // One row sends nothing, and another row receives.
   CHECK_THAT(refused("0F0,0SEND_F0,0RECV_B0,0B0\n1F0,1B0\n"),
              ContainsSubstring("row 1: F0 of stage 1 has no RECV_F"));
@@ -203,12 +203,12 @@ TEST_CASE("a header is one however it is spaced and quoted", "[files]") {
     CHECK(read(std::string{header} + "\n0F0,0B0\n").sch.weights.name == "latest");
   CHECK_FALSE(read("# troupes: update_every=1\n0F0,0B0\n").is_whole_run);
   CHECK_THAT(refused("# toupe: weights=latest\n0F0,0B0\n"),
-             ContainsSubstring("line 1 is a comment that names weights="));
+             ContainsSubstring("line 1 is a comment with weights="));
   CHECK_FALSE(read("\xEF\xBB\xBF"
                    "0F0,0B0\n")
                 .is_whole_run);
   CHECK_THAT(refused("# troupe weights=latest\n0F0,0B0\n"),
-             ContainsSubstring("line 1: write # troupe: key=value"));
+             ContainsSubstring("line 1 does not have the form '# troupe: key=value"));
 }
 
 TEST_CASE("remarks, spaces, quotes and empty cells say nothing", "[files]") {
@@ -218,30 +218,29 @@ TEST_CASE("remarks, spaces, quotes and empty cells say nothing", "[files]") {
 }
 
 TEST_CASE("what is wrong with a file is said with where", "[files]") {
-  CHECK_THAT(refused(""), ContainsSubstring("no action in it"));
+  CHECK_THAT(refused(""), ContainsSubstring("the file has no action"));
   for (const char* nothing : {"0UNSHARD", "0SEND_F0\n", "0F0,0B0\n1F0,1B0\n0RESHARD\n"})
     CHECK_THAT(refused(nothing), ContainsSubstring("has no action"));
   CHECK_THAT(refused("# troupe: weights=stash\n0F0,0B0", {{"weights", "latest"}}),
-             ContainsSubstring("give only one of the two"));
+             ContainsSubstring("leave either out"));
   CHECK(refused(std::string(1'000'000, '\a')).size() < 500);
   CHECK_THAT(refused("0F0,0X0\n"), ContainsSubstring("line 1: '0X0' is no action"));
   for (const char* cell :
        {"F0", "0F", "-1F0", "0F-1", "0F0x", "99999999999F0", "0SEND_F", "0UNSHARD3",
         "(0F0;1F0)OVERLAP_F_B", "(0F0)OVERLAP_F_B", "(0F0;1B0)", "0F2000000"})
     CHECK_THAT(refused(std::string{"\n"} + cell), ContainsSubstring("line 2"));
-  CHECK_THAT(refused("0F0,0B0\n0F1,0B1\n"),
-             ContainsSubstring("in row 0 too: rows count from 0"));
+  CHECK_THAT(refused("0F0,0B0\n0F1,0B1\n"), ContainsSubstring("(rows count from 0)"));
   CHECK_THAT(refused("0F0,0B0\n2F0,2B0\n"), ContainsSubstring("stage 1 is in no row"));
   CHECK_THAT(refused("# troupe: weights=odd\n0F0,0B0"),
-             ContainsSubstring("there are flush"));
+             ContainsSubstring("write flush"));
   CHECK_THAT(refused("# troupe: weights\n0F0,0B0"), ContainsSubstring("key=value"));
   CHECK_THAT(refused("0F0,0B0", {{"depth", "1"}}),
-             ContainsSubstring("there is no 'depth'"));
+             ContainsSubstring("a file has no parameter 'depth'"));
   CHECK_THAT(refused("0F0,0B0", {{"most_held", "0"}}), ContainsSubstring("from 1"));
   CHECK_THAT(refused("0F0,0B0", {{"update_every", "1"}}),
              ContainsSubstring("needs weights without a flush"));
   CHECK_THAT(refused("0F0,0B0", {{"microbatches", "2"}}),
-             ContainsSubstring("one batch"));
+             ContainsSubstring("the single batch"));
   CHECK_THAT(
     refused("0F0,0F1,0F2,0B0,0B1,0B2", {{"weights", "latest"}, {"microbatches", "2"}}),
     ContainsSubstring("whole batches"));
@@ -253,13 +252,12 @@ TEST_CASE("what is wrong with a file is said with where", "[files]") {
              ContainsSubstring("leave U0 of stage 0 out"));
   CHECK_THAT(
     refused("0F0,0SEND_F0,1F1,1B1,0B0\n1F0,0F1,0B1,1B0\n", {{"directions", "2"}}),
-    ContainsSubstring(
-      "transfers, as SEND_F and UNSHARD, are allowed only with one direction"));
+    ContainsSubstring("allows no transfers like SEND_F and UNSHARD"));
   CHECK_THAT(refused("0F0,0F1,0B1,0B0", {{"weights", "latest"}}),
-             ContainsSubstring("the order of their microbatches"));
+             ContainsSubstring("out of the order of microbatches"));
   const auto filed = read("0F0,0F1,0B0,0B1\n");
   CHECK_THAT(validation_error(filed.sch, {1, 3}),
-             ContainsSubstring("no other sizes than its own"));
+             ContainsSubstring("fits only the sizes of its file"));
   CHECK_THAT(validation_error(filed.sch, {2, 2}),
              ContainsSubstring("1 stage on 1 rank and 2 microbatches a batch"));
   CHECK(validation_error(filed.sch, {1, 2, 7}).empty());
@@ -290,9 +288,10 @@ TEST_CASE("a file in PyTorch 2.5's notation is the same schedule as in today's",
           "0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1I0,1SEND_B0,1W0\n");
   // B and W of different microbatches are of no older notation.
   CHECK(read("0F0,0F1,0B0,0I1,0W1\n").dims.microbatches == 2);
-  CHECK_THAT(refused("0F0,0BW0\n1F0,1I0,1W0\n"),
-             ContainsSubstring("'0BW0' is in the notation of PyTorch 2.5, and '1I0' in "
-                               "that of later ones: write B for a whole backward"));
+  CHECK_THAT(
+    refused("0F0,0BW0\n1F0,1I0,1W0\n"),
+    ContainsSubstring("'0BW0' is in the notation of PyTorch 2.5, but '1I0' in the "
+                      "notation of later versions: write B for a whole backward"));
 }
 
 TEST_CASE("a wrong schedule of each kind is drawn with the step marked", "[files]") {
@@ -314,14 +313,15 @@ TEST_CASE("a wrong schedule of each kind is drawn with the step marked", "[files
   CHECK_THAT(told("0F0,0B0,0B1\n1F0,1B0,1F1,1B1\n"),
              ContainsSubstring("F1 of stage 0") && ContainsSubstring("[B1]"));
   holds(told("0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1F1,1B1\n"), "comes twice", "F1",
-        "leave the second one out");
+        "leave the second F1 of stage 1 out");
   holds(told("0F0,0F1,0B0,0B1\n1F0,1B0,1B1,1F1\n"), "comes before its forward", "B1",
-        "move it after F1 of stage 1");
-  holds(told("0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n", "most_held=1"), "may hold 1", "F1",
-        "run a backward before it");
+        "move B1 of stage 1 after F1 of stage 1");
+  holds(told("0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n", "most_held=1"),
+        "the rank may hold 1", "F1", "run a backward before F1 of stage");
   holds(told("0F0,0F1,0F2,0F3,0B0,0B1,0B2,0B3\n",
              "weights=double_buffered,update_every=1,microbatches=1"),
-        "reads version 1", "F2", "move it after that update");
+        "reads version 1", "F2",
+        "move F2 of stage 0 after the update that makes version 1");
   CHECK_THAT(told("0F0,0F1,0B0\n1F0,1B0,1F1,1B1\n"), ContainsSubstring("[U1]"));
 }
 
