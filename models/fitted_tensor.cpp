@@ -100,7 +100,7 @@ tl::expected<fitted_tensor, std::string>
 fitted(const parameter& p, const stored_tensor& t, const model_options& model,
        const std::optional<gpt2_config>& config, const std::string& advice) {
   if (!t.is_readable())
-    return problem{"tensor '" + t.name + "' is " + t.type + "; weights are read as "
+    return problem{"tensor '" + t.name + "' is " + t.type + "; readable types are "
                    + readable_types()};
   if (t.dims == p.dims)
     return fitted_tensor{t};
@@ -120,12 +120,11 @@ fitted(const parameter& p, const stored_tensor& t, const model_options& model,
     return cut("words");
   const bool is_transposed =
     p.dims.size() == 2 && t.dims == sizes{p.dims[1], p.dims[0]};
-  return problem{"tensor '" + t.name + "' is " + text_of(t.dims) + "; this model needs "
+  return problem{"tensor '" + t.name + "' is " + text_of(t.dims) + "; the model needs "
                  + text_of(p.dims)
-                 + (is_transposed
-                      ? ": it is transposed, as torch.nn.Linear has it; the files of "
-                        "GPT-2 have a row for each input"
-                      : advice)};
+                 + (is_transposed ? ", transposed: store a row for each input, in the "
+                                    "form of GPT-2's files and not of torch.nn.Linear"
+                                  : advice)};
 }
 
 } // namespace troupe

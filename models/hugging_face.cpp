@@ -93,7 +93,7 @@ tl::expected<std::optional<std::int64_t>, std::string> size_of(const json& confi
   constexpr std::int64_t most = 1 << 30;
   if (!value.is_number_unsigned() || value < 1 || value > most)
     return problem{std::string{name} + " is " + value.dump()
-                   + ", and must be a whole number from 1 on"};
+                   + ", and a whole number above 0 is allowed"};
   return value.get<std::int64_t>();
 }
 
@@ -104,7 +104,7 @@ std::string other_function(const json& config) {
     if (config.contains(name)
         && std::ranges::find(values, config[name]) == values.end())
       return std::string{name} + " is " + config[name].dump()
-             + "; troupe computes a GPT-2 with " + values.front().dump() + " only";
+             + "; troupe computes a GPT-2 only with " + values.front().dump();
   if (!config.contains("n_inner") || config["n_inner"].is_null())
     return {};
   const auto width = size_of(config, n_embd);
@@ -150,7 +150,8 @@ tl::expected<json, std::string> older_config(const fs::path& path) {
 /// GPT-2's
 std::string config_write_error(const fs::path& path, const std::string& why) {
   return "cannot write " + path.string() + ": " + why
-         + "; save the weights into another folder, or not as model.safetensors";
+         + "; save the weights into another folder, or under another name than "
+           "model.safetensors";
 }
 
 } // namespace
@@ -170,8 +171,9 @@ read_config(const fs::path& weights, const file_metadata& metadata) {
   };
   const auto config = gpt2_in(path);
   if (!config && named && !ours)
-    return refuse(config.error() + "; weights named " + weights.filename().string()
-                  + " need a GPT-2's config.json: correct it, or rename the weights");
+    return refuse(
+      config.error() + "; weights named " + weights.filename().string()
+      + " need a GPT-2's config.json: correct the config, or rename the weights");
   if (!config)
     return std::nullopt;
   if (auto error = other_function(*config); !error.empty())
@@ -192,7 +194,7 @@ std::string mismatch(const gpt2_config& config, const model_options& model) {
     const auto number = std::to_string(expected);
     return refuse(std::string{key} + " is " + number + ", and " + option + " is "
                   + std::to_string(actual) + ": say " + option + " " + number
-                  + ", or leave it out");
+                  + ", or leave " + option + " out");
   };
   if (const auto n = config.layers.value_or(model.layers); n != model.layers)
     return other_size(n_layer.name, "--layers", n, model.layers);
@@ -205,8 +207,8 @@ std::string mismatch(const gpt2_config& config, const model_options& model) {
   if (const auto n = config.length.value_or(model.length); n < model.length)
     return other_size(n_positions.name, "--seq", n, model.length);
   if (config.upcasts && model.stored == precision::bf16)
-    return refuse("reorder_and_upcast_attn is true; troupe computes attention so with "
-                  "--precision fp32 only");
+    return refuse("reorder_and_upcast_attn is true, which troupe computes only with "
+                  "--precision fp32");
   return {};
 }
 

@@ -7,6 +7,7 @@
 #include "models/layers/linear.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <numeric>
 #include <type_traits>
 
@@ -98,17 +99,28 @@ network<Scalar> make_lenet(const model_options& o) {
   });
 }
 
+std::string short_text(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g", value);
+  return text;
+}
+
 std::string validation_error(const expert_options& o, std::int64_t blocks) {
   if (blocks < 2)
-    return "moe has experts in every second block: give it at least 2 layers";
+    return "--layers " + std::to_string(blocks)
+           + ": moe has experts in every second block, and needs at least 2 blocks";
   if (o.count < 1 || o.count > 1024)
-    return "experts are from 1 to 1,024 a layer";
+    return "--experts " + std::to_string(o.count) + ": a layer has 1 to 1,024 experts";
   if (o.chosen < 1 || o.chosen > o.count)
-    return "top-k is from 1 to the number of experts, " + std::to_string(o.count);
+    return "--top-k " + std::to_string(o.chosen) + ": --experts "
+           + std::to_string(o.count) + " allows 1 to " + std::to_string(o.count);
   if (!(o.capacity > 0 && o.capacity <= 1e6))
-    return "capacity is above 0, and at most 1,000,000";
-  if (!(o.balance >= 0 && o.balance <= 1e6 && o.noise >= 0 && o.noise <= 1e6))
-    return "balance and gate-noise are from 0 to 1,000,000";
+    return "--capacity " + short_text(o.capacity)
+           + ": a capacity is above 0 and at most 1,000,000";
+  for (const auto& [option, value] :
+       {std::pair{"--balance ", o.balance}, {"--gate-noise ", o.noise}})
+    if (!(value >= 0 && value <= 1e6))
+      return option + short_text(value) + ": the value is from 0 to 1,000,000";
   return {};
 }
 
@@ -118,23 +130,24 @@ std::string validation_error(const model_options& o) {
   if (o.model != "gpt" && o.model != "mlp" && !is_lenet(o.model) && o.model != "moe")
     return "there is no model '" + o.model + "'; there are " + model_names();
   if (o.layers < 1 || o.layers > most_layers)
-    return "layers are from 1 to 10,000";
-  const auto out_of_range = [](std::int64_t size) { return size < 1 || size > most; };
-  if (out_of_range(o.width) || out_of_range(o.heads) || out_of_range(o.length)
-      || out_of_range(o.words))
-    return "d-model, heads, seq and vocab are from 1 to 1,048,576";
+    return "--layers " + std::to_string(o.layers) + ": a model has 1 to 10,000 layers";
+  for (const auto& [option, size] : {std::pair{"--d-model ", std::int64_t{o.width}},
+                                     {"--heads ", std::int64_t{o.heads}},
+                                     {"--seq ", std::int64_t{o.length}},
+                                     {"--vocab ", std::int64_t{o.words}}})
+    if (size < 1 || size > most)
+      return option + std::to_string(size) + ": the value is from 1 to 1,048,576";
   const bool is_gpt = o.model == "gpt" || o.model == "moe";
   if (o.tied && !is_gpt)
-    return "only gpt and moe have a head that can be tied to their embedding, not "
-           + o.model;
+    return "--tied applies only to gpt and moe, not to " + o.model
+           + ": leave --tied out, or say --model gpt or moe";
   const bool has_width = !is_lenet(o.model) && (o.model != "mlp" || o.layers > 1);
   if (o.stored == precision::bf16 && has_width && o.width % 2 != 0)
-    return "values of bf16 are kept in pairs: give it an even d-model, not "
-           + std::to_string(o.width);
+    return "--d-model " + std::to_string(o.width)
+           + " is odd, and bf16 keeps values in pairs: give an even --d-model";
   if (is_gpt && o.width % o.heads != 0)
-    return "d-model " + std::to_string(o.width) + " cannot be cut into "
-           + std::to_string(o.heads)
-           + " heads: the number of heads must divide d-model";
+    return "--d-model " + std::to_string(o.width) + " cannot be cut into --heads "
+           + std::to_string(o.heads) + ": give --heads that divides --d-model";
   return o.model == "moe" ? validation_error(o.experts, o.layers) : "";
 }
 
@@ -279,22 +292,22 @@ make_shards(const model_options& options, int shards, bool by_sequence) {
   if (auto error = validation_error<Scalar>(options); !error.empty())
     return tl::unexpected{std::move(error)};
   if (options.model != "gpt")
-    return tl::unexpected{"only the layers of gpt can be cut into tensor shards, not "
-                          "those of "
-                          + options.model};
+    return tl::unexpected{"tensor=" + std::to_string(shards)
+                          + " cuts only the layers of gpt, not of " + options.model
+                          + ": leave tensor= out of --mesh, or say --model gpt"};
   if (options.heads % shards != 0)
-    return tl::unexpected{std::to_string(options.heads)
-                          + " heads cannot be cut into tensor=" + std::to_string(shards)
-                          + ": each shard has as many heads as the others"};
+    return tl::unexpected{"--heads " + std::to_string(options.heads)
+                          + " is no multiple of tensor=" + std::to_string(shards)
+                          + ": shards have equal numbers of heads"};
   if (options.words < shards)
-    return tl::unexpected{"a vocabulary of " + std::to_string(options.words)
-                          + " cannot be cut into tensor=" + std::to_string(shards)
+    return tl::unexpected{"--vocab " + std::to_string(options.words)
+                          + " is less than tensor=" + std::to_string(shards)
                           + ": each shard has at least one word"};
   if (by_sequence && options.length % shards != 0)
-    return tl::unexpected{"sequences of " + std::to_string(options.length)
-                          + " tokens cannot be shared by tensor="
-                          + std::to_string(shards)
-                          + ": each shard has as many positions as the others"};
+    return tl::unexpected{"--seq " + std::to_string(options.length)
+                          + " is no multiple of tensor=" + std::to_string(shards)
+                          + ": with --sequence-parallel shards have equal numbers of "
+                            "positions"};
   std::vector<network<Scalar>> result;
   for (int t = 0; t < shards; ++t)
     result.push_back(make_gpt<Scalar>(options, {t, shards, by_sequence}));
@@ -307,10 +320,10 @@ cut(const network<Scalar>& whole, int stages, const std::vector<int>& split,
     const std::vector<double>& costs) {
   const int units = whole.units();
   if (stages > units)
-    return tl::unexpected{"this model can be cut into at most " + std::to_string(units)
+    return tl::unexpected{"the model can be cut into at most " + std::to_string(units)
                           + " stages, not into " + std::to_string(stages)};
   if (!costs.empty() && static_cast<int>(costs.size()) != units)
-    return tl::unexpected{"a split by costs needs one cost for each of the model's "
+    return tl::unexpected{"--split costs= needs one cost for each of the model's "
                           + std::to_string(units) + " blocks or layers"};
   auto sizes = split;
   if (sizes.empty())
@@ -318,10 +331,9 @@ cut(const network<Scalar>& whole, int stages, const std::vector<int>& split,
   if (static_cast<int>(sizes.size()) != stages
       || std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0}) != units
       || std::ranges::min(sizes) < 1)
-    return tl::unexpected{
-      "a split needs " + std::to_string(stages)
-      + " numbers of at least 1, one for each stage, whose sum is the model's "
-      + std::to_string(units) + " blocks or layers"};
+    return tl::unexpected{"--split needs a number of at least 1 for each of "
+                          + std::to_string(stages) + " stages, and a sum of "
+                          + std::to_string(units) + ", the model's blocks or layers"};
   std::vector<int> result;
   int unit = 0;
   for (const int size : sizes) {

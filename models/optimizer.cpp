@@ -40,9 +40,9 @@ bool read(std::string_view text, Number& value) {
 
 tl::expected<rate_schedule, std::string> rate_schedule::parse(const std::string& text) {
   const tl::unexpected<std::string> error{
-    "learning-rate schedule '" + text
-    + "': write constant or cosine; ,warmup=SAMPLES and, for cosine, ,floor=FRACTION "
-      "may follow, each once"};
+    "--lr-schedule '" + text
+    + "': write constant or cosine, then at most once ,warmup=SAMPLES and, for cosine, "
+      ",floor=FRACTION"};
   rate_schedule result;
   std::set<std::string> seen_keys;
   std::stringstream parts{text};
@@ -69,22 +69,28 @@ tl::expected<rate_schedule, std::string> rate_schedule::parse(const std::string&
 }
 
 std::string validation_error(const optimizer_options& options) {
+  const auto text_of = [](const char* name, double value) {
+    std::ostringstream text;
+    text << name << ' ' << value;
+    return text.str();
+  };
   for (const auto& [name, value] : {std::pair{"lr", options.rate},
-                                    {"weight decay", options.weight_decay},
+                                    {"weight-decay", options.weight_decay},
                                     {"momentum", options.momentum},
                                     {"eps", options.epsilon},
                                     {"clip", options.clip}})
     if (!std::isfinite(value) || value < 0)
-      return std::string{name} + " is a number of at least 0";
+      return text_of(name, value) + " is not allowed; the value is at least 0";
   for (const auto& [name, value] : {std::pair{"momentum", options.momentum},
                                     {"beta1", options.beta1},
                                     {"beta2", options.beta2}})
     if (!(value >= 0 && value < 1))
-      return std::string{name} + " is below 1";
+      return text_of(name, value) + " is not allowed; the value is from 0 to below 1";
   if (options.kind == optimizer_kind::adamw && static_cast<float>(options.epsilon) == 0)
-    return "eps of adamw is at least 1e-45: with less, a gradient of 0 is divided by 0";
+    return text_of("eps", options.epsilon)
+           + " is below 1e-45, and adamw would divide a gradient of 0 by 0";
   if (options.scope == clip_scope::stage && options.clip == 0)
-    return "clip=stage needs a norm: say --clip too";
+    return "clip=stage needs a norm: say --clip 1, for example";
   return {};
 }
 

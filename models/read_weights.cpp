@@ -85,7 +85,7 @@ public:
     fit_tensors();
     for (const auto& [name, t] : tensors_)
       if (const auto which = first_not_finite(*file_, t); !which.empty())
-        throw unusable("the weights read are not finite: " + which);
+        throw unusable("weights are not finite: " + which);
     compare_copies();
     compare_with_config();
   }
@@ -117,7 +117,7 @@ private:
       const auto [earlier, is_new] = tensors_.emplace(names.parameter_of(t.name), t);
       if (!is_new)
         throw unusable("tensors '" + earlier->second.name + "' and '" + t.name
-                       + "' are the same parameter");
+                       + "' are for the same parameter");
     }
     const auto words = tensors_.find(words_name);
     const bool ties = whole_.reads_tokens && (!config_ || config_->tied);
@@ -146,7 +146,7 @@ private:
     }
     for (const auto& [name, t] : tensors_)
       if (!known.contains(name))
-        throw unusable("this model has no tensor '" + t.name + "'" + advice);
+        throw unusable("the model has no tensor '" + t.name + "'" + advice);
   }
 
   bool lacks_untied_head(const parameter& missing) const {
@@ -170,14 +170,13 @@ private:
       compare(tensors_.at(head_name), tensors_.at(words_name), reason_of_tie());
   }
 
-  /// Why the head and the embedding are one matrix, as the end of a sentence.
+  /// What makes the head and the embedding one matrix, with advice: the end of a
+  /// sentence.
   std::string reason_of_tie() const {
     if (config_ && config_->tied)
       return config_->path.string()
-             + " says that they are one matrix, unless tie_word_embeddings is false "
-               "there";
-    return "with --tied, of this command or of the file's metadata, they are one "
-           "matrix";
+             + ": give equal tensors, or tie_word_embeddings: false in the config";
+    return "--tied: give equal tensors, or untied weights";
   }
 
   void compare(const stored_tensor& head, const stored_tensor& words,
@@ -186,7 +185,8 @@ private:
       head.name == words.name ? std::nullopt : first_difference(*file_, head, words);
     if (which)
       throw unusable("tensors '" + head.name + "' and '" + words.name
-                     + "' differ from value " + std::to_string(*which) + " on; " + why);
+                     + "' first differ at value " + std::to_string(*which)
+                     + ", but are one matrix by " + why);
   }
 
   std::shared_ptr<const safetensors_file> file_;

@@ -53,7 +53,7 @@ json parse(const std::string& text) {
     if (std::ranges::any_of(name, [](unsigned char c) { return c < ' '; }))
       throw malformed("a tensor's name holds a control character");
   if (!twice.empty())
-    throw malformed("tensor '" + twice + "' comes twice");
+    throw malformed("tensor '" + twice + "' occurs twice");
   return header;
 }
 
@@ -82,7 +82,7 @@ stored_tensor tensor_of(const std::string& name, const json& entry, std::int64_t
     result.dims.push_back(static_cast<std::int64_t>(size));
   }
   if (bits % 8 != 0)
-    throw error("does not end at a whole byte");
+    throw error("does not end at the end of a byte");
   const auto& offsets = entry["data_offsets"];
   if (!offsets[0].is_number_unsigned() || !offsets[1].is_number_unsigned()
       || offsets[1].get<std::uint64_t>() > static_cast<std::uint64_t>(data_size)
@@ -119,12 +119,17 @@ void read_header(const input_file& file, std::vector<stored_tensor>& tensors,
   if (file.size() == 0)
     throw malformed("it is empty");
   if (file.size() < std::int64_t{prefix.size()})
-    throw malformed("it is shorter than the 8 bytes that give its header's length");
+    throw malformed("it is shorter than the 8 bytes with the length of its header");
   file.read(0, prefix.data(), prefix.size());
   const auto length = std::bit_cast<std::uint64_t>(prefix);
-  if (length > largest_header || static_cast<std::int64_t>(length) > file.size() - 8)
-    throw malformed("its header claims " + std::to_string(length)
-                    + " bytes, the file has " + std::to_string(file.size()));
+  if (const auto most = static_cast<std::uint64_t>(file.size()) - prefix.size();
+      length > most)
+    throw malformed("its header has " + std::to_string(length)
+                    + " bytes by its first 8 bytes, and at most " + std::to_string(most)
+                    + " fit into the file");
+  if (length > largest_header)
+    throw malformed("its header has " + std::to_string(length)
+                    + " bytes, and at most 100,000,000 are read");
   std::string text(length, '\0');
   file.read(8, text.data(), static_cast<std::int64_t>(length));
   const auto data = 8 + static_cast<std::int64_t>(length);
@@ -163,7 +168,7 @@ std::string format_error(const input_file& file, const std::filesystem::path& pa
   const auto advice = advice_on(*format);
   if (format->kind == format_kind::binary)
     return result + "it is " + format->name
-           + ": convert it to safetensors by the tool that wrote it";
+           + ", which the tool that wrote it can convert to safetensors";
   return result + "it is " + format->name + (advice.empty() ? "" : ": " + advice);
 }
 

@@ -58,7 +58,7 @@ std::string other_weights(const std::vector<fs::path>& files) {
     const auto format = file ? format_of(*file) : std::nullopt;
     if (format && format->kind == format_kind::binary)
       return "; " + path.filename().string() + " is " + format->name
-             + ": convert it by the tool that wrote it";
+             + ", which the tool that wrote it can convert to safetensors";
   }
   return {};
 }
@@ -75,19 +75,20 @@ bool is_index(const fs::path& path, const input_file& file) {
 tl::expected<weight_map, std::string> read_index(const input_file& index) {
   constexpr std::int64_t largest = 100'000'000;
   if (index.size() > largest)
-    return problem{"is larger than 100 MB, so it is no index of a model's files"};
+    return problem{"is larger than 100 MB, and no index of a model's files"};
   const auto content = json::parse(index.content(), nullptr, false);
   if (!content.is_object() || !content.contains("weight_map")
       || !content["weight_map"].is_object())
-    return problem{"is a JSON file without a weight_map, so it is no index of several "
+    return problem{"is a JSON file without a weight_map, and no index of several "
                    "files: name a file of weights"};
   weight_map result;
   for (const auto& [tensor, file] : content["weight_map"].items()) {
     if (std::ranges::any_of(tensor, [](unsigned char c) { return c < ' '; }))
       return problem{"has a tensor whose name holds a control character"};
     if (!file.is_string() || !is_plain_name(file.get<std::string>()))
-      return problem{"names " + json_text(file) + " as the file of tensor '" + tensor
-                     + "': files of an index are .safetensors files of its folder"};
+      return problem{
+        "names " + json_text(file) + " as the file of tensor '" + tensor
+        + "', but only .safetensors files of the index's folder are allowed"};
     result.emplace(tensor, file.get<std::string>());
   }
   if (result.empty())
@@ -113,8 +114,8 @@ tl::expected<fs::path, std::string> weights_at(const fs::path& path) {
     if (matches.size() == 1)
       return matches.front();
     if (matches.size() > 1)
-      return problem{path.string() + " has several files of weights, as "
-                     + joined_names(matches) + ": name one of them"};
+      return problem{path.string() + " has several files of weights, "
+                     + joined_names(matches) + ": name a single file"};
   }
   return problem{path.string() + " has no file that ends with .safetensors"
                  + other_weights(*files)};

@@ -19,7 +19,7 @@ void check(std::span<const float> logits) {
     throw std::runtime_error("the logit of token "
                              + std::to_string(invalid - logits.begin()) + " is "
                              + (std::isnan(*invalid) ? "not a number" : "infinite")
-                             + ": these weights are unusable");
+                             + ": the weights are unusable");
 }
 
 /// The tokens that may be chosen, in increasing order.

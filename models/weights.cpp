@@ -31,7 +31,7 @@ std::string save_weights(const std::filesystem::path& path, const network<float>
                          const std::vector<const float*>& buckets,
                          const file_metadata& metadata, precision stored) {
   if (const auto which = not_finite(whole, buckets); !which.empty())
-    return "cannot write " + path.string() + ": the weights are not finite: " + which
+    return "cannot write " + path.string() + ", as weights are not finite: " + which
            + "; a lower learning rate or clipping may help";
   std::vector<tensor_to_store> tensors;
   for (std::size_t layer = 0; layer < whole.layers.size(); ++layer)
@@ -43,7 +43,7 @@ std::string save_weights(const std::filesystem::path& path, const network<float>
       const auto large = stored == precision::bf16 ? too_large(values) : std::string{};
       if (!large.empty())
         return "cannot write " + path.string() + ": " + p.name + large
-               + ", more than bf16 holds: save it as fp32";
+               + ", more than bf16 holds: save weights as fp32";
       tensors.push_back({p.name, p.dims, values.data(), stored});
     }
   if (const auto tied = whole.tied()) {
@@ -53,8 +53,8 @@ std::string save_weights(const std::filesystem::path& path, const network<float>
     };
     if (const auto which = first_apart(copy(tied->head), copy(tied->embedding)))
       return "cannot write " + path.string()
-             + ": the head and the embedding are one matrix, and differ from value "
-             + std::to_string(*which) + " on";
+             + ": the head and the embedding first differ at value "
+             + std::to_string(*which) + ", but are one matrix by --tied";
   }
   // The config is written just before the weights take their place. At no moment does
   // an older config make other tools lose the head, and no new config lies beside older

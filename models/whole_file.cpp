@@ -106,7 +106,7 @@ private:
       refuse_by_errno();
     }
     if (S_ISDIR(status.st_mode))
-      throw write_failure("it is a folder: name a file in it");
+      throw write_failure("it is a folder, and not a file in a folder");
     if (!S_ISREG(status.st_mode))
       throw write_failure("it is not a file that can be replaced");
     if ((status.st_mode & 0222) == 0) // root could write

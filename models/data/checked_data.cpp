@@ -52,7 +52,7 @@ private:
     for (std::int64_t i = 0; i < count; ++i)
       if (values[i] < 0 || values[i] >= end)
         throw std::out_of_range("sample " + std::to_string(index) + " has " + kind + " "
-                                + std::to_string(values[i]) + ": this model knows 0 to "
+                                + std::to_string(values[i]) + ": the model allows 0 to "
                                 + std::to_string(end - 1));
   }
 
@@ -80,7 +80,7 @@ std::string sample_shape_error(const data_set& data, const network<float>& whole
     return std::to_string(count) + (tokens ? " tokens and " : " pixels and ")
            + std::to_string(labels) + (labels == 1 ? " label" : " labels");
   };
-  return "a sample of this data is "
+  return "a sample of the data is "
          + text(shape->inputs, shape->reads_tokens, shape->labels)
          + ", but the model takes " + text(inputs, whole.reads_tokens, whole.rows);
 }

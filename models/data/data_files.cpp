@@ -117,8 +117,8 @@ std::string mixed_files_error(const data_files& files) {
       || evaluation == files.read.end())
     return {};
   return training->string() + " is training data and " + evaluation->string()
-         + " is evaluation data: give the first to --data "
-           "and the second to --evaluate-data";
+         + " is evaluation data: name training data by --data and evaluation data by "
+           "--evaluate-data";
 }
 
 } // namespace troupe

@@ -69,7 +69,7 @@ tl::expected<bytes, std::string> values_of(const fs::path& path, const bytes& fi
   }
   if (static_cast<std::int64_t>(file.size() - header) != values)
     return error("it has " + std::to_string(file.size() - header)
-                 + " bytes of data where its header says " + std::to_string(values));
+                 + " bytes of data, but by its header " + std::to_string(values));
   return bytes(file.begin() + static_cast<std::ptrdiff_t>(header), file.end());
 }
 
@@ -133,7 +133,7 @@ tl::expected<images, std::string> read_pair(const fs::path& folder,
                    + std::to_string(result.pixels.size() / pixels) + " images"};
   if (result.count() == 0)
     return problem{folder.string() + " has no " + prefix
-                   + " images: the headers of its files say 0"};
+                   + " images, as the headers of its files count 0"};
   if (std::ranges::max(result.labels) > 9)
     return problem{folder.string() + " has " + prefix + " labels that are not digits"};
   return result;

@@ -27,11 +27,11 @@ std::string value_error(const std::string& kind, const std::string& key,
   if (key == "order" && is_text)
     return value == "random" || value == "sequential"
              ? ""
-             : text + ": a text's order is random or sequential";
+             : text + ": write random or sequential";
   if (key == "width" && kind == "tokens")
-    return value == "16" || value == "32" ? "" : text + ": tokens have 16 or 32 bits";
+    return value == "16" || value == "32" ? "" : text + ": write 16 or 32";
   if (key == "split" && kind == "mnist")
-    return value == "t10k" ? "" : text + ": the only split of images is t10k";
+    return value == "t10k" ? "" : text + ": write t10k, or leave split= out";
   return key + "= is no key of " + kind
          + ": order= is a key of text and tokens, width= of tokens, split= of "
            "mnist";
@@ -56,7 +56,7 @@ open_part(const std::string& text, const model_options& model, std::uint64_t see
                           + kind};
   if (!repeated_key.empty())
     return tl::unexpected{text + " has " + repeated_key
-                          + "= twice: give each key once after the path"};
+                          + "= twice: give each key after the path once"};
   for (const auto& [key, value] : values)
     if (auto error = value_error(kind, key, value); !error.empty())
       return tl::unexpected{std::move(error)};

@@ -22,8 +22,8 @@ tl::expected<token_layout, std::string> plain_layout(std::int64_t size,
   if (size % used == 0)
     return token_layout{0, used, size / used};
   return tl::unexpected{"has " + std::to_string(size) + " bytes, "
-                        + (used == 2 ? "an odd number; tokens are of 16 bits each"
-                                     : "no multiple of 4; tokens are of 32 bits each")};
+                        + (used == 2 ? "an odd number, but tokens have 16 bits"
+                                     : "no multiple of 4, but tokens have 32 bits")};
 }
 
 /// A number with its bytes in the opposite order.
@@ -42,8 +42,8 @@ std::string other_content(const input_file& file, std::int64_t width) {
     return {};
   if (format && format->kind != format_kind::text)
     return "is " + format->name
-           + "; tokens are read from files of nanoGPT and llm.c, or from an array that "
-             "numpy wrote by tofile()";
+           + ", but tokens are read from files of nanoGPT and llm.c, or from an array "
+             "of numpy's tofile()";
   if (width == 0 && begins_as_text(file, fewest_of_text))
     return "looks like a text: say text: in place of tokens:, or append ,width=16 to "
            "the path if the file has tokens of 16 bits";
@@ -60,15 +60,14 @@ tl::expected<token_layout, std::string> layout_of(const input_file& file,
   // and GPT-2 has 50257 tokens.
   const bool narrow = magic == narrow_magic, wide = magic == wide_magic;
   if (magic == reversed(narrow_magic) || magic == reversed(wide_magic))
-    return tl::unexpected{std::string{
-      "has a header of llm.c's with big-endian numbers; only little-endian ones are "
-      "read"}};
+    return tl::unexpected{
+      std::string{"has a header of llm.c's with big-endian numbers, and only "
+                  "little-endian numbers are read"}};
   if (!narrow && !wide)
     return plain_layout(size, width);
   if (size < header_bytes)
-    return tl::unexpected{
-      "ends within its header: a header has 1024 bytes, and the file has "
-      + std::to_string(size)};
+    return tl::unexpected{"ends within its header of 1024 bytes, after "
+                          + std::to_string(size) + " bytes"};
   if (version != (narrow ? 1 : 7))
     return tl::unexpected{
       "is of version " + std::to_string(version)

@@ -100,7 +100,7 @@ std::string width_error(const opened_tokens& from, std::int64_t width) {
   return width == 0 && looks_wider(mapped_tokens<std::uint16_t>(from))
            ? from.path.string()
                + " looks like numbers of 32 bits: say tokens:FILE,width=32, or "
-                 "width=16 if they have 16"
+                 "width=16 for numbers of 16 bits"
            : "";
 }
 
@@ -132,7 +132,7 @@ open_files(data_files& files, std::int64_t width, const fs::path& within) {
       return tl::unexpected{
         path.string() + " has tokens of " + std::to_string(8 * where->width)
         + " bits, and " + first.path.string() + " of "
-        + std::to_string(8 * first.where.width) + ": name files of one width"};
+        + std::to_string(8 * first.where.width) + ": name files of the same width"};
   }
   files.read.clear();
   for (const auto& opened_file : result)

@@ -87,7 +87,7 @@ private:
   std::int32_t token(const token_file<Token>& file, std::int64_t index) const {
     const auto result = file.tokens[static_cast<std::size_t>(index)];
     if (result >= words_)
-      throw std::runtime_error(file.name + " was changed meanwhile, and holds "
+      throw std::runtime_error(file.name + " was changed during the run, and holds "
                                + text_.unit + " " + std::to_string(result)
                                + " at position " + std::to_string(index));
     return static_cast<std::int32_t>(result);

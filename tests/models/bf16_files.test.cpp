@@ -125,7 +125,7 @@ TEST_CASE("BF16 tensors of the wrong length, and not finite ones, are refused",
   CHECK_THAT(refusal_of(with_biases(folder, std::string(19, '\0'))),
              ContainsSubstring("'fc1.bias' has 19 bytes where its shape needs 20"));
   CHECK_THAT(refusal_of(with_biases(folder, std::string(10, '\0'), "F8_E8M0")),
-             ContainsSubstring("'fc1.bias' is F8_E8M0; weights are read as F64, F32, "
+             ContainsSubstring("'fc1.bias' is F8_E8M0; readable types are F64, F32, "
                                "F16, BF16, F8_E5M2 and F8_E4M3"));
   const auto [bits, text] =
     GENERATE(std::pair{0x7f80, "inf"}, std::pair{0xff80, "-inf"},
@@ -207,7 +207,7 @@ TEST_CASE("a network saved as BF16 is its nearest values", "[weights]") {
   const auto before = content_of(path);
   CHECK_THAT(save_weights(path, whole, readable(values), {}, precision::bf16),
              ContainsSubstring("transformer.h.0.ln_1.weight[0] is 340282")
-               && ContainsSubstring("more than bf16 holds: save it as fp32"));
+               && ContainsSubstring("more than bf16 holds: save weights as fp32"));
   CHECK((content_of(path) == before));
   CHECK(save_weights(path, whole, readable(values)).empty());
 }

@@ -160,8 +160,8 @@ TEST_CASE("texts to train on beside texts to evaluate on are refused", "[text]")
   CHECK(text_data(folder.path(), text_order::random, 8, 256, 1).has_value());
   folder.write("val.txt", some_text(500));
   CHECK_THAT(text_data(folder.path(), text_order::random, 8, 256, 1).error(),
-             ContainsSubstring("give the first to --data and the second to "
-                               "--evaluate-data"));
+             ContainsSubstring(
+               "name training data by --data and evaluation data by --evaluate-data"));
 }
 
 TEST_CASE("a folder without any text says what was left out", "[text]") {
@@ -478,15 +478,16 @@ TEST_CASE("damaged IDX files are refused whole", "[mnist]") {
   CHECK_THAT(mnist_refusal(idx(20, 28).substr(0, 3), idx(20, 0)),
              ContainsSubstring("shorter than its header"));
   CHECK_THAT(mnist_refusal(idx(20, 28).substr(0, 9000), idx(20, 0)),
-             ContainsSubstring("bytes of data where its header says"));
+             ContainsSubstring("bytes of data, but by its header"));
   CHECK_THAT(mnist_refusal(idx(20, 28) + "x", idx(20, 0)),
-             ContainsSubstring("bytes of data where its header says"));
+             ContainsSubstring("bytes of data, but by its header"));
   CHECK_THAT(mnist_refusal(idx(20, 27), idx(20, 0)), ContainsSubstring("not 28 by 28"));
   CHECK_THAT(mnist_refusal(idx(20, 0), idx(20, 0)), ContainsSubstring("magic number"));
   CHECK_THAT(mnist_refusal(idx(20, 28), idx(19, 0)),
              ContainsSubstring("19 t10k labels for 20 images"));
-  CHECK_THAT(mnist_refusal(idx(0, 28), idx(0, 0)),
-             ContainsSubstring("has no t10k images: the headers of its files say 0"));
+  CHECK_THAT(
+    mnist_refusal(idx(0, 28), idx(0, 0)),
+    ContainsSubstring("has no t10k images, as the headers of its files count 0"));
   auto letters = idx(20, 0);
   letters.back() = 'x';
   CHECK_THAT(mnist_refusal(idx(20, 28), letters), ContainsSubstring("not digits"));
@@ -529,11 +530,11 @@ TEST_CASE("data is named as users name it", "[data]") {
   CHECK_THAT(refusal("text:" + path + ",width=32", gpt),
              ContainsSubstring("width= is no key of text"));
   CHECK_THAT(refusal("tokens:" + tokens + ",width=8", gpt),
-             ContainsSubstring("16 or 32 bits"));
+             ContainsSubstring("write 16 or 32"));
   CHECK_THAT(refusal("mnist:" + path + ",order=random", mlp),
              ContainsSubstring("order= is no key of mnist"));
   CHECK_THAT(refusal("mnist:" + path + ",split=train", mlp),
-             ContainsSubstring("split=train: the only split of images is t10k"));
+             ContainsSubstring("split=train: write t10k, or leave split= out"));
   CHECK_THAT(refusal("text:" + path + ",order=random,order=sequential", gpt),
              ContainsSubstring("has order= twice: give each key once"));
 }

@@ -80,12 +80,13 @@ TEST_CASE("experts that cannot be are refused", "[experts]") {
   const auto refusal_of = [](expert_options experts, std::int64_t layers = 2) {
     return make_network<float>({"moe", layers, 8, 2, 4, 5, experts}).error();
   };
-  CHECK_THAT(refusal_of({.count = 0}), ContainsSubstring("from 1 to 1,024"));
-  CHECK_THAT(refusal_of({.count = 2, .chosen = 3}), ContainsSubstring("experts, 2"));
+  CHECK_THAT(refusal_of({.count = 0}), ContainsSubstring("has 1 to 1,024"));
+  CHECK_THAT(refusal_of({.count = 2, .chosen = 3}),
+             ContainsSubstring("--experts 2 allows 1 to 2"));
   CHECK_THAT(refusal_of({.capacity = 0}), ContainsSubstring("above 0"));
   CHECK_THAT(refusal_of({.noise = std::numeric_limits<double>::quiet_NaN()}),
              ContainsSubstring("gate-noise"));
-  CHECK_THAT(refusal_of({}, 1), ContainsSubstring("at least 2 layers"));
+  CHECK_THAT(refusal_of({}, 1), ContainsSubstring("at least 2 blocks"));
 }
 
 } // namespace troupe::experts_test

@@ -79,7 +79,7 @@ TEST_CASE("what cannot be written is refused before and while writing, without a
   const unprivileged user;
   const std::vector<std::pair<fs::path, std::string>> mistakes{
     {folder.path() / "none" / "w", "there is no folder"},
-    {folder.path() / "folder", "it is a folder: name a file in it"},
+    {folder.path() / "folder", "it is a folder, and not a file in a folder"},
     {folder.path() / "", "it is a folder"},
     {folder.path() / "protected" / "w", "there is no folder"},
     {folder.path() / "closed" / "w", "Permission denied"},

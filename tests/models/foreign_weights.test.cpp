@@ -147,7 +147,7 @@ TEST_CASE("a damaged model of several files is refused, and the file is named",
              ContainsSubstring("is in model-2.safetensors, which does not have it"));
   for (const auto& [content, why] :
        {std::pair{R"({"weight_map": {"a": "../model-1.safetensors"}})",
-                  "files of an index are .safetensors files of its folder"},
+                  "but only .safetensors files of the index's folder are allowed"},
         {R"({"weight_map": {"a": 7}})", "names 7 as the file"},
         {R"({"weight_map": {"a": "model-1.bin"}})", "names \"model-1.bin\" as the"},
         {R"({"weight_map": {}})", "names no tensor"},
@@ -168,13 +168,14 @@ TEST_CASE("a folder without an index has one file of weights, or is refused",
   CHECK(refusal_of(folder.path(), whole)
         == folder.path().string()
              + " has no file that ends with .safetensors; pytorch_model.bin is a "
-               "PyTorch file, which is a pickle: convert it by the tool that wrote it");
+               "PyTorch file, which is a pickle, which the tool that wrote it can "
+               "convert to safetensors");
   write(folder.path() / "gpt2.safetensors", tensors_of(whole));
   CHECK(refusal_of(folder.path(), whole).empty());
   write(folder.path() / "older.safetensors", tensors_of(whole));
   CHECK_THAT(refusal_of(folder.path(), whole),
-             ContainsSubstring("has several files of weights, as gpt2.safetensors, "
-                               "older.safetensors: name one of them"));
+             ContainsSubstring("has several files of weights, gpt2.safetensors, "
+                               "older.safetensors: name a single file"));
   write(folder.path() / "model.safetensors", tensors_of(tiny_gpt(3)));
   CHECK_THAT(refusal_of(folder.path(), whole),
              ContainsSubstring("say --seq 3 or less"));
@@ -228,9 +229,9 @@ TEST_CASE("of more positions than a sequence has the first are used, and that is
   notes.clear();
   REQUIRE(weights_from(path, longer, &notes));
   CHECK(notes.empty());
-  CHECK_THAT(refusal_of(path, tiny_gpt(17)),
-             ContainsSubstring("is [16, 8]; this model needs [17, 8]: say --seq 16 or "
-                               "less"));
+  CHECK_THAT(
+    refusal_of(path, tiny_gpt(17)),
+    ContainsSubstring("is [16, 8]; the model needs [17, 8]: say --seq 16 or less"));
 }
 
 TEST_CASE("words that only make a vocabulary a round number are left out",
@@ -251,9 +252,9 @@ TEST_CASE("words that only make a vocabulary a round number are left out",
   }
   for (const auto rows : {4, 7, 10, 256}) {
     write(path, tensors_of(tiny_gpt(4, rows)));
-    CHECK_THAT(refusal_of(path, whole),
-               ContainsSubstring("this model needs [5, 8]: say --vocab "
-                                 + std::to_string(rows)));
+    CHECK_THAT(
+      refusal_of(path, whole),
+      ContainsSubstring("the model needs [5, 8]: say --vocab " + std::to_string(rows)));
   }
   // A config may say that there are no more words.
   fs::rename(path, folder.path() / "model.safetensors");
@@ -277,16 +278,15 @@ TEST_CASE("tensors of other shapes are refused with the option that helps",
              ContainsSubstring("say --d-model 8"));
   CHECK(refusal_of(path, tiny_gpt(6, 9, 3, 16))
         == path.string()
-             + ": tensor 'transformer.wte.weight' is [5, 8]; this model needs [9, 16]: "
+             + ": tensor 'transformer.wte.weight' is [5, 8]; the model needs [9, 16]: "
                "say --layers 2 --d-model 8 --vocab 5 --seq 4 or less");
   auto transposed = tensors_of(tiny_gpt());
   for (auto& t : transposed)
     if (t.name == "transformer.h.0.attn.c_attn.weight")
       std::ranges::reverse(t.dims);
   write(path, transposed);
-  CHECK_THAT(
-    refusal_of(path, tiny_gpt()),
-    ContainsSubstring("is [24, 8]; this model needs [8, 24]: it is transposed"));
+  CHECK_THAT(refusal_of(path, tiny_gpt()),
+             ContainsSubstring("is [24, 8]; the model needs [8, 24], transposed"));
 }
 
 TEST_CASE("a config that contradicts the tensors is named, and no option",

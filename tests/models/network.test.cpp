@@ -43,13 +43,14 @@ TEST_CASE("models and sizes that are not are refused", "[network]") {
   CHECK_THAT(refusal_of({"resnet"}),
              ContainsSubstring("no model 'resnet'")
                && ContainsSubstring("gpt, lenet, lenet5, mlp, moe"));
-  CHECK_THAT(refusal_of({"gpt", 2, 10, 3}), ContainsSubstring("must divide d-model"));
-  CHECK_THAT(refusal_of({"gpt", 0}), ContainsSubstring("from 1 to"));
-  CHECK_THAT(refusal_of({"mlp", 10'001}), ContainsSubstring("from 1 to 10,000"));
+  CHECK_THAT(refusal_of({"gpt", 2, 10, 3}),
+             ContainsSubstring("that divides --d-model"));
+  CHECK_THAT(refusal_of({"gpt", 0}), ContainsSubstring("1 to 10,000 layers"));
+  CHECK_THAT(refusal_of({"mlp", 10'001}), ContainsSubstring("1 to 10,000 layers"));
   CHECK_THAT(refusal_of({"gpt", 2, 8, 2, -1}), ContainsSubstring("from 1 to"));
   for (const char* model : {"lenet", "lenet5", "mlp"})
     CHECK_THAT(refusal_of({.model = model, .tied = true}),
-               ContainsSubstring("only gpt and moe have a head that can be tied"));
+               ContainsSubstring("--tied applies only to gpt and moe"));
 }
 
 TEST_CASE("the embedding stays with the first block, the head with the last",
@@ -108,8 +109,7 @@ TEST_CASE("splits that do not fit are refused with what does", "[network]") {
        {std::vector{2, 2, 1}, {4}, {4, 0}, {5, -1}, {1, 1, 1, 1}})
     CHECK_THAT(
       cut(whole, 2, bad).error(),
-      ContainsSubstring(
-        "2 numbers of at least 1, one for each stage, whose sum is the model's 4"));
+      ContainsSubstring("a number of at least 1 for each of 2 stages, and a sum of 4"));
 }
 
 TEST_CASE("first values depend on seed, name and shape alone", "[parameter]") {

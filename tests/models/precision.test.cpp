@@ -244,12 +244,13 @@ TEST_CASE("bf16 halves what stages keep and send", "[precision]") {
   CHECK(ratio(rounded[0].kept, exact[0].kept) < 0.62);   // and sums of shards
 }
 
-TEST_CASE("values of bf16 are kept in pairs", "[precision]") {
+TEST_CASE("bf16 keeps values in pairs", "[precision]") {
   model_options model{"gpt", 2, 63, 3, 8, 11};
   CHECK(make_network<float>(model));
   model.stored = precision::bf16;
-  CHECK(make_network<float>(model).error()
-        == "values of bf16 are kept in pairs: give it an even d-model, not 63");
+  CHECK(
+    make_network<float>(model).error()
+    == "--d-model 63 is odd, and bf16 keeps values in pairs: give an even --d-model");
 }
 
 } // namespace troupe::precision_test

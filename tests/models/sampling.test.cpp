@@ -72,11 +72,10 @@ TEST_CASE("a logit that is not finite is told", "[sampling]") {
   const auto nan = std::numeric_limits<float>::quiet_NaN();
   const auto infinite = std::numeric_limits<float>::infinity();
   for (const double temperature : {0.0, 1.0}) {
-    CHECK_THROWS_WITH(
-      sample(std::vector<float>{0, -nan}, {temperature, 0}, 0.5),
-      "the logit of token 1 is not a number: these weights are unusable");
+    CHECK_THROWS_WITH(sample(std::vector<float>{0, -nan}, {temperature, 0}, 0.5),
+                      "the logit of token 1 is not a number: the weights are unusable");
     CHECK_THROWS_WITH(sample(std::vector<float>{-infinite, 0}, {temperature, 0}, 0.5),
-                      "the logit of token 0 is infinite: these weights are unusable");
+                      "the logit of token 0 is infinite: the weights are unusable");
   }
 }
 

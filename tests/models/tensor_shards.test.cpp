@@ -242,14 +242,14 @@ TEST_CASE("a shard's parts go back where they came from", "[tensor]") {
 
 TEST_CASE("networks that cannot be cut into shards say why", "[tensor]") {
   CHECK_THAT(make_shards<float>({.width = 20, .heads = 5}, 2).error(),
-             ContainsSubstring("5 heads cannot be cut into tensor=2"));
+             ContainsSubstring("--heads 5 is no multiple of tensor=2"));
   CHECK_THAT(make_shards<float>({.model = "lenet"}, 2).error(),
              ContainsSubstring("only the layers of gpt"));
   CHECK_THAT(make_shards<float>({.heads = 4, .words = 3}, 4).error(),
-             ContainsSubstring("a vocabulary of 3"));
+             ContainsSubstring("--vocab 3"));
   CHECK(make_shards<float>({.heads = 4, .length = 6}, 4).has_value());
   CHECK_THAT(make_shards<float>({.heads = 4, .length = 6}, 4, true).error(),
-             ContainsSubstring("sequences of 6 tokens cannot be shared by tensor=4"));
+             ContainsSubstring("--seq 6 is no multiple of tensor=4"));
 }
 
 } // namespace troupe::tensor_shards_test

@@ -233,7 +233,8 @@ TEST_CASE("a token file that is written again while it is read is refused",
   }
   CHECK(of(*data, 1).tokens[0] == static_cast<std::int32_t>(later[8]));
   CHECK_THROWS_WITH(
-    of(*data, 3), "t.bin was changed meanwhile, and holds token 50257 at position 25");
+    of(*data, 3),
+    "t.bin was changed during the run, and holds token 50257 at position 25");
   std::filesystem::resize_file(path, 0);
   CHECK_THROWS_WITH(of(*data, 1), ContainsSubstring("it became shorter"));
 }
@@ -331,7 +332,7 @@ TEST_CASE("a folder's files without tokens are left out, and no others", "[token
   folder.write("c.bin", header(20240801, 7, 40) + raw(some_tokens(40), 4));
   CHECK_THAT(read_from(folder.path()),
              ContainsSubstring("c.bin has tokens of 32 bits, and")
-               && ContainsSubstring("a.bin of 16: name files of one width"));
+               && ContainsSubstring("a.bin of 16: name files of the same width"));
   auto wrong = some_tokens(40);
   wrong[7] = 50257;
   folder.write("c.bin", raw(wrong));
@@ -355,8 +356,10 @@ TEST_CASE("files to train on beside files to evaluate on are refused", "[tokens]
     CHECK_THAT(read_from(folder.path()), ContainsSubstring("(1 file read)"));
     folder.write(evaluation, raw(some_tokens(60)));
     for (const auto& path : {folder.path(), folder.path() / "*.bin"})
-      CHECK_THAT(read_from(path), ContainsSubstring("give the first to --data and the "
-                                                    "second to --evaluate-data"));
+      CHECK_THAT(
+        read_from(path),
+        ContainsSubstring(
+          "name training data by --data and evaluation data by --evaluate-data"));
     CHECK_THAT(read_from(folder.path() / training), ContainsSubstring("60 tokens"));
   }
   temporary_folder folder; // names that contain the words only as parts
