@@ -144,7 +144,7 @@ tl::expected<std::optional<bf16_path>, std::string> named_path() {
     names += (names.empty() ? "" : ", ") + to_text(path);
   }
   return tl::unexpected{"TROUPE_BF16=" + std::string{asked}
-                        + ": on this processor it may be " + names};
+                        + ": on this processor write " + names};
 }
 
 tl::expected<bf16_choice, std::string> choose() {
@@ -189,8 +189,8 @@ bf16_choice choose_bf16_path(const bf16_machine& machine) {
   if (machine.cache)
     if (const auto kept = keep(machine, path))
       return {*kept, ""};
-  return {path, "products of bf16 are made by TROUPE_BF16=" + to_text(path)
-                  + " as a measurement has it, which nothing keeps for later runs: "
+  return {path, "products of bf16 use TROUPE_BF16=" + to_text(path)
+                  + " after a measurement, which is not kept for later runs: "
                   + (machine.cache ? machine.cache->string() + " cannot be written"
                                    : "neither XDG_CACHE_HOME nor HOME names a folder")};
 }

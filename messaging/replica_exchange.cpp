@@ -23,41 +23,38 @@ std::span<const replica_exchange> exchange_catalog() {
                      .idea = "all_reduce by recursive halving and doubling",
                      .sum = halving_all_reduce()},
     replica_exchange{.name = "server",
-                     .idea =
-                       "each replica is the parameter server of a share: it "
-                       "receives the gradients of all and sends the new parameters",
+                     .idea = "each replica is the parameter server of a share, which "
+                             "receives all gradients and sends the new parameters",
                      .shares = shared_out::optimizer_state,
                      .sum = naive_reduce_scatter(),
                      .gather = naive_all_gather()},
-    replica_exchange{
-      .name = "zero1",
-      .idea = "each replica updates a share of the parameters and holds the optimizer "
-              "state of that share alone",
-      .shares = shared_out::optimizer_state,
-      .sum = ring_reduce_scatter(),
-      .gather = ring_all_gather()},
+    replica_exchange{.name = "zero1",
+                     .idea = "each replica updates a share of the parameters, and "
+                             "holds only the optimizer state of that share",
+                     .shares = shared_out::optimizer_state,
+                     .sum = ring_reduce_scatter(),
+                     .gather = ring_all_gather()},
     replica_exchange{.name = "zero2",
                      .idea = "zero1, and each replica keeps only its share of the "
                              "gradients",
                      .shares = shared_out::gradients,
                      .sum = ring_reduce_scatter(),
                      .gather = ring_all_gather()},
-    replica_exchange{
-      .name = "zero3",
-      .idea =
-        "zero2, and each replica keeps only its share of the parameters: those of "
-        "a layer are gathered just before their use",
-      .shares = shared_out::parameters,
-      .sum = ring_reduce_scatter(),
-      .gather = ring_all_gather()},
+    replica_exchange{.name = "zero3",
+                     .idea =
+                       "zero2, and each replica keeps only its share of the "
+                       "parameters; a layer's parameters are gathered just before use",
+                     .shares = shared_out::parameters,
+                     .sum = ring_reduce_scatter(),
+                     .gather = ring_all_gather()},
     replica_exchange{.name = "server:async",
                      .idea = "each server of a share applies every replica's gradients "
                              "on arrival and answers with its newest parameters",
                      .updates = update_by::servers},
     replica_exchange{.name = "server:staleness=1",
                      .idea =
-                       "server:async, but a replica waits while it is more than 1 "
-                       "update ahead of the slowest; =2 allows 2, and so on",
+                       "server:async, but a replica waits while more than 1 update "
+                       "ahead of the slowest replica; =2 allows 2 updates, and so on",
                      .updates = update_by::servers,
                      .staleness = 1},
     replica_exchange{.name = "hogwild",
@@ -80,8 +77,7 @@ tl::expected<replica_exchange, std::string> parse_exchange(const std::string& te
     const auto* const end = text.data() + text.size();
     const auto [stop, error] = std::from_chars(text.data() + equals + 1, end, bound);
     if (error != std::errc{} || stop != end || bound < 0)
-      return tl::unexpected{text
-                            + ": staleness is a whole number from 0 to 2,147,483,647"};
+      return tl::unexpected{text + ": write a whole number from 0 to 2,147,483,647"};
     auto result = known;
     result.name = text.substr(0, equals + 1) + std::to_string(bound);
     result.staleness = bound;

@@ -110,7 +110,7 @@ void read_file(const fs::path& path, const checkpoint_facts::file& facts,
     throw broken(file.error());
   if (file->tensors().size() != facts.tensors.size())
     throw broken(path.string() + " has " + std::to_string(file->tensors().size())
-                 + " tensors, and its manifest names "
+                 + " tensors, and the manifest names "
                  + std::to_string(facts.tensors.size()));
   std::vector<float> values;
   for (const auto& tensor : facts.tensors) {
@@ -122,8 +122,8 @@ void read_file(const fs::path& path, const checkpoint_facts::file& facts,
                    + std::to_string(tensor.piece.values()) + " values");
     const auto* const whole = to.find(tensor.piece.part.name);
     if (whole != nullptr && whole->dims != tensor.dims)
-      throw broken(path.string() + " is of a network whose '" + tensor.piece.part.name
-                   + "' has another shape");
+      throw broken(path.string() + " belongs to a network whose '"
+                   + tensor.piece.part.name + "' has another shape");
     values.resize(static_cast<std::size_t>(tensor.piece.values()));
     file->read(*stored, 0, values);
     if (!are_finite(values))
@@ -137,7 +137,7 @@ void read_file(const fs::path& path, const checkpoint_facts::file& facts,
 training_state read_all(const fs::path& folder, const checkpoint_facts& facts,
                         const network<float>& whole) {
   if (facts.updates.size() != whole.layers.size())
-    throw broken(folder.string() + " is of a network of "
+    throw broken(folder.string() + " belongs to a network of "
                  + std::to_string(facts.updates.size()) + " layers, not "
                  + std::to_string(whole.layers.size()));
   gathered_state assembled{whole, facts.older, facts.moments};
@@ -166,7 +166,7 @@ void check_pieces(const fs::path& manifest, const checkpoint_facts& facts) {
       so_far += t.piece.values();
       if (whole.emplace(name, total).first->second != total || so_far > total)
         throw broken(manifest.string() + " names more values of '" + name
-                     + "' than there are");
+                     + "' than the parameter has");
     }
   const auto look = [&](const saved_array& array) {
     for (const auto& [name, values] : whole)
@@ -188,8 +188,8 @@ checkpoint_facts checked(const fs::path& folder) {
     throw broken((folder / manifest_name).string() + " records "
                  + std::to_string(result.batches) + " batches and "
                  + std::to_string(result.samples)
-                 + " samples: samples must be a multiple of batches, and a folder "
-                   "named batch-N must have N batches");
+                 + " samples, but samples must be a multiple of batches, and a folder "
+                   "batch-N must have N batches");
   check_pieces(folder / manifest_name, result);
   for (const auto& file : result.files) {
     const auto path = folder / file.name;
@@ -206,7 +206,8 @@ checkpoint_facts checked(const fs::path& folder) {
                    + std::to_string(file.bytes));
     const auto current = facts_of(path);
     if (current.sum != file.sum)
-      throw broken(path.string() + " has changed since it was written: its checksum is "
+      throw broken(path.string()
+                   + " has changed since it was written, as its checksum is "
                    + text_of_sum(current.sum) + ", not " + text_of_sum(file.sum));
   }
   return result;

@@ -95,9 +95,7 @@ std::vector<fs::path> checkpoints_at(const fs::path& path) {
 std::string no_checkpoint_in(const fs::path& folder) {
   std::error_code failed;
   if (fs::is_regular_file(folder, failed))
-    return folder.string()
-           + " is a file, and checkpoints are folders: give a file of weights to "
-             "--init";
+    return folder.string() + " is a file, and a checkpoint is a folder";
   return "there is no checkpoint in " + folder.string();
 }
 
@@ -143,9 +141,10 @@ void unfinished_folder::finish() {
   if (is_free)
     return fs::rename(path_, name_);
   if (!has_manifest(name_))
-    throw std::runtime_error(name_.string()
-                             + " is not a checkpoint and has the name of a new one: "
-                               "move it away, or give --checkpoint another folder");
+    throw std::runtime_error(
+      name_.string()
+      + " is no checkpoint, but has the name of a new checkpoint: rename it, or give "
+        "--checkpoint another folder");
   if (::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, name_.c_str(), RENAME_EXCHANGE)
       != 0)
     throw fs::filesystem_error("cannot replace", name_,

@@ -130,7 +130,7 @@ checkpoint_facts::tensor tensor_in(const json& object, const checkpoint_facts& f
       across += part.cut->columns.back().end - part.cut->columns.back().begin;
     }
     if (across > columns)
-      throw broken_checkpoint("columns of '" + part.name + "' are there twice");
+      throw broken_checkpoint("columns of parameter '" + part.name + "' occur twice");
     part.dims = {part.cut->rows.end - part.cut->rows.begin, across};
   }
   result.piece.begin =
@@ -171,7 +171,7 @@ std::uint64_t sum_in(const json& value) {
 std::string line_in(const json& value) {
   std::string text = value;
   if (std::ranges::any_of(text, [](unsigned char c) { return c < ' ' || c == 127; }))
-    throw broken_checkpoint("one of its texts has a control character");
+    throw broken_checkpoint("a text in it has a control character");
   return text;
 }
 
@@ -209,11 +209,11 @@ std::uint64_t sum_of(const json& contents) {
 
 checkpoint_facts facts_in(json document) {
   if (document.at("troupe_checkpoint") != format)
-    throw broken_checkpoint("it is of another version of troupe");
+    throw broken_checkpoint("it was written by another version of troupe");
   const auto sum = sum_in(document.at("xxh3"));
   document.erase("xxh3");
   if (sum != sum_of(document))
-    throw broken_checkpoint("it has changed since it was written: its checksum is "
+    throw broken_checkpoint("it has changed since it was written, as its checksum is "
                             + text_of_sum(sum_of(document)) + ", not "
                             + text_of_sum(sum));
   checkpoint_facts result{

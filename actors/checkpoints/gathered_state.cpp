@@ -59,7 +59,7 @@ std::string gathered_state::put(const saved_array& array, const saved_piece& pie
                                 std::span<const float> values) {
   const auto entry = parameters_.find(piece.part.name);
   if (entry == parameters_.end())
-    return "this network has no parameter '" + piece.part.name + "'";
+    return "the network has no parameter '" + piece.part.name + "'";
   const auto layer = entry->second.first;
   const auto* const whole = entry->second.second;
   auto& to = entry_of(array);
@@ -80,7 +80,7 @@ std::string gathered_state::put(const saved_array& array, const saved_piece& pie
   });
   if (!fits)
     return "a piece of '" + piece.part.name + "' does not lie within it";
-  return twice ? "values of '" + piece.part.name + "' are there twice" : "";
+  return twice ? "values of '" + piece.part.name + "' occur twice" : "";
 }
 
 /// Fills in values that need no piece: older versions and tied parameters. Returns an

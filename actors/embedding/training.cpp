@@ -48,27 +48,27 @@ std::string number_error(const training_job& job) {
         std::pair{"replicas", std::int64_t{job.replicas}}})
     if (count < 1)
       return std::string{name} + " of a job is " + std::to_string(count)
-             + ": it is at least 1";
+             + ": at least 1 is allowed";
   if (job.microbatches % job.replicas != 0)
-    return "microbatches of a job is " + std::to_string(job.microbatches) + ": with "
-           + std::to_string(job.replicas)
-           + " data replicas it must be a multiple of replicas";
+    return "microbatches of a job is " + std::to_string(job.microbatches)
+           + ": a multiple of replicas, " + std::to_string(job.replicas)
+           + ", is allowed";
   if (job.threads < 0 || job.threads > 1024 || job.held_out < 0
       || job.stall_timeout.count() < 1)
-    return "threads are 0 to 1024, held_out is at least 0, and stall_timeout at least "
-           "1 ms";
+    return "threads, held_out or stall_timeout of a job is out of range: threads are 0 "
+           "to 1024, held_out is at least 0, stall_timeout at least 1 ms";
   if (job.virtual_time && job.system != nullptr)
-    return "in virtual time a run has an actor system of its own: leave system null";
+    return "virtual_time needs an actor system of the run's own: leave system null";
   if (job.replicas == 1 && (job.user_exchange || !job.exchange.empty()))
     return "one data replica exchanges no gradients: set replicas too, or leave "
            "exchange and user_exchange unset";
   if (job.user_exchange && !job.exchange.empty())
-    return "a job has one exchange: set user_exchange, or exchange = '" + job.exchange
-           + "', but not both";
+    return "a job has two exchanges: set only user_exchange, or only exchange = '"
+           + job.exchange + "'";
   if (auto error = validation_error(job.optimizer); !error.empty())
     return error;
   if (job.relays && !job.relays->make)
-    return "relays needs a function: set relays->make";
+    return "relays of a job has no function: set relays->make";
   return {};
 }
 
@@ -293,8 +293,9 @@ tl::expected<training_result, std::string> train(const training_job& job,
 std::string save(const training_result& result, const training_job& job,
                  const std::filesystem::path& to) {
   if (result.parameters.empty())
-    return "there are no parameters to save: the training "
-           + (result.failure.empty() ? "kept none" : "failed: " + result.failure);
+    return "no parameters can be saved, as the training "
+           + (result.failure.empty() ? "kept no parameters"
+                                     : "failed: " + result.failure);
   const auto whole = network_for(job);
   if (!whole)
     return whole.error();
@@ -304,7 +305,7 @@ std::string save(const training_result& result, const training_job& job,
     for (const auto& p : l->parameters()) {
       const auto entry = result.parameters.find(p.name);
       if (entry == result.parameters.end() || std::ssize(entry->second) != p.values())
-        return "these parameters are not of the job's model: '" + p.name
+        return "parameters of the result do not fit the job's model: '" + p.name
                + "' is missing, or has another size";
       std::ranges::copy(entry->second, bucket.begin() + p.offset);
     }

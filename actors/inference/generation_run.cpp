@@ -98,14 +98,14 @@ private:
 std::string validation_error(const generation_job& job) {
   const auto& model = job.plan.whole.options;
   if (!job.plan.whole.reads_tokens)
-    return "only gpt and moe write text, not " + model.model;
+    return "only gpt and moe generate text, not " + model.model;
   if (job.prompt.empty())
     return "a prompt has at least one token";
   for (std::size_t i = 0; i < job.prompt.size(); ++i)
     if (job.prompt[i] < 0 || job.prompt[i] >= model.words)
       return "token " + std::to_string(job.prompt[i]) + " at position "
              + std::to_string(i)
-             + " of the prompt is not in this model's vocabulary, 0 to "
+             + " of the prompt is not in the model's vocabulary, 0 to "
              + std::to_string(model.words - 1);
   return {};
 }

@@ -33,24 +33,23 @@ void relay_ledger::cross_out(std::deque<entry>& from, const std::string& kind,
     return from.pop_front();
   const auto sent = name_ + " sent on " + text_of(kind, message.header);
   if (from.empty())
-    throw std::runtime_error(sent + ", but it had already sent every " + kind
-                             + " that it received: a relay sends each one once");
+    throw std::runtime_error(sent + ", but had already sent every received " + kind
+                             + ": a relay sends each message once");
   const auto& expected = from.front();
   if (text_of(kind, expected.header) != text_of(kind, message.header))
     throw std::runtime_error(
-      sent + ", but it was given " + text_of(kind, expected.header)
-      + ": a relay sends messages on in the order in which it received them, and "
-        "with the same sizes");
+      sent + ", but had received " + text_of(kind, expected.header)
+      + " before: a relay keeps the order and the sizes of messages");
   if (expected.header != message.header)
-    throw std::runtime_error(sent + " with another header than it received");
-  throw std::runtime_error(sent + " with another payload than it received");
+    throw std::runtime_error(sent + " with another header than was received");
+  throw std::runtime_error(sent + " with another payload than was received");
 }
 
 std::string relay_ledger::holds() const {
   const std::lock_guard guard{lock_};
   if (forward_.empty() && backward_.empty())
     return {};
-  return name_ + " was given "
+  return name_ + " received "
          + (!forward_.empty() ? text_of("activation", forward_.front().header)
                               : text_of("gradient", backward_.front().header))
          + ", and has not sent it on";

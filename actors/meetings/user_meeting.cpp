@@ -53,7 +53,8 @@ meeting_messages user_meeting::receive(mail::meeting_message received) {
   if (message.update < update_
       || (started_ && message.update == update_ && is_done(exchanged)))
     throw std::logic_error("data replica " + std::to_string(message.from)
-                           + " sent a message to a user_exchange that has ended here");
+                           + " sent a message for an update whose user_exchange has "
+                             "ended in the receiving replica");
   if (message.update != update_) {
     later_.push_back(std::move(message));
     return {};
@@ -105,7 +106,7 @@ std::optional<missing_peer> user_meeting::waits_for() const {
     return {};
   auto input = exchange_->waits_for();
   auto user_code = name_of_user_meeting(where_.stage, where_.data)
-                   + " has begun and is not over: it waits for " + input;
+                   + " has begun and still waits for " + input;
   return missing_peer{std::move(input), "", std::move(user_code)};
 }
 

@@ -14,8 +14,8 @@ std::string common_facts::add(const std::string& process,
              + " has " + fact.value + ", and " + first.process
              + (first.process == process ? " had " : " has ") + first.value
              + (fact.name == name_of_data
-                  ? "; --data must lead to the same files everywhere"
-                  : "; run the same build of troupe on processors of one kind");
+                  ? "; give all nodes the same files for --data"
+                  : "; use the same build of troupe on processors of one kind");
   }
   return {};
 }

@@ -48,8 +48,8 @@ std::string group_error(const run_plan& plan, const std::vector<int>& ranks,
   bool has_member = false; // of a group, among `ranks`
   for (const int number : groups) {
     if (number < 0 || number >= std::ssize(candidates) || !seen.insert(number).second)
-      return "the leader's request names a group of GPUs twice, or one that does not "
-             "exist";
+      return "the leader's request names a group of GPUs twice, or a group that does "
+             "not exist";
     std::set<int> gpus;
     for (const auto& where : candidates[static_cast<std::size_t>(number)].members)
       if (const int rank = plan.rank_of(where);
@@ -57,8 +57,8 @@ std::string group_error(const run_plan& plan, const std::vector<int>& ranks,
         has_member = true;
         if (const auto rank_processor = plan.processor_of(rank);
             !rank_processor.is_gpu() || !gpus.insert(rank_processor.gpu).second)
-          return "the leader's request names a group of GPUs, but two of its ranks "
-                 "share a GPU, or one has none";
+          return "the leader's request names a group of GPUs, but two of the group's "
+                 "ranks share a GPU, or a rank has no GPU";
       }
   }
   return has_member ? absence_of_communicators() : "";
@@ -84,7 +84,7 @@ std::string kind_error(const std::vector<node_facts>& nodes) {
       if (other_kind.empty() || other_kind == kind)
         continue;
       if (first != nullptr)
-        return "the GPUs of a run must be of one kind, and node " + first->name
+        return "GPUs of a run must be of the same kind, and node " + first->name
                + " has " + kind
                + (first == &node ? " and " : ", node " + node.name + " has ")
                + other_kind;

@@ -107,7 +107,7 @@ layer_values::buffer_for(std::span<const unsigned char> text, std::size_t count)
   const std::lock_guard guard{lock_};
   if (!key || !missing_.contains(*key) || key->layer >= sizes_.size()
       || count != static_cast<std::size_t>(sizes_[key->layer]))
-    return tl::unexpected{std::string{"it sent values that this node did not request"}};
+    return tl::unexpected{std::string{"it sent values that this side did not request"}};
   coming_ = *key;
   auto& target = arrays_[*key];
   target.resize(count);

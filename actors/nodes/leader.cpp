@@ -108,8 +108,9 @@ void leader::identify_all() {
   nodes_->send_all(mail::ask_identity{});
   nodes_->await(node_registry::step::known, cluster_.interrupted);
   if (const auto twins = twins_among(nodes_->identities()))
-    throw nodes_differ{"--nodes: " + name_of(twins->first) + " and "
-                       + name_of(twins->second) + " are one node: name it once"};
+    throw nodes_differ{"--nodes names " + name_of(twins->first) + " and "
+                       + name_of(twins->second)
+                       + ", which are the same node: name the node once"};
 }
 
 /// Refuses nodes that differ in facts which decide the bits of the run. The leader's

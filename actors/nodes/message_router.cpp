@@ -169,9 +169,8 @@ void message_router::handle(int node, const control_frame& frame) {
   if (!message)
     error = message.error();
   else if (frame.generation > session_.generation || has_tensors(message->message))
-    error =
-      "it sent a message of a later start of the run, or one with tensors on a control "
-      "line";
+    error = "it sent a message of a later start of the run, or a message with tensors "
+            "on a control line";
   else
     error = rules_.validation_error(*message);
   if (error.empty() && message)
@@ -200,7 +199,7 @@ message_router::place(int peer, frame_kind kind, std::span<const unsigned char> 
     pending_[peer] = {.kind = kind};
     auto* const layers = layers_.load();
     if (layers == nullptr || peer != 0)
-      return problem{"it sent values of a layer that this node did not request"};
+      return problem{"it sent values of a layer that this side did not request"};
     const auto destination = layers->buffer_for(text, payload_bytes / sizeof(float));
     if (!destination)
       return problem{destination.error()};

@@ -49,24 +49,25 @@ std::vector<int> ranks_at(const std::vector<int>& node_map, int node) {
 std::string node_map_error(const run_plan& plan, const std::vector<int>& node_map,
                            int nodes) {
   if (plan.clock == clock_kind::virtual_time)
-    return "--nodes: a run in virtual time has one process: leave --nodes out, or say "
-           "--clock real";
+    return "--nodes has no effect in virtual time, where a run has one process: leave "
+           "--nodes out, or say --clock real";
   if (!plan.updates_are_by(update_by::all_replicas))
     return plan.exchange->name
            + " needs memory that all data replicas share, and nodes share no memory: "
-             "give an --exchange that sums, as ring or zero1";
+             "give another --exchange, for example ring";
   if (static_cast<int>(node_map.size()) != plan.ranks())
     return "--place names nodes for " + std::to_string(node_map.size())
-           + " ranks; this run has " + std::to_string(plan.ranks());
+           + " ranks, and the run has " + std::to_string(plan.ranks())
+           + ": give --place a node for each rank";
   for (int node = 1; node <= nodes; ++node)
     if (std::ranges::find(node_map, node) == node_map.end())
       return "node " + std::to_string(node) + " of " + std::to_string(nodes)
-             + " has no rank: the run has " + std::to_string(plan.ranks())
-             + " ranks. Name fewer --nodes, or give this node a rank by --place";
+             + " has none of the run's " + std::to_string(plan.ranks())
+             + " ranks: name fewer --nodes, or give the node a rank by --place";
   for (const int node : node_map)
     if (node < 1 || node > nodes)
-      return "--place names node " + std::to_string(node) + "; there are nodes 1 to "
-             + std::to_string(nodes);
+      return "--place names node " + std::to_string(node)
+             + ", and --nodes has nodes 1 to " + std::to_string(nodes);
   for (int s = 0; s < plan.dims.stages && plan.directions() > 1; ++s)
     for (int rank = 0; rank < plan.ranks(); ++rank) {
       const auto node_of = [&](int direction) {
@@ -76,7 +77,8 @@ std::string node_map_error(const run_plan& plan, const std::vector<int>& node_ma
       for (int d = 1; d < plan.directions(); ++d)
         if (node_of(d) != node_of(0))
           return plan.sch.name + "'s directions of stage " + std::to_string(s)
-                 + " have one optimizer shard: place all ranks of that stage on one "
+                 + " share an optimizer shard: place all ranks of the stage on the "
+                   "same "
                    "node by --place";
     }
   return {};
@@ -99,7 +101,7 @@ std::string redundancy_error(const run_plan& plan, const std::vector<int>& node_
       return "--keep-steps needs the kept steps of another node, but node "
              + std::to_string(node_of(rank)) + " has all data replicas of rank "
              + std::to_string(rank)
-             + ": name more --nodes, or place these replicas on different nodes by "
+             + ": name more --nodes, or place data replicas on different nodes by "
                "--place";
   }
   return {};

@@ -98,13 +98,13 @@ struct node_registry::reading {
     if (follows)
       from.progress = next;
     else
-      owner.fail(from, from.name + ": it repeated a message about its progress", true);
+      owner.fail(from, from.name + " repeated a message about its progress", true);
     return follows;
   }
 
   template <class Other> // a message that no node sends
   void operator()(Other&) {
-    owner.fail(from, from.name + ": it sent a message that only a leader sends", true);
+    owner.fail(from, from.name + " sent a message that only a leader sends", true);
   }
 };
 
@@ -131,20 +131,44 @@ void node_registry::fail(node& member, const std::string& why, bool is_lost) {
   status_->post_failure(why);
 }
 
-/// Notes that node `reporter` has lost the link to another node. If the other node is
-/// gone, its control line ends as well. The report waits for that end, so that the
-/// right node is named. \pre locked
-void node_registry::suspect(int reporter, const mail::lost_node& report) {
+namespace {
+
+/// The reason of one end of a link, with names of both ends for a reader elsewhere.
+/// \param why "it" or "its" at the beginning is the other end, "this side" the
+/// reporting end
+std::string with_names(std::string why, const std::string& reporter,
+                       const std::string& other) {
+  if (why.starts_with("it "))
+    why.replace(0, 2, other);
+  else if (why.starts_with("its "))
+    why.replace(0, 3, other + "'s");
+  constexpr std::string_view reporting_end = "this side";
+  if (const auto begin = why.find(reporting_end); begin != std::string::npos)
+    why.replace(begin, reporting_end.size(), reporter);
+  return why;
+}
+
+} // namespace
+
+/// Notes that the link between a node and the leader or another node is lost. If the
+/// other node is gone, its control line ends as well. The report waits for that end, so
+/// that the right node is named. \pre locked
+/// \param by_leader whether the leader reports on `reporter`, and not the reverse
+void node_registry::suspect(int reporter, const mail::lost_node& report,
+                            bool by_leader) {
   // The side that ended a line reports the reason; the other side sees only the end.
   const bool says_more =
-    suspected_ && suspected_->why.ends_with(line_end) && report.why != line_end;
+    suspected_ && suspected_->is_only_end && report.why != line_end;
   if (ending_ || (suspected_ && !says_more))
     return;
+  const auto& name = member_at(reporter).name;
+  const auto other =
+    is_node(report.node) ? member_at(report.node).name : std::string{"the leader"};
   suspected_ = {reporter, report.node,
-                "the link between " + member_at(reporter).name + " and "
-                  + (is_node(report.node) ? member_at(report.node).name : "the leader")
-                  + " is broken: " + report.why,
-                nanoseconds_of(std::min(timeout_, 1000ms))};
+                "the link between " + name + " and " + other + " is broken: "
+                  + (by_leader ? with_names(report.why, other, name)
+                               : with_names(report.why, name, other)),
+                report.why == line_end, nanoseconds_of(std::min(timeout_, 1000ms))};
 }
 
 /// Returns the error text for a node. A process that has never answered may be no node.
@@ -154,8 +178,9 @@ std::string node_registry::loss_of(const node& member, const std::string& why) {
   if (why == expects_tls)
     return member.name + ": " + why;
   return member.name + ": " + why
-         + "; it may need --tls, have no --tls, have another version of troupe, or be "
-           "another program";
+         + "; perhaps --tls is given only on one side, versions of troupe differ, or "
+           "the "
+           "address is of another program";
 }
 
 void node_registry::lose(int number, const std::string& why, bool is_link) {
@@ -165,7 +190,7 @@ void node_registry::lose(int number, const std::string& why, bool is_link) {
     if (is_link && ending_)
       return;
     if (is_link) // the node's own line may give the reason
-      return suspect(number, {0, why});
+      return suspect(number, {0, why}, true);
     fail(member,
          loss_of(member,
                  why + (why == closed_line && !member.answered ? before_anything : "")),

@@ -194,6 +194,7 @@ private:
     int reporter;
     int suspect_node; // 0: the leader
     std::string why;
+    bool is_only_end;           // the report says only that a line has ended
     nanoseconds remaining_time; // until the watch thread reports a failure
   };
 
@@ -201,7 +202,7 @@ private:
 
   void fail(node& member, const std::string& why, bool is_lost);
   static std::string loss_of(const node& member, const std::string& why);
-  void suspect(int reporter, const mail::lost_node& report);
+  void suspect(int reporter, const mail::lost_node& report, bool by_leader = false);
   void confirm_suspicion();
   void throw_fault() const;
   void keep_watch();

@@ -101,7 +101,7 @@ void node_server::receive(const greeting& hello, std::unique_ptr<byte_stream> st
     if (is_full)
       newcomer.line->send(mail::refused{
         "it accepts no more connections: " + std::to_string(options_.clients)
-        + " wait already, and silent ones are closed after "
+        + " wait already, and silent connections are closed after "
         + std::to_string(options_.client_silence / 1s) + " s"});
     clients_.emplace(number, std::move(newcomer));
   } catch (const std::bad_alloc&) {
@@ -177,7 +177,7 @@ void node_server::enqueue(int number, mail::prepare request) {
   const auto& line = entry->second.line;
   if (request.version != options_.version)
     return line->send(mail::refused{
-      .why = "it is troupe " + options_.version + ", and the command has troupe "
+      .why = "the node has troupe " + options_.version + ", and the leader has troupe "
              + request.version + ": install one version on all machines",
       .lasts = true});
   if (request.node < 1 || request.node > static_cast<int>(request.nodes.size())
@@ -188,12 +188,12 @@ void node_server::enqueue(int number, mail::prepare request) {
   const bool is_busy = current_ != nullptr || !jobs_.empty();
   if (is_busy && static_cast<int>(jobs_.size()) >= options_.queue)
     return line->send(
-      mail::refused{"it is busy with another run"
+      mail::refused{"the node is busy with another run"
                     + std::string{options_.queue > 0 ? ", and its queue is full" : ""}
                     + ": try again later"});
   if (is_busy)
     line->send(mail::node_status{options_.version,
-                                 "is busy with another run; this run is number "
+                                 "is busy with another run; the new run is number "
                                    + std::to_string(jobs_.size() + 1) + " in the queue",
                                  static_cast<int>(jobs_.size()) + 1});
   line->send(mail::beat{}); // from now on the leader knows that a node has answered

@@ -212,7 +212,7 @@ void worker::join_others() {
     if (leader_lost_)
       throw leader_lost{};
   if (!all_are_here())
-    throw std::runtime_error("not all nodes of the run could reach this one at "
+    throw std::runtime_error("not all nodes of the run could reach the node at "
                              + facts_.nodes[static_cast<std::size_t>(facts_.node) - 1]);
 }
 
@@ -256,7 +256,7 @@ void worker::run(const std::atomic<bool>* stop) {
     perform(shared, std::move(of_groups));
   } catch (const leader_lost&) { // NOLINT(bugprone-empty-catch)
   } catch (const ended_by_owner&) {
-    leader_->send(mail::refused{"its user ended it", true});
+    leader_->send(mail::refused{"a user ended the node", true});
   } catch (const unreachable& error) { // the leader decides whether that node is lost
     lose(error.node, error.what());
   } catch (const std::bad_alloc&) {

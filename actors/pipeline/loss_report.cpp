@@ -20,9 +20,9 @@ mail::microbatch_loss report_of(const run_plan& plan, position where, int microb
   std::ostringstream why;
   why << "the loss of microbatch " << result.microbatch << " is not finite ("
       << loss.loss << ") on weight version " << version
-      << (version == 0 ? ", before any update: check the first weights (--init) and "
-                         "the data"
-                       : "; a lower learning rate or clipping may help");
+      << (version == 0
+            ? ", before any update: check the initial weights (--init) and the data"
+            : "; a lower learning rate or clipping may help");
   throw std::runtime_error(why.str());
 }
 

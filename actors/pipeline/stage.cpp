@@ -73,11 +73,11 @@ void stage_actor_port::check_relayed(int step, const Message& message) const {
   beyond.stage += step;
   auto* const ledger = actors.ledger_between(sender, me_.where);
   if (ledger == nullptr || message.header.stage == beyond.stage)
-    throw std::runtime_error(actors.ledger_between(me_.where, beyond)->name()
-                             + " sent a message of stage "
-                             + std::to_string(me_.where.stage)
-                             + " back to that stage: a relay sends it on to stage "
-                             + std::to_string(beyond.stage));
+    throw std::runtime_error(
+      actors.ledger_between(me_.where, beyond)->name() + " sent a message of stage "
+      + std::to_string(me_.where.stage)
+      + " back to that stage: a relay sends messages on to stage "
+      + std::to_string(beyond.stage));
   ledger->sent_on(message);
 }
 

@@ -26,8 +26,8 @@ std::vector<int> updates_of(const run_plan& plan, const record& ran, int stage) 
 }
 
 std::string times(int applied, int answered) {
-  return std::to_string(applied) + " times and answered " + std::to_string(answered)
-         + " times";
+  return std::to_string(applied) + " were applied and " + std::to_string(answered)
+         + " were answered";
 }
 
 /// Times of a stage's update in one data replica, in nanoseconds. `asked` is the
@@ -74,9 +74,10 @@ std::string first_wrong_access(const run_plan& plan, const run_result& result) {
       const int ahead = applied[d] - std::ranges::min(applied);
       if (!update && ahead > plan.exchange->staleness.value_or(ahead))
         return name + ": data replica " + std::to_string(data)
-               + " got the answer to its update " + std::to_string(applied[d] - 1)
-               + " when it was " + std::to_string(ahead)
-               + " ahead of the slowest; the bound is "
+               + " got the answer to update " + std::to_string(applied[d] - 1)
+               + " when " + std::to_string(ahead)
+               + " updates ahead of the slowest data replica, but the staleness bound "
+                 "is "
                + std::to_string(*plan.exchange->staleness);
     }
     if (!plan.updates_are_by(update_by::servers) && share > 0)
@@ -85,7 +86,7 @@ std::string first_wrong_access(const run_plan& plan, const run_result& result) {
     for (std::size_t d = 0; d < count; ++d)
       if (applied[d] != updates[d] || answered[d] != updates[d])
         return name + ": data replica " + std::to_string(d) + " made "
-               + std::to_string(updates[d]) + " updates, but was applied "
+               + std::to_string(updates[d]) + " updates, of which "
                + times(applied[d], answered[d]);
   }
   return {};
@@ -102,9 +103,10 @@ std::string first_early_answer(const run_plan& plan, const record& ran) {
         for (const auto& replica : replicas)
           if (const auto needed = n - static_cast<std::size_t>(*bound);
               needed < replica.size() && replicas[d][n].ended < replica[needed].asked)
-            return "data replica " + std::to_string(d)
-                   + " had the answer to its update " + std::to_string(n) + " of stage "
-                   + std::to_string(s) + " before the slowest could push";
+            return "data replica " + std::to_string(d) + " got the answer to update "
+                   + std::to_string(n) + " of stage " + std::to_string(s)
+                   + " before a slower replica pushed update " + std::to_string(needed)
+                   + ": the staleness bound is " + std::to_string(*bound);
   }
   return {};
 }

@@ -90,7 +90,7 @@ private:
         && !(overtakes
              && s.versions_alive == versions_alive(s.action, counts.updates, true)))
       return "left " + std::to_string(s.versions_alive)
-             + " versions alive, by the formula " + std::to_string(alive);
+             + " versions alive, but by the formula " + std::to_string(alive);
     auto& most = versions_[s.action.stage];
     most = std::max(most, s.versions_alive);
     return {};
@@ -129,7 +129,7 @@ private:
     const int version = published::version_read(rule_, dims_, a.stage, a.microbatch)
                           .value_or(counts.updates);
     if (s.version != version)
-      return "read version " + std::to_string(s.version) + ", by the formula "
+      return "read version " + std::to_string(s.version) + ", but by the formula "
              + std::to_string(version);
     if (version > counts.updates)
       return "read version " + std::to_string(version) + " before an update made it";
@@ -189,7 +189,7 @@ private:
                        .value_or(summed.empty() ? -1 : summed.back());
     if (s.gradients != covered || s.action.microbatch != last)
       return "covered " + std::to_string(s.gradients) + " gradients up to microbatch "
-             + std::to_string(s.action.microbatch) + ", by the formula "
+             + std::to_string(s.action.microbatch) + ", but by the formula "
              + std::to_string(covered) + " up to " + std::to_string(last);
     if (static_cast<int>(summed.size()) != covered)
       return "ran with " + std::to_string(summed.size()) + " gradients summed, of "
@@ -203,11 +203,11 @@ private:
     }
     if (s.stalest != stalest || s.staleness != sum)
       return "has staleness " + std::to_string(s.stalest) + " at most and "
-             + std::to_string(s.staleness) + " in sum, by the formula "
+             + std::to_string(s.staleness) + " in sum, but by the formula "
              + std::to_string(stalest) + " and " + std::to_string(sum);
     if (const int most = published::max_staleness(rule_, dims_, s.action.stage);
         stalest > most && !overtaken_)
-      return "is " + std::to_string(stalest) + " stale, by the formula at most "
+      return "is " + std::to_string(stalest) + " stale, but by the formula at most "
              + std::to_string(most);
     return {};
   }
@@ -240,20 +240,20 @@ private:
           || counts.updates != updates)
         return "ended with " + std::to_string(counts.forwarded) + " forwards, "
                + std::to_string(counts.backwarded) + " backwards and "
-               + std::to_string(counts.updates) + " updates of a stage, by the formula "
-               + std::to_string(total) + ", " + std::to_string(total) + " and "
-               + std::to_string(updates);
+               + std::to_string(counts.updates)
+               + " updates of a stage, but by the formula " + std::to_string(total)
+               + ", " + std::to_string(total) + " and " + std::to_string(updates);
     const auto held = published::activations_held(rule_, dims_, rank_);
     const bool bound = rule_.name == "ampnet";
     if (held && (bound ? most_held_ > *held : most_held_ != *held))
       return "held " + std::to_string(most_held_)
-             + " activations at most, by the formula " + std::to_string(*held);
+             + " activations at most, but by the formula " + std::to_string(*held);
     const bool steady = published::is_steady(rule_, dims_);
     for (const auto& [stage, most] : versions_)
       if (const int kept = published::versions_kept(rule_, dims_, stage);
           steady ? most != kept : most > kept)
         return "kept " + std::to_string(most) + " versions of stage "
-               + std::to_string(stage) + ", by the formula " + std::to_string(kept);
+               + std::to_string(stage) + ", but by the formula " + std::to_string(kept);
     return {};
   }
 

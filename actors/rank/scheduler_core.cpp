@@ -177,9 +177,9 @@ mail::waiting_for scheduler_core::explain() {
     const bool refused =
       ready_action && std::holds_alternative<user_rule>(plan_->sch.order);
     return {name,
-            refused ? "anything else to arrive: its rule did not choose "
+            refused ? "another input, as the rank's rule did not choose "
                         + to_string(*ready_action, true)
-                    : "anything to arrive",
+                    : "any input",
             plan_->name_of(hosted_.front())};
   }
   const bool last = next->stage == plan_->dims.stages - 1, first = next->stage == 0;

@@ -174,8 +174,8 @@ std::string failure_by_end_of(const actor_handles& handles, const caf::down_msg&
     return relay + " quit before the run ended";
   return relay
          + (down.reason == caf::sec::runtime_error && down.reason.context().empty()
-              ? " threw an exception, which CAF printed on the standard error stream: "
-                "this message names only exceptions of a troupe::relay"
+              ? " threw an exception that CAF printed on standard error, as only a "
+                "troupe::relay reports exceptions to the run"
               : ": " + why);
 }
 

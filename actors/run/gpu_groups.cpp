@@ -89,7 +89,7 @@ public:
     group_communicator.check();
     for (int peer = 0; peer < members_; ++peer)
       if (peer != member_ && received_.data[peer] != value(peer, member_))
-        throw std::runtime_error{"a test of a group of GPUs received wrong values"};
+        throw std::runtime_error{"GPUs of a group received wrong values in a test"};
   }
 
 private:

@@ -152,7 +152,8 @@ run_result whole_run::run() {
         measured(*plan_, local_run_->log(), local_run_->resources(),
                  local_run_->meter(), status().finished() && !interrupted_, reports);
     else if (!failure)
-      failure = "its actors could not be ended";
+      failure = "some actors still run after the end of the run, and the results of "
+                "the run are lost";
   } catch (const std::logic_error& error) { // weights are kept whatever the times say
     if (!failure)
       failure = error.what();

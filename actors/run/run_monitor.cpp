@@ -39,8 +39,8 @@ std::vector<std::string> names_of(const run_plan& plan) {
 /// The user code that may keep an actor from an answer, in words.
 std::string why_silent(const run_plan& plan) {
   return plan.user_exchange
-           ? ": a function of a user_exchange runs on the thread of its stage's "
-             "optimizer, and may not have returned"
+           ? ": a function of the user_exchange may not have returned, and runs on the "
+             "thread of the stage's optimizer"
            : "";
 }
 

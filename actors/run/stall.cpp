@@ -49,13 +49,13 @@ std::vector<std::string> cycle_of(const std::vector<mail::waiting_for>& answers)
 std::string describe_stall(const std::vector<mail::waiting_for>& answers) {
   if (std::ranges::all_of(
         answers, [](const auto& a) { return a.input.empty() && a.user_code.empty(); }))
-    return "no actor reports what it waits for";
+    return "no actor reports that it waits";
   std::string result;
   for (const auto& a : answers)
     if (!a.user_code.empty())
       result += a.user_code + "\n";
   if (!result.empty()) {
-    result += "so these wait:\n";
+    result += "therefore actors wait:\n";
   } else if (const auto cycle = cycle_of(answers); !cycle.empty()) {
     result += "a cycle: ";
     for (const auto& name : cycle)

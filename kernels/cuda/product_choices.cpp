@@ -228,7 +228,7 @@ tl::expected<product_choices, std::string> parse_choices(std::string_view csv) {
     auto row = row_of(cells);
     auto error = cells.error();
     if (error.empty() && !result.rows.insert(std::move(row)).second)
-      error = "an earlier line has the same product: leave one of them out";
+      error = "an earlier line has the same product: leave either line out";
     if (!error.empty())
       return problem{"line " + std::to_string(line) + ": " + error};
   }

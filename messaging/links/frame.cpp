@@ -88,7 +88,7 @@ std::string magic_error(std::uint32_t first) {
 std::string greeting_error(const greeting& first) {
   constexpr unsigned char handshake = 22;
   if (is_tls(first.magic, handshake))
-    return "it speaks TLS, and this node was started without --tls";
+    return "it speaks TLS, and this side was started without --tls";
   if (first.magic != greeting::right_magic)
     return no_language_of_ours;
   if (first.version != greeting{}.version)

@@ -31,8 +31,9 @@ int finish_connecting(const socket_descriptor& socket,
 } // namespace
 
 tl::expected<node_address, std::string> parse_address(const std::string& text) {
-  const problem error{"'" + text
-                      + "' is no address of a node: say HOST:PORT, as 127.0.0.1:4242"};
+  const problem error{
+    "'" + text
+    + "' is no address of a node: say HOST:PORT, for example 127.0.0.1:4242"};
   const auto colon = text.rfind(':');
   if (colon == std::string::npos || colon == 0)
     return error;
@@ -84,7 +85,7 @@ connect_to(const node_address& name, const std::vector<socket_address>& addresse
   }
   return problem{
     "cannot reach a node at " + to_string(name) + ": " + reasons
-    + (is_refused ? " (start one there: ./troupe node --listen " + to_string(name) + ")"
+    + (is_refused ? " (start a node: ./troupe node --listen " + to_string(name) + ")"
                   : "")};
 }
 

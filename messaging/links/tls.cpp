@@ -46,7 +46,7 @@ bio_pointer opened(const char* description, const fs::path& file, bool secret = 
     throw unusable(std::string{"the "} + description + " " + file.string()
                    + " is not a file");
   if (secret && (status.st_mode & 077) != 0)
-    throw unusable("others may read the key " + file.string() + "; it needs: chmod 600 "
+    throw unusable("others may read the key " + file.string() + "; run chmod 600 "
                    + file.string());
   return bio_pointer{BIO_new_fd(open.release(), BIO_CLOSE)};
 }
@@ -106,7 +106,7 @@ ssl_context_pointer context_for(const tls_files& files) {
       || SSL_CTX_set_max_proto_version(context, TLS1_3_VERSION) != 1
       || SSL_CTX_set_ciphersuites(context, ciphers) != 1
       || SSL_CTX_set_num_tickets(context, 0) != 1)
-    throw unusable("OpenSSL knows no TLS 1.3 here");
+    throw unusable("the OpenSSL of this machine has no TLS 1.3");
   SSL_CTX_set_options(context, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION
                                  | SSL_OP_NO_COMPRESSION);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);

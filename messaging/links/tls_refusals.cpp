@@ -12,7 +12,7 @@ namespace troupe {
 
 namespace {
 
-constexpr const char* refuses_ours = "it refuses our certificate";
+constexpr const char* refuses_ours = "it refuses this side's certificate";
 
 /// The cause of an alert about the dates of our certificate.
 std::string refused_dates(const X509* ours) {
@@ -34,8 +34,8 @@ std::string refused_as_bad(const SSL* tls, const X509* ours) {
     return refuses_ours;
   const auto* const called = SSL_get_servername(tls, TLSEXT_NAMETYPE_host_name);
   return std::string{refuses_ours} + ", which is for " + names_of(ours)
-         + (called != nullptr ? ", and it calls this node " + in_quotes(called)
-                              : ", and it uses another name for this node");
+         + (called != nullptr ? ", but it connects to " + in_quotes(called)
+                              : ", but it connects to another name");
 }
 
 /// The cause of an alert that our certificate is for another purpose.
@@ -46,7 +46,7 @@ std::string refused_purpose(const SSL* tls, X509* ours) {
            ? refuses_ours
            : std::string{refuses_ours} + ", which is not for "
                + (server ? "servers" : "clients")
-               + ": a node needs one for servers and clients";
+               + ": a node needs a certificate for servers and clients";
 }
 
 /// An alert of the other side as a sentence about our certificate; empty if the alert
@@ -105,7 +105,7 @@ std::string certificate_refusal(const SSL* tls, const std::string& host) {
   case X509_V_ERR_IP_ADDRESS_MISMATCH:
     return "its certificate is for " + names_of(theirs) + ", not for '" + host + "'";
   case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
-    return "its certificate is signed by itself, not by our authority";
+    return "its certificate is signed by itself, not by this side's authority";
   case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
   case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
   case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
@@ -124,9 +124,10 @@ std::string certificate_refusal(const SSL* tls, const std::string& host) {
   case X509_V_ERR_INVALID_PURPOSE:
     return std::string{"its certificate is not for "}
            + (SSL_is_server(tls) != 0 ? "clients" : "servers")
-           + ": a node needs one for servers and clients";
+           + ": a node needs a certificate for servers and clients";
   case X509_V_ERR_CERT_CHAIN_TOO_LONG:
-    return "more than one authority lies between its certificate and our authority";
+    return "more than one authority lies between its certificate and this side's "
+           "authority";
   case X509_V_ERR_INVALID_CA:
     return "its certificate is signed by a certificate that is not an authority's";
   default:

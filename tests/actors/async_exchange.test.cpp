@@ -288,7 +288,7 @@ TEST_CASE("what cannot be updated one by one is refused in a sentence", "[async]
   CHECK(wrong("ampnet", "hogwild").empty());
   CHECK_THAT(wrong("ampnet", "ring"), ContainsSubstring("no common updates"));
   CHECK_THAT(wrong("ampnet", "server:staleness=1"),
-             ContainsSubstring("cannot wait there for slower replicas"));
+             ContainsSubstring("cannot wait for slower replicas"));
   CHECK_THAT(wrong("1f1b", "hogwild", 2), ContainsSubstring("give --mesh tensor=1"));
 }
 

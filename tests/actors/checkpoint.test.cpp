@@ -225,13 +225,13 @@ TEST_CASE("what holds no one network between batches is not saved", "[checkpoint
                                "by one"));
   plan = tiny::training_on({}, pipedream(3), {2, 4, 6}, clock_kind::virtual_time);
   plan.checkpoint_every = 2;
-  CHECK_THAT(validation_error(plan), ContainsSubstring("as --checkpoint-every 3"));
+  CHECK_THAT(validation_error(plan), ContainsSubstring("say --checkpoint-every 3"));
   plan.checkpoint_every = 3;
   CHECK(validation_error(plan) == "");
   plan.dims.batches_before = 2;
   CHECK_THAT(
     validation_error(plan),
-    ContainsSubstring("cannot continue after 8 microbatches, within an update"));
+    ContainsSubstring("cannot continue within an update, after 8 microbatches"));
 }
 
 } // namespace troupe::checkpoint_test

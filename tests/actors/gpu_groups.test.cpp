@@ -184,11 +184,10 @@ TEST_CASE("a node refuses groups that it cannot be in", "[groups]") {
   const auto fault = [&](const std::vector<int>& groups, ranks here = {0, 1, 2, 3}) {
     return group_error(plan, here, groups);
   };
-  const std::string
-    none =
-      "the leader's request names a group of GPUs twice, or one that does not exist",
-    not_here = "the leader's request names a group of GPUs, but two of its ranks share "
-               "a GPU, or one has none";
+  const std::string none = "the leader's request names a group of GPUs twice, or a "
+                           "group that does not exist",
+                    not_here = "the leader's request names a group of GPUs, but two of "
+                               "the group's ranks share a GPU, or a rank has no GPU";
   CHECK(fault({}).empty());
   CHECK(fault({6}) == none);
   CHECK(fault({-1}) == none);

@@ -118,7 +118,7 @@ TEST_CASE("a node says how far it has come once, step by step", "[nodes]") {
   CHECK(all.facts(1).machine == "m");
   REQUIRE(all.is_gone(1)); // else the next wait would not end
   CHECK_THROWS_WITH(all.await(node_registry::step::connected, nullptr, 1),
-                    "node 1: it repeated a message about its progress");
+                    "node 1 repeated a message about its progress");
   all.receive(2, mail::identity{{2, 2}});
   all.receive(2, mail::connected{});
   REQUIRE(all.is_gone(2));

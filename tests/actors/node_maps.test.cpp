@@ -34,7 +34,7 @@ TEST_CASE("both ranks of a stage of two directions stand on one node", "[nodes]"
   CHECK(default_node_map(plan, 2) == std::vector{1, 2, 2, 1});
   CHECK(node_map_error(plan, {1, 2, 2, 1}, 2).empty());
   CHECK_THAT(node_map_error(plan, {1, 1, 2, 2}, 2),
-             ContainsSubstring("one optimizer shard"));
+             ContainsSubstring("share an optimizer shard"));
 }
 
 TEST_CASE("all ranks of a stage of several pairs stand on one node", "[nodes]") {
@@ -52,7 +52,7 @@ TEST_CASE("what nodes cannot play is refused with what is allowed", "[nodes]") {
   const auto plan = on({}, one_f_one_b(), 2);
   CHECK(node_map_error(plan, {1, 2}, 2).empty());
   CHECK_THAT(node_map_error(plan, {1, 1}, 2),
-             ContainsSubstring("node 2 of 2 has no rank: the run has 2 ranks"));
+             ContainsSubstring("node 2 of 2 has none of the run's 2 ranks"));
   CHECK_THAT(node_map_error(plan, {1, 2, 2}, 2), ContainsSubstring("this run has 2"));
   CHECK_THAT(node_map_error(plan, {1, 3}, 1), ContainsSubstring("nodes 1 to 1"));
   CHECK_THAT(

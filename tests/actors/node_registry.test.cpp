@@ -57,21 +57,22 @@ TEST_CASE("a node that has answered and goes is a loss; others are a user's mist
     nodes.lose(1, "it has closed the connection");
     const auto wrong = failure_of(nodes);
     CHECK_FALSE(wrong.is_loss);
-    CHECK_THAT(wrong.what(), ContainsSubstring("may need --tls")
-                               && ContainsSubstring("before it sent anything"));
+    CHECK_THAT(wrong.what(),
+               ContainsSubstring("perhaps --tls is given only on one side")
+                 && ContainsSubstring("before it sent anything"));
   }
   SECTION("it speaks another protocol") {
     nodes.lose(1, "it does not use troupe's protocol");
     const auto wrong = failure_of(nodes);
     CHECK_FALSE(wrong.is_loss);
     CHECK_THAT(wrong.what(),
-               ContainsSubstring("node 1: it does not use troupe's protocol; it may "
-                                 "need --tls"));
+               ContainsSubstring("node 1: it does not use troupe's protocol; perhaps "
+                                 "--tls is given only on one side"));
   }
   SECTION("it expects TLS") {
     nodes.lose(1, expects_tls);
     CHECK(failure_of(nodes).what()
-          == "node 1: it expects TLS: say --tls CERTIFICATE,KEY,AUTHORITY"s);
+          == "node 1: it expects TLS; say --tls CERTIFICATE,KEY,AUTHORITY"s);
   }
   SECTION("it refuses") {
     nodes.receive(1, mail::refused{"it runs at most 1 ranks"});
@@ -84,7 +85,7 @@ TEST_CASE("a node that has answered and goes is a loss; others are a user's mist
     CHECK_THROWS_AS(nodes.await(step::ready, nullptr), lasting_refusal);
   }
   SECTION("its owner ends it") {
-    nodes.receive(1, mail::refused{"its user ended it", true});
+    nodes.receive(1, mail::refused{"a user ended the node", true});
     CHECK(failure_of(nodes).is_loss);
   }
   SECTION("a mistake is named before a loss") {
@@ -104,8 +105,8 @@ TEST_CASE("an address that says nothing is told of as one that may be no node",
   const auto wrong = failure_of(nodes);
   CHECK_FALSE(wrong.is_loss);
   CHECK_THAT(wrong.what(),
-             ContainsSubstring("node 1: it has sent nothing for 20 ms; it "
-                               "may need --tls"));
+             ContainsSubstring("node 1: it has sent nothing for 20 ms; perhaps --tls "
+                               "is given only on one side"));
 }
 
 TEST_CASE("a link between nodes that breaks at the start is a loss if it was there",

@@ -230,7 +230,7 @@ TEST_CASE("one node is not two, whatever it is called", "[nodes]") {
   nodes_here there{plan, 2};
   auto& nodes = there.reached_by().nodes;
   nodes[1] = {"127.1", nodes[0].port};
-  CHECK_THROWS_WITH(there.perform(plan), ContainsSubstring("are one node"));
+  CHECK_THROWS_WITH(there.perform(plan), ContainsSubstring("which are the same node"));
 }
 
 TEST_CASE("runs that call the same nodes differently are all played", "[nodes]") {

@@ -154,9 +154,8 @@ TEST_CASE("who throws between stages and is no relay is named, with where the te
   REQUIRE(result);
   CHECK(result->outcome == ending::failed);
   CHECK(result->failure
-        == "the relay between stage 0 and stage 1 threw an exception, which CAF "
-           "printed on the standard error stream: this message names only exceptions "
-           "of a troupe::relay");
+        == "the relay between stage 0 and stage 1 threw an exception that CAF printed "
+           "on standard error, as only a troupe::relay reports exceptions to the run");
 }
 
 TEST_CASE("a maker of relays that throws, or makes none, ends the run in words",
@@ -229,17 +228,17 @@ TEST_CASE("a relay that sends on what it was not given ends the run and says so"
       on(self, where, what);
     };
   };
-  const std::string order = ": a relay sends messages on in the order in which it "
-                            "received them, and with the same sizes";
+  const std::string order =
+    " before: a relay keeps the order and the sizes of messages";
   const bool forward = GENERATE(true, false);
   const std::string kind = forward ? "activation" : "gradient",
                     to = forward ? "stage 2: " : "stage 1: ",
                     its = "the " + kind + " of microbatch ";
   CHECK(failure_by(forward, changed([](auto& what) { what.header.microbatch = 2; }))
-        == to + place + "sent on " + its + "2" + size + ", but it was given " + its
+        == to + place + "sent on " + its + "2" + size + ", but had received " + its
              + "1" + size + order);
   CHECK(failure_by(forward, changed([](auto& what) { what.header.samples = 1; }))
-        == to + place + "sent on " + its + "1 (1 x 32 values), but it was given " + its
+        == to + place + "sent on " + its + "1 (1 x 32 values), but had received " + its
              + "1" + size + order);
   CHECK(failure_by(forward,
                    [=](auto self, const relay_place& where, const auto& what) {
@@ -247,14 +246,14 @@ TEST_CASE("a relay that sends on what it was not given ends the run and says so"
                      on(self, where, what);
                    })
         == to + place + "sent on " + its + "1" + size
-             + ", but it had already sent every " + kind
-             + " that it received: a relay sends each one once");
+             + ", but had already sent every received " + kind
+             + ": a relay sends each message once");
   CHECK(failure_by(forward, changed([](auto& what) { what.header.step = 7; }))
         == to + place + "sent on " + its + "1" + size
-             + " with another header than it received");
+             + " with another header than was received");
   CHECK(failure_by(forward, changed([](auto& what) { what.payload = {}; }))
         == to + place + "sent on " + its + "1" + size
-             + " with another payload than it received");
+             + " with another payload than was received");
   CHECK(
     failure_by(forward,
                [](auto self, const relay_place& where, const auto& what) {
@@ -264,11 +263,11 @@ TEST_CASE("a relay that sends on what it was not given ends the run and says so"
                    self->send(where.above, what);
                })
     == (forward ? "stage 1: " + place
-                    + "sent a message of stage 1 back to that stage: a relay sends it "
-                      "on to stage 2"
+                    + "sent a message of stage 1 back to that stage: a relay sends "
+                      "messages on to stage 2"
                 : "stage 2: " + place
-                    + "sent a message of stage 2 back to that stage: a relay sends it "
-                      "on to stage 1"));
+                    + "sent a message of stage 2 back to that stage: a relay sends "
+                      "messages on to stage 1"));
 }
 
 TEST_CASE("a stall names the relay that has not sent on what it was given",
@@ -295,12 +294,12 @@ TEST_CASE("a stall names the relay that has not sent on what it was given",
   CHECK(result->outcome == ending::failed);
   CHECK_THAT(
     result->failure,
-    ContainsSubstring(forward ? "the relay between stage 1 and stage 2 was given the "
-                                "activation of microbatch 2 (2 x 32 values), and "
-                                "has not sent it on\nso these wait:\n"
-                              : "the relay between stage 0 and stage 1 was given the "
-                                "gradient of microbatch 0 (2 x 32 values), and has "
-                                "not sent it on\nso these wait:\n")
+    ContainsSubstring(
+      forward
+        ? "the relay between stage 1 and stage 2 received the activation of microbatch "
+          "2 (2 x 32 values), and has not sent it on\ntherefore actors wait:\n"
+        : "the relay between stage 0 and stage 1 received the gradient of microbatch 0 "
+          "(2 x 32 values), and has not sent it on\ntherefore actors wait:\n")
       && !ContainsSubstring("no answer") && !ContainsSubstring("a cycle"));
 }
 

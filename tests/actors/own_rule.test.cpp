@@ -98,9 +98,10 @@ TEST_CASE("a rule that chooses what has not arrived, or nothing, ends the run in
                return std::optional{action{op::backward, 0, 0, 3}};
              }),
              ContainsSubstring("chose B3 of stage 0, which has not arrived"));
-  CHECK_THAT(failure([](const local_view&) { return std::optional<action>{}; }),
-             ContainsSubstring("waits for anything else to arrive: its rule did not "
-                               "choose F0 of stage 0"));
+  CHECK_THAT(
+    failure([](const local_view&) { return std::optional<action>{}; }),
+    ContainsSubstring(
+      "waits for another input, as the rank's rule did not choose F0 of stage 0"));
   CHECK_THAT(validation_error(ruled(chooser{}), {2, 4}), ContainsSubstring("an order"));
 }
 

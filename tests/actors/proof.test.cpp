@@ -119,9 +119,10 @@ TEST_CASE("the formula says what is wrong with an entry", "[refusal]") {
   };
   SECTION("a version one too new") {
     ++at(op::forward, 4).version;
-    CHECK_THAT(run.refusals(),
-               ContainsSubstring(
-                 "formula: rank 0: F4 of stage 0 read version 4, by the formula 3"));
+    CHECK_THAT(
+      run.refusals(),
+      ContainsSubstring(
+        "formula: rank 0: F4 of stage 0 read version 4, but by the formula 3"));
   }
   SECTION("a version too many alive") {
     ++at(op::update, 4).versions_alive;

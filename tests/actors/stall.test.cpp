@@ -167,15 +167,15 @@ TEST_CASE("a cycle is found among those who wait, and nobody is forgotten", "[st
   CHECK_THAT(text, ContainsSubstring("  e waits for demand\n"));
   CHECK_THAT(text, !ContainsSubstring("  d "));
   CHECK(describe_stall({{"a", "b", "c"}}) == "these wait:\n  a waits for b from c\n");
-  CHECK(describe_stall({{"a", "", ""}}) == "no actor reports what it waits for");
+  CHECK(describe_stall({{"a", "", ""}}) == "no actor reports that it waits");
 }
 
 TEST_CASE("a stall names first what of the user's own has to go on", "[stall]") {
   CHECK(describe_stall({{"a", "b", "c"}, {"c", "d", "a", "c's own is not over"}})
-        == "c's own is not over\nso these wait:\n  a waits for b from c\n  c waits "
-           "for d from a\n");
+        == "c's own is not over\ntherefore actors wait:\n  a waits for b from c\n  c "
+           "waits for d from a\n");
   CHECK(describe_stall({{"a relay", "", "", "a relay has something"}})
-        == "a relay has something\nso these wait:\n");
+        == "a relay has something\ntherefore actors wait:\n");
 }
 
 TEST_CASE("who does not answer is named with what may keep it from that", "[stall]") {

@@ -133,7 +133,8 @@ TEST_CASE("microbatches that cannot be so uneven are refused with what can",
   CHECK(refused(plan, {2, 2, 2, 2}, {4}).empty());
   CHECK_THAT(refused(plan, {2, 2, 4}, {}), ContainsSubstring("4 microbatches, but 3"));
   CHECK_THAT(refused(plan, {2, 2, 4, 0}, {}), ContainsSubstring("at least 1 sample"));
-  CHECK_THAT(refused(plan, {2, 2, 2, 3}, {}), ContainsSubstring("9 samples together"));
+  CHECK_THAT(refused(plan, {2, 2, 2, 3}, {}),
+             ContainsSubstring("adds up to 9 samples"));
   CHECK_THAT(refused(plan, {}, {4, 4, 4, 4, 4}), ContainsSubstring("but 5 lengths"));
   CHECK_THAT(refused(plan, {}, {0}), ContainsSubstring("at least 1 token"));
   CHECK_THAT(refused(plan, {}, {4, 5}), ContainsSubstring("--seq 5"));
@@ -142,7 +143,7 @@ TEST_CASE("microbatches that cannot be so uneven are refused with what can",
   CHECK_THAT(refused(images, {}, {4}), ContainsSubstring("gpt and moe"));
   auto shared = tiny::training_on({.tensor = 2, .by_sequence = true}, gpipe(), {2, 4},
                                   clock_kind::virtual_time);
-  CHECK_THAT(refused(shared, {}, {4, 3}), ContainsSubstring("multiple of tensor=2"));
+  CHECK_THAT(refused(shared, {}, {4, 3}), ContainsSubstring("multiples of tensor=2"));
 }
 
 } // namespace troupe::uneven_test

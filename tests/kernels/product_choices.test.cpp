@@ -98,7 +98,7 @@ TEST_CASE("a wrong line of a table is named, with the allowed values", "[choices
   CHECK(error_of_row(logits, "889.7", "889.7,1")
         == "line 3: there are more cells than the header has");
   CHECK(error_of(header + fc + fc)
-        == "line 3: an earlier line has the same product: leave one of them out");
+        == "line 3: an earlier line has the same product: leave either line out");
 }
 
 TEST_CASE("a key has what a product's algorithm depends on", "[choices]") {

@@ -126,9 +126,9 @@ TEST_CASE("a server of another name is refused", "[tls]") {
   CHECK(ends.server.progress.outcome == state::failed);
   const bool is_address = host.find_first_not_of("0123456789.:") == std::string::npos;
   CHECK(ends.server.why
-        == "it refuses our certificate, which is for '" + is + "', and it "
-             + (is_address ? "uses another name for this node"
-                           : "calls this node '" + host + "'"));
+        == "it refuses this side's certificate, which is for '" + is
+             + "', but it connects to "
+             + (is_address ? "another name" : "'" + host + "'"));
 }
 
 TEST_CASE("a stream to a host without a name fails", "[tls]") {
@@ -153,16 +153,17 @@ TEST_CASE("a certificate that is not good is refused on both sides", "[tls]") {
           *make_certificate(foreign.pair(), name, validity::of_days(1)));
       },
       "its certificate is of another authority",
-      "it refuses our certificate, as it trusts another authority"},
+      "it refuses this side's certificate, as it trusts another authority"},
      {[&](const std::string& name) { return ours.files(name, long_ago); },
       "its certificate expired on 2001-09-10 01:46 UTC",
-      "it refuses our certificate, which expired on 2001-09-10 01:46 UTC"},
+      "it refuses this side's certificate, which expired on 2001-09-10 01:46 UTC"},
      {[&](const std::string& name) { return ours.files(name, far_away); },
       "its certificate is valid from 2096-10-02 07:06 UTC on; do the clocks agree?",
-      "it refuses our certificate, which is valid from 2096-10-02 07:06 UTC on"},
+      "it refuses this side's certificate, which is valid from 2096-10-02 07:06 UTC "
+      "on"},
      {[&](const std::string&) { return ours.written(foreign.pair()); },
-      "its certificate is signed by itself, not by our authority",
-      "it refuses our certificate, as it trusts another authority"}}));
+      "its certificate is signed by itself, not by this side's authority",
+      "it refuses this side's certificate, as it trusts another authority"}}));
   SECTION("the client's") {
     const auto ends = meet(identity_of(bad("a")), ours.identity("b"));
     CHECK(ends.server.progress.outcome == state::failed);
@@ -189,13 +190,13 @@ TEST_CASE("a certificate for servers only makes no client", "[tls]") {
   CHECK(meet(authority.identity("a"), one("b")).are_good());
   const auto ends = meet(one("a"), authority.identity("b"));
   CHECK(ends.server.progress.outcome == state::failed);
-  CHECK(
-    ends.server.why
-    == "its certificate is not for clients: a node needs one for servers and clients");
+  CHECK(ends.server.why
+        == "its certificate is not for clients: a node needs a certificate for servers "
+           "and clients");
   CHECK(ends.client.progress.outcome == state::failed);
   CHECK(ends.client.why
-        == "it refuses our certificate, which is not for clients: a node needs one for "
-           "servers and clients");
+        == "it refuses this side's certificate, which is not for clients: a node needs "
+           "a certificate for servers and clients");
 }
 
 TEST_CASE("an authority that has expired is named, not the certificate below it",
@@ -239,7 +240,7 @@ TEST_CASE("a node without TLS says that a client speaks it", "[tls]") {
   greeting first;
   std::memcpy(&first, client_hello(authority).data(), sizeof first);
   CHECK(greeting_error(first)
-        == "it speaks TLS, and this node was started without --tls");
+        == "it speaks TLS, and this side was started without --tls");
 }
 
 TEST_CASE("a client without a certificate is refused", "[tls]") {

@@ -219,7 +219,7 @@ TEST_CASE("evaluations count among what a run needs of a GPU", "[streams]") {
   const auto wrong = validation_error(plan, beside);
   CHECK(wrong.starts_with("this run needs at least "));
   CHECK(wrong.ends_with(
-    " MiB of cuda:0's memory (2 ranks and evaluations); it has 8192 MiB free"));
+    " MiB of cuda:0's memory (2 ranks and evaluations), and only 8192 MiB are free"));
 }
 
 TEST_CASE("train evaluates on the GPU that it trains on", "[streams]") {

@@ -135,7 +135,7 @@ TEST_CASE("a node says which GPU it has not", "[streams]") {
     FAIL("was not refused");
   } catch (const std::exception& wrong) {
     CHECK(std::string{wrong.what()}.find(
-            "rank 1 needs cuda:5, and this node offers cuda:0, cuda:1")
+            "rank 1 needs cuda:5, and the node offers cuda:0, cuda:1")
           != std::string::npos);
   }
 }
@@ -149,7 +149,7 @@ TEST_CASE("GPUs of two kinds are refused, as their bits differ", "[streams]") {
     const std::string told = wrong.what();
     INFO(told);
     CHECK(
-      told.starts_with("the GPUs of a run must be of one kind, and node 127.0.0.1:"));
+      told.starts_with("GPUs of a run must be of the same kind, and node 127.0.0.1:"));
     CHECK(told.find(" has stand-in, node 127.0.0.1:") != told.npos);
     CHECK(told.ends_with(" has other stand-in"));
   }

@@ -123,8 +123,8 @@ TEST_CASE("GPUs of two kinds in one machine are refused", "[streams]") {
   auto plan = tiny::training_of(one_f_one_b(), {2, 4, 3}, clock_kind::real);
   plan.processors = {{3}, {4}};
   CHECK(validation_error(plan)
-        == "--device: the GPUs of a run must be of one kind, as kinds round "
-           "differently; cuda:3 is stand-in, cuda:4 other stand-in");
+        == "--device names GPUs of two kinds, which round differently: cuda:3 is "
+           "stand-in, and cuda:4 is other stand-in");
   CHECK(validation_error(plan, {}, std::vector<int>{0}).empty());
 }
 
@@ -218,7 +218,7 @@ TEST_CASE("a run that a GPU has no memory for is refused with both numbers",
   plan.processors = {processor{0}};
   CHECK(validation_error(plan).starts_with("this run needs at least "));
   CHECK(validation_error(plan).ends_with(
-    " MiB of cuda:0's memory (2 ranks); it has 8192 MiB free"));
+    " MiB of cuda:0's memory (2 ranks), and only 8192 MiB are free"));
   CHECK(validation_error(plan, {}, std::vector<int>{}).find("cuda:0")
         == std::string::npos);
   plan.processors = {processor{0}, processor{}}; // one of the two fits
