@@ -74,7 +74,8 @@ int bench(options o) {
   if (const auto slow = warning_of(o.run); !slow.empty())
     std::cerr << "bench: " << slow << '\n';
   if (shared->runs.front().plan.mixes_processors()) {
-    std::cerr << "bench: --device: name the CPU, or GPUs, not both\n";
+    std::cerr
+      << "bench: --device names the CPU and GPUs: name only cpu, or only GPUs\n";
     return 2;
   }
   (void)interruption(); // installs the handlers
@@ -117,8 +118,8 @@ int bench(options o) {
         return 2;
       }
       if (*chosen == 0)
-        std::cerr << "bench: --choose: no product of this GPU offers algorithms to "
-                     "choose from, so no row was added\n";
+        std::cerr << "bench: --choose added no row, as no product of this GPU offers "
+                     "algorithms to choose from\n";
     } else if (b.plan.processor_of(0).is_gpu()) {
       measure("ceilings", measure_gpu);
       measure("training", measure_training);
@@ -134,7 +135,8 @@ int bench(options o) {
       measure("links", measure_links);
     }
   } catch (const interrupted&) {
-    std::cerr << "bench: interrupted: the results have the earlier measurements\n";
+    std::cerr << "bench: interrupted; the results have the measurements before the "
+                 "interruption\n";
     exit_code = ended_by_user;
   }
   nlohmann::ordered_json results{{"command", o.output.command},
@@ -154,12 +156,10 @@ int bench(options o) {
 int main(int argc, char** argv) {
   const program_info program{
     .name = "bench",
-    .description =
-      "Measurements of this machine: its peak rates, kernels at a model's shapes, the "
-      "bare loop, actors and pipelines, an action and a message. Medians of "
-      "alternating calls. On a GPU: its peak rates, training, the gaps between "
-      "actions, "
-      "checks, pipelines.",
+    .description = "Measurements of this machine: peak rates, kernels at a model's "
+                   "shapes, a loop without actors, actors and pipelines, an action and "
+                   "a message. On a GPU: peak rates, training, gaps between actions, "
+                   "checks, pipelines. Values are medians of alternating calls.",
     .keeps = false,
     .measures = true,
     .defaults = {.model = {.width = 256, .length = 128},

@@ -74,19 +74,21 @@ void write(const pair_files& files, const certificate_pair& pair) {
 
 void check(const certificate_request& request) {
   if (request.days < 1 || request.days > 3650)
-    throw usage_error("--days takes 1 to 3650");
+    throw usage_error(
+      "--days is out of range: a certificate is valid for 1 to 3650 days");
   for (const auto& name : request.names) {
     if (!is_host_name(name) || name == "authority")
       throw usage_error(
         "'" + name
-        + "' cannot have a certificate: NAME is an IP address, or a host's "
-          "name of letters, digits, dots and hyphens, and not 'authority'");
+        + "' cannot have a certificate: give an IP address, or a host's name of "
+          "letters, digits, dots and hyphens, except 'authority'");
     if (std::ranges::count(request.names, name) > 1)
-      throw usage_error("'" + name + "' is given twice");
+      throw usage_error("'" + name + "' is given twice: give each NAME once");
     const pair_files files{request.folder, name};
     if (files.is_one_there() && !request.replace)
       throw usage_error("there is a certificate of " + name + " in "
-                        + request.folder.string() + "; --replace makes a new one");
+                        + request.folder.string()
+                        + ": say --replace for a new certificate");
   }
 }
 
@@ -96,7 +98,7 @@ certificate_pair authority_in(const certificate_request& request) {
     return {content_of(files.certificate), content_of(files.key)};
   if (files.is_one_there())
     throw usage_error("the authority in " + request.folder.string()
-                      + " lacks its key or its certificate");
+                      + " lacks a key or a certificate: name another DIR");
   auto result = make_authority(validity::of_days(request.days));
   write(files, result);
   return result;
@@ -107,7 +109,7 @@ void make_folder(const fs::path& folder) {
   fs::create_directories(folder, failed);
   if (failed || !fs::is_directory(folder))
     throw usage_error(
-      "DIR is a folder, and " + folder.string() + " cannot be one: "
+      "DIR " + folder.string() + " cannot be a folder: "
       + (failed ? failed : std::make_error_code(std::errc::not_a_directory)).message());
 }
 
@@ -122,8 +124,8 @@ int make(const certificate_request& request) {
       throw usage_error(pair.error() + " (" + request.folder.string() + ")");
     write({request.folder, name}, *pair);
   }
-  std::cout << "Each host needs its own certificate and key, and authority.crt; "
-               "authority.key stays here.\n";
+  std::cout << "A host needs its certificate, its key and authority.crt. Keep "
+               "authority.key on this machine.\n";
   for (const auto& name : request.names) {
     const pair_files files{request.folder, name};
     const auto host = name.find(':') == std::string::npos ? name : "[" + name + "]";
@@ -137,8 +139,8 @@ int make(const certificate_request& request) {
 } // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"A private authority, and certificates that it signs, for nodes of one "
-               "cluster. DIR keeps the authority for later calls.",
+  CLI::App app{"Makes a private authority, and certificates for the nodes of a cluster "
+               "that the authority signs. DIR keeps the authority for later calls.",
                "certificates"};
   add_help(app);
   certificate_request request;
@@ -154,7 +156,7 @@ int main(int argc, char** argv) {
                 "Days for which a certificate is valid, 1 to 3650.")
     ->capture_default_str();
   app.add_flag("--replace", request.replace,
-               "Replaces certificates of these names, but not the authority.");
+               "Replaces certificates of the given NAMEs, but not the authority.");
   try {
     app.parse(argc, argv);
     return make(request);

@@ -52,15 +52,15 @@ int check(const std::string& folder) {
 } // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Checkpoints of a folder, the newest first. Each file is compared with "
-               "its checksum. Each line begins with the name that --resume and "
-               "--weights take.",
-               "checkpoint"};
+  CLI::App app{
+    "Lists checkpoints of a folder, the newest first, and compares each file with its "
+    "checksum. A line begins with the name to give to --resume and --weights.",
+    "checkpoint"};
   add_help(app);
   std::string folder;
   app
     .add_option("DIR", folder,
-                "Folder that --checkpoint named, or one checkpoint in it.")
+                "Folder of --checkpoint, or the folder of one checkpoint.")
     ->required();
   try {
     app.parse(argc, argv);

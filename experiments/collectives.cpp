@@ -55,8 +55,8 @@ void print(std::FILE* out, const collective_measurement& m) {
 void print(std::FILE* out, int ranks, const std::optional<crossover>& c) {
   if (c)
     std::fprintf(out,
-                 "\nall_reduce over %d ranks: tree is faster below %.0f bytes, ring "
-                 "above; by formula below %.0f\n",
+                 "\nall_reduce over %d ranks: tree is faster below %.0f bytes, by "
+                 "formula below %.0f; ring is faster above\n",
                  ranks, c->measured, c->formula_bytes);
 }
 
@@ -65,13 +65,15 @@ void print_legend(std::FILE* out, const collective_options& asked,
   const bool adds = asked.sum_rate > 0;
   std::fprintf(
     out,
-    "\npeak: the most bytes that a rank sends in a round; by formula: rounds * "
-    "latency + the bytes sent one after\nanother / bandwidth%s; if the number of "
-    "ranks is no power of two, the time may be %s;\nresult: equal to a plain loop's to "
-    "the bit, for arrays of %lld values;\ngrows as: growth of the time, of bytes in "
-    "all (total) and of peak, for K ranks and arrays of n bytes;\ntime counts "
-    "rounds, of as many bytes as peak; log K + n: log K rounds that together send n "
-    "bytes\n",
+    "\nbytes in all: bytes of all messages\n"
+    "peak: most bytes that a rank sends in a round\n"
+    "by formula: rounds * latency + bytes sent one after another / bandwidth%s;\n"
+    "  measured time may be %s if the number of ranks is no power of two\n"
+    "result: right if equal to a plain loop's result to the bit, for arrays of %lld "
+    "values\n"
+    "grows as: growth of time, of bytes in all (total) and of peak, for K ranks and "
+    "arrays of n bytes;\n"
+    "  time counts rounds, and log K + n is log K rounds that together send n bytes\n",
     adds ? " + the bytes that a rank adds / the rate of sums" : "",
     adds ? "shorter or longer" : "shorter", static_cast<long long>(checked));
 }
@@ -171,7 +173,8 @@ int collectives(const options& o) {
   }
   if (!interruption())
     return exit_code;
-  std::cerr << "collectives: interrupted: the results have the earlier measurements\n";
+  std::cerr << "collectives: interrupted; the results have the measurements before the "
+               "interruption\n";
   return ended_by_user;
 }
 
@@ -181,9 +184,8 @@ int main(int argc, char** argv) {
   const program_info program{
     .name = "collectives",
     .description =
-      "Collectives between actors in virtual time, each rank with one port "
-      "to all others. Costs of each algorithm, measured from the "
-      "messages, beside the textbook's formulas.",
+      "Collectives between actors in virtual time. A rank has one port to all others. "
+      "Costs of algorithms are measured from messages and compared with formulas.",
     .trains = false,
     .keeps = false,
     .exchanges = true,

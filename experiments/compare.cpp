@@ -8,9 +8,8 @@ using namespace troupe;
 int main(int argc, char** argv) {
   const program_info program{
     .name = "compare",
-    .description =
-      "Comparison of schedules: the same model learns the same data under each. Table "
-      "of their speed, memory, staleness and loss.",
+    .description = "Comparison of schedules, under which the same model learns the "
+                   "same data. Prints a table of speed, memory, staleness and loss.",
     .distributes = true,
     .defaults = {.output = {.new_report = "runs/compare"}},
   };

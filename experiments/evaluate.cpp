@@ -40,8 +40,8 @@ std::string add_samples(const options& o, evaluation_job& to) {
   const auto held_out = (*data)->evaluation_size();
   if (held_out == 0)
     return o.data.text
-           + " holds out no samples of this length: its last tenth is too "
-             "short; name more data";
+           + " holds out no samples of this length, as the last tenth is too short: "
+             "name more data with --data";
   const auto& whole = to.plan.whole;
   to.data = std::move(*data);
   to.samples = std::min(o.inference.samples.value_or(held_out), held_out);
@@ -77,7 +77,8 @@ std::string table(const evaluation_job& job, const evaluation_result& result) {
     result_text +=
       "no model of this data can reach a loss below " + text_of(*floor) + " nats\n";
   if (job.data->evaluates_training_data())
-    result_text += "training with order=sequential has read these samples too\n";
+    result_text +=
+      "training with order=sequential has read the evaluated samples too\n";
   return result_text;
 }
 
@@ -131,7 +132,7 @@ int evaluate_saved(const options& o) {
   if (result.run.outcome == ending::failed)
     return complain(result.run.failure, 1);
   if (result.run.outcome == ending::interrupted)
-    return complain("interrupted: there is no result", ended_by_user);
+    return complain("interrupted; there is no result", ended_by_user);
   if (!o.output.quiet)
     out << table(job, result);
   const auto text = json_text(to_json(o, *network, job, result), 2) + "\n";
@@ -139,7 +140,7 @@ int evaluate_saved(const options& o) {
     return complain(failed, 1);
   return std::isfinite(result.final_score.loss)
            ? 0
-           : complain("the loss is not finite: these weights are unusable", 1);
+           : complain("the loss is not finite: the weights are unusable", 1);
 }
 
 } // namespace
@@ -147,9 +148,8 @@ int evaluate_saved(const options& o) {
 int main(int argc, char** argv) {
   const program_info program{
     .name = "evaluate",
-    .description =
-      "Loss, perplexity and accuracy of saved weights on held-out data, by "
-      "stages that run forwards alone.",
+    .description = "Loss, perplexity and accuracy of saved weights on held-out data, "
+                   "by stages that run only forwards.",
     .keeps = false,
     .tells = true,
     .evaluates = true,

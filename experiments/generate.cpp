@@ -61,9 +61,9 @@ std::string note_on_prompt(const generation_job& job) {
   const auto most = job.plan.whole.rows, length = std::ssize(job.prompt);
   if (length <= most)
     return {};
-  return "the prompt has " + std::to_string(length) + " tokens, and this model reads "
-         + std::to_string(most) + " at most, its --seq: it reads the last "
-         + std::to_string(most);
+  return "the prompt has " + std::to_string(length)
+         + " tokens, and the model reads only " + "the last " + std::to_string(most)
+         + ", its --seq";
 }
 
 /// The text to generate, as options ask. The error is one sentence with the mistake.
@@ -73,10 +73,10 @@ tl::expected<generation_job, std::string> job_of(const options& o,
   constexpr std::int64_t bytes = 256;
   if (asked.prompt_tokens.empty() && plan.whole.reads_tokens
       && plan.whole.options.words > bytes)
-    return tl::unexpected{"this model's tokens are 0 to "
+    return tl::unexpected{"the model's tokens are 0 to "
                           + std::to_string(plan.whole.options.words - 1)
-                          + ", and not the 256 bytes of a text: give the beginning of "
-                            "the text by --prompt-tokens"};
+                          + ", and no bytes of a text: give numbers of tokens by "
+                            "--prompt-tokens"};
   generation_job job{.plan = std::move(plan),
                      .prompt = asked.prompt_tokens,
                      .tokens = asked.tokens,
@@ -181,9 +181,8 @@ int write_texts(const options& o) {
 int main(int argc, char** argv) {
   const program_info program{
     .name = "generate",
-    .description =
-      "Text by saved weights of a GPT, token by token, by stages with a cache of "
-      "keys and values.",
+    .description = "Generates text from saved weights of a GPT, token by token, by "
+                   "stages that cache keys and values.",
     .keeps = false,
     .tells = true,
     .writes = true,

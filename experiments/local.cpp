@@ -154,14 +154,11 @@ int run(int nodes, std::vector<std::string> words) {
 }
 
 constexpr std::string_view help =
-  "Starts N nodes on this machine, runs PROGRAM (train, compare or verify) on them "
-  "with\n"
-  "its options, and ends them.\n"
-  "\n"
-  "Usage: local N PROGRAM [OPTIONS]\n"
-  "\n"
-  "Example: ./troupe local 2 train --model mlp --steps 20\n"
-  "\n"
+  "Starts N nodes on this machine, runs PROGRAM (train, compare or verify) on the "
+  "nodes\n"
+  "with PROGRAM's options, and ends the nodes.\n\n"
+  "Usage: local N PROGRAM [OPTIONS]\n\n"
+  "Example: ./troupe local 2 train --model mlp --steps 20\n\n"
   "General:\n"
   "  -h, --help                   This text.\n"
   "  --help-all                   This text.\n"
@@ -184,13 +181,14 @@ int main(int argc, char** argv) {
     std::from_chars(first.data(), first.data() + first.size(), nodes);
   if (fault != std::errc{} || end != first.data() + first.size() || nodes < 1
       || nodes > most_nodes)
-    return complain("'" + first + "' nodes: say a number from 1 to "
+    return complain("'" + first + "' is no number of nodes: say 1 to "
                     + std::to_string(most_nodes));
   words.erase(words.begin());
   const std::vector<std::string> known{"train", "compare", "verify"};
   if (words.empty() || std::ranges::find(known, words.front()) == known.end())
-    return complain("PROGRAM is train, compare or verify"
-                    + (words.empty() ? "" : ", not '" + words.front() + "'"));
+    return complain(
+      (words.empty() ? "PROGRAM is missing" : "'" + words.front() + "' is no PROGRAM")
+      + std::string{": say train, compare or verify"});
   try {
     return run(nodes, std::move(words));
   } catch (const std::exception& error) {

@@ -90,20 +90,21 @@ void print_traffic(std::FILE* out, const account_of_run& run) {
 
 void print_legend(std::FILE* out, const run_plan& plan) {
   const auto parameters = static_cast<double>(plan.work->whole.values());
-  std::fprintf(
-    out,
-    "\nby formula, in fp32 with %d values of optimizer state a parameter, "
-    "P parameters a rank, N = %d:\n"
-    "  parameters 4P (zero3: /N), gradients 4P (zero2, zero3: /N), optimizer "
-    "%dP (zero1 to zero3: /N; none in a second direction); no formula where a stage "
-    "keeps several weight versions\n"
-    "activations: of microbatches in flight, at most; passing: in messages and "
-    "running actions, at most, and bf16 weights packed for products\n"
-    "checkpoint: copies of parameters and moments that a rank writes; without "
-    "checkpoints nothing\n"
-    "bytes of each rank for the whole model in mixed precision with Adam, without "
-    "pipeline and tensor shards:\n",
-    state_of(plan), plan.data, 4 * state_of(plan));
+  std::fprintf(out,
+               "\nby formula: fp32, %d values of optimizer state for each parameter, P "
+               "parameters of a rank, N = %d\n"
+               "  parameters 4P (zero3: 4P/N), gradients 4P (zero2, zero3: 4P/N), "
+               "optimizer %dP (zero1 to zero3: divided by N)\n"
+               "  no optimizer state in a second direction; no formula where a stage "
+               "keeps several weight versions\n"
+               "activations: largest sum of microbatches in flight\n"
+               "passing: largest sum of messages, of running actions and of bf16 "
+               "weights packed for products\n"
+               "checkpoint: copies of parameters and moments that a rank writes; 0 "
+               "without checkpoints\n"
+               "bytes of each rank for the whole model in mixed precision with Adam, "
+               "without pipeline and tensor shards:\n",
+               state_of(plan), plan.data, 4 * state_of(plan));
   const struct {
     const char* formula;
     shared_out shares;
@@ -157,7 +158,8 @@ tl::expected<account_of_run, int> measure(const options& o,
   if (!shared)
     return tl::unexpected{complain(shared.error(), 2)};
   if (shared->runs.size() != 1)
-    return tl::unexpected{complain("name one schedule", 2)};
+    return tl::unexpected{
+      complain("several schedules are given: give a single --schedule", 2)};
   account_of_run run{shared->runs.front().plan, {}};
   run.plan.keep_weights = true; // so that a checkpoint is made at the end
   run.plan.checkpoint_every = run.plan.dims.steps;
@@ -167,8 +169,8 @@ tl::expected<account_of_run, int> measure(const options& o,
                                     },
                                   .interrupted = &interruption()});
   if (run.result.outcome == ending::interrupted)
-    return tl::unexpected{
-      complain("interrupted: the results have the earlier runs", ended_by_user)};
+    return tl::unexpected{complain(
+      "interrupted; the results have the runs before the interruption", ended_by_user)};
   if (run.result.outcome == ending::failed)
     return tl::unexpected{complain(run.result.failure, 1)};
   return run;
@@ -179,13 +181,13 @@ int memory(const options& o) {
   if (const auto error = files.prepare(); !error.empty())
     return complain(error, 2);
   if (o.model.model == "moe")
-    return complain(
-      "ZeRO's formulas have no experts: --model must be another model than moe", 2);
+    return complain("--model moe is not allowed, as ZeRO's formulas have no experts: "
+                    "say another --model",
+                    2);
   if (o.mesh.data > 1 && o.mesh.recomputed_units > 0)
-    return complain(
-      "zero2 and zero3, which memory runs too, do not allow --recompute blocks=: say "
-      "--recompute stage",
-      2);
+    return complain("--recompute blocks= is not allowed by zero2 and zero3, which "
+                    "memory runs too: say --recompute stage",
+                    2);
   std::vector<account_of_run> runs;
   int exit_code = 0;
   for (const auto& exchange : exchange_catalog()) {
@@ -238,10 +240,10 @@ int memory(const options& o) {
 int main(int argc, char** argv) {
   const program_info program{
     .name = "memory",
-    .description = "Memory of each rank in a short run under each level of ZeRO: "
-                   "parameters, gradients, optimizer state, activations and what "
-                   "a checkpoint copies. Messages between data replicas. Formulas of "
-                   "ZeRO's paper beside both.",
+    .description =
+      "Memory of each rank in a short run under each level of ZeRO: parameters, "
+      "gradients, optimizer state, activations and copies for checkpoints. Messages "
+      "between data replicas are counted too. Formulas of ZeRO's paper follow.",
     .names_exchange = false,
     .keeps = false,
     .tells = true,

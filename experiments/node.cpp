@@ -37,28 +37,26 @@ struct node_command {
 
 void add_options(option_list& to, node_command& command) {
   to.add_option("--listen", command.listen,
-                "Address to listen at, HOST:PORT. Port 0: any free one.");
+                "Address to listen at, HOST:PORT. Port 0: any free port.");
   to.add_option("--status", command.status,
-                "Address of a node whose status is printed; nothing else is done.");
+                "Address of a node whose status is printed. No node is started.");
   to.add_option("--threads", command.threads,
                 "Threads of the CPU. Value 0: the number of its cores.");
   to.add_option("--device", command.device,
-                "Devices that runs may use here.\n"
+                "Devices of this machine that runs may use.\n"
                 "cpu\tthe CPU\n"
                 "cuda\tthe CPU and all GPUs\n"
-                "cuda:0,cuda:1\tthe CPU and these GPUs");
+                "cuda:0,cuda:1\tthe CPU and the listed GPUs");
   to.add_option("--max-ranks", command.most_ranks,
-                "Ranks that a run may place here. Value 0: any number.");
-  to.add_option(
-    "--max-memory", command.most_memory,
-    "MiB of tensors that a run may allocate here, CPU and GPUs together. Value 0: "
-    "the free memory.");
-  to.add_option(
-    "--folder", command.folder,
-    "Folder from which runs may read data sets; runs write no files into it. "
-    "Default: the current folder.");
+                "Most ranks that a run may place on this node. Value 0: any number.");
+  to.add_option("--max-memory", command.most_memory,
+                "MiB of tensors that a run may allocate on this node, CPU and GPUs "
+                "together. Value 0: the free memory.");
+  to.add_option("--folder", command.folder,
+                "Folder from which runs may read data sets, and into which runs write "
+                "no files. Default: the current folder.");
   to.add_option("--queue", command.queue,
-                "Runs that may wait while another runs. Value 0: none.");
+                "Most runs that may wait while another run lasts. Value 0: none.");
   add_security(to, command.tls, command.insecure);
 }
 
@@ -70,13 +68,14 @@ int complain(const std::string& why, int exit_code) {
 /// One sentence about a number out of range; empty if there is none.
 std::string validation_error(const node_command& c) {
   if (c.threads < 0 || c.threads > 1024)
-    return "--threads is from 0 (the machine's cores) to 1,024";
+    return "--threads " + std::to_string(c.threads)
+           + ": give 1 to 1,024, or 0 for the machine's cores";
   if (c.most_ranks < 0 || c.most_memory < 0 || c.most_memory > (std::int64_t{1} << 40))
-    return "--max-ranks and --max-memory are 0 (no limit) or more";
+    return "--max-ranks or --max-memory is out of range: give 0 for no limit, or more";
   if (c.queue < 0 || c.queue > 1000)
-    return "--queue is from 0 to 1,000 runs";
+    return "--queue " + std::to_string(c.queue) + ": give 0 to 1,000 runs";
   if (!std::filesystem::is_directory(c.folder))
-    return "--folder " + c.folder + ": there is no such folder";
+    return "--folder " + c.folder + " is no folder: name a folder";
   return {};
 }
 
@@ -115,7 +114,7 @@ std::string address_notes(const listening_sockets& listens) {
   std::string result;
   if (listens.addresses().size() > 1)
     for (const auto& ip : listens.addresses())
-      result += (result.empty() ? "node: its addresses are " : ", ") + ip;
+      result += (result.empty() ? "node: the host name has addresses " : ", ") + ip;
   result += result.empty() ? "" : "\n";
   for (const auto& why : listens.absent())
     result += "node: not listening at " + why + "\n";
@@ -188,10 +187,9 @@ int run(const node_command& c) {
 } // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{
-    "A node: runs that are started elsewhere with --nodes use this machine, one "
-    "after another, until the node is ended.",
-    "node"};
+  CLI::App app{"A node, which executes ranks of runs that other programs start with "
+               "--nodes. Runs execute one after another, until the node is ended.",
+               "node"};
   app.option_defaults()->always_capture_default();
   add_help(app);
   node_command c;

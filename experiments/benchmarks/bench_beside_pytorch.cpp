@@ -63,7 +63,7 @@ tl::expected<run_plan, std::string> plan_of_row(const benchmark& b,
     if (plan.dims.microbatches % row.ranks != 0)
       return problem{"--microbatches " + std::to_string(plan.dims.microbatches)
                      + " is no multiple of " + std::to_string(row.ranks)
-                     + " replicas: choose an even number"};
+                     + " replicas: give an even --microbatches"};
     plan.data = row.ranks;
     plan.dims.microbatches /= row.ranks;
     plan.exchange = exchange_catalog().front();
@@ -162,8 +162,9 @@ tl::expected<measured_row, std::string> measured(const benchmark& b,
   info = json::parse((*theirs)->info());
   if (const auto values = info.value("parameters", std::int64_t{0});
       values != plan->work->whole.values())
-    return problem{"not the same network: PyTorch's has " + std::to_string(values)
-                   + " parameters, ours " + std::to_string(plan->work->whole.values())};
+    return problem{"the networks differ: PyTorch's has " + std::to_string(values)
+                   + " parameters, and troupe's has "
+                   + std::to_string(plan->work->whole.values())};
   const auto tokens = static_cast<double>(plan->work->batch * plan->work->whole.rows);
   const int their_steps = steps_of_round(info.value("seconds", 0.0), steps - 1);
   measured_row result;

@@ -270,7 +270,7 @@ def main():
     check_options(parser, o)
     on_gpu = o.device.startswith("cuda")
     if "graphs" in (o.only or ()) and not on_gpu:
-        parser.error("--only graphs: CUDA graphs are launched on a GPU alone: say --device cuda")
+        parser.error("--only graphs needs a GPU: say --device cuda")
     made = [measure(what, o) for what in o.only or (programs if on_gpu else programs[:2])]
     sys.exit(0 if any(made) else 1)
 

@@ -105,9 +105,10 @@ tl::expected<std::string, std::string> python_with_pytorch() {
     if (has_pytorch(python))
       return python;
   return problem{is_named ? std::string{named}
-                              + ", which PYTHON names, has no PyTorch: name another"
-                          : "no python3 here has PyTorch: install it, or name a python "
-                            "that has it, as PYTHON=/opt/torch/bin/python3"};
+                              + ", which PYTHON names, has no PyTorch: set PYTHON to "
+                                "an interpreter with PyTorch"
+                          : "no python3 of this machine has PyTorch: install PyTorch, "
+                            "or set PYTHON to an interpreter with PyTorch"};
 }
 
 tl::expected<std::unique_ptr<pytorch_rounds>, std::string>

@@ -135,10 +135,10 @@ std::string output_files::make_report() {
     made_report_ = std::filesystem::create_directories(report_, failed);
   }
   if (failed)
-    return "--report: cannot make the folder " + report_.string() + ": "
-           + failed.message() + "; name another with --report";
+    return "--report cannot make the folder " + report_.string() + " ("
+           + failed.message() + "): name another folder";
   if (!report_.empty() && !lock_.try_lock(report_))
-    return "--report: another program is writing into " + report_.string()
+    return "another program is writing into --report " + report_.string()
            + ": name another folder";
   return {};
 }
@@ -151,17 +151,18 @@ std::string output_files::make_events(const std::vector<run_request>& runs) {
   std::error_code failed;
   made_events_ = std::filesystem::create_directories(root, failed);
   if (failed)
-    return "--tensorboard: cannot make the folder " + root.string() + ": "
-           + failed.message() + "; name another";
+    return "--tensorboard cannot make the folder " + root.string() + " ("
+           + failed.message() + "): name another folder";
   for (const auto& request : runs) {
     const auto run_folder = events_of(request);
     const auto& where = std::filesystem::exists(run_folder, failed) ? run_folder : root;
     if (!std::filesystem::is_directory(where, failed))
-      return "--tensorboard: " + where.string() + " is not a folder: name another";
+      return "--tensorboard: " + where.string()
+             + " is not a folder: name another folder";
     if (faccessat(AT_FDCWD, where.c_str(), W_OK | X_OK, AT_EACCESS) != 0)
-      return "--tensorboard: cannot write into the folder " + where.string() + ": "
+      return "--tensorboard cannot write into the folder " + where.string() + " ("
              + std::error_code{errno, std::generic_category()}.message()
-             + "; name another";
+             + "): name another folder";
   }
   return {};
 }
@@ -169,7 +170,7 @@ std::string output_files::make_events(const std::vector<run_request>& runs) {
 std::string output_files::prepare(const std::vector<run_request>& runs) {
   if (!output_.exported.empty() && runs.size() > 1)
     return "--export " + output_.exported + " takes one schedule, and this command has "
-           + std::to_string(runs.size()) + ": give one by --schedule";
+           + std::to_string(runs.size()) + ": give a single --schedule";
   auto files = planned(runs);
   if (!output_.tensorboard.empty())
     for (const auto& request : runs)

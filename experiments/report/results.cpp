@@ -238,7 +238,7 @@ std::string verification::sentence() const {
     else if (p.outcome == verdict::holds)
       held += (held.empty() ? "" : ", ") + p.name;
     else
-      unknown = "; " + p.name + ": none is published";
+      unknown = "; " + p.name + ": no formula is published";
   if (!failed.empty())
     return failed;
   return held + (held.find(',') == held.npos ? " holds" : " hold") + span + unknown;
@@ -250,8 +250,9 @@ std::string missing_losses(const run_account& run) {
     return {};
   if (r.missing_losses > 0)
     return "the losses of " + std::to_string(r.missing_losses)
-           + " microbatches have not arrived: the results contain those of the first "
-           + std::to_string(run.samples()) + " samples alone";
+           + " microbatches have not arrived: the results contain only losses of the "
+             "first "
+           + std::to_string(run.samples()) + " samples";
   if (const auto& losses_of_run = run.losses_of_all_starts;
       losses_of_run && losses_of_run->missing > 0)
     return "the losses of " + std::to_string(losses_of_run->missing)

@@ -24,13 +24,15 @@ std::string timing_legend(const setup& shared, const std::vector<run_account>& r
   std::string result;
   if (shown_kinds.contains(timing_kind::modelled))
     result += "\nmodelled: makespan, idle and bubble are computed from the measured "
-              "time of each action, with one\ndevice for each rank, as "
+              "time of each action, as if each rank\n"
+              "had a device of its own, because "
               + (has_thread_a_rank(plan) ? "nodes have clocks of their own"
                                          : "there are fewer " + scarce + " than ranks")
               + "; samples/s is measured";
   if (shown_kinds.contains(timing_kind::shared))
-    result += "\nshared: times are measured while ranks shared fewer " + scarce
-              + " than there are ranks; with a\ndevice for each rank they would differ";
+    result += "\nshared: times are measured while ranks share fewer " + scarce
+              + " than there are ranks, and would\n"
+                "differ with a device for each rank";
   if (shown_kinds.contains(timing_kind::virtual_time))
     result += "\nvirtual: all times and rates are those of the virtual clock, at "
               + shared.rates;
@@ -66,8 +68,9 @@ std::string expert_legend(const std::vector<run_account>& runs) {
     return run.result.loads.by_layer.empty() ? "" : summary_of(run.result.loads);
   });
   return said.empty() ? ""
-                      : "\nexperts: rows of the fullest expert over its layer's mean, "
-                        "and dropped choices, in the last tenth of\nthe steps: "
+                      : "\nexperts: rows of the fullest expert / mean rows of an "
+                        "expert in the layer, and dropped choices, in the\n"
+                        "last tenth of the steps: "
                           + said;
 }
 
@@ -76,7 +79,7 @@ std::string ending_legend(const std::vector<run_account>& runs) {
     if (run.outcome() != ending::interrupted)
       return "";
     if (run.result.outcome == ending::finished)
-      return "training complete, evaluation not";
+      return "training complete, evaluation interrupted";
     const auto& plan = run.request->plan;
     return plan.work
              ? std::to_string(run.result.samples) + " of "
@@ -101,7 +104,7 @@ std::string description_of(const setup& shared) {
                               + plan.exchange->name + ", "
                           : "")
          + (plan.expert > 1
-              ? "experts over " + std::to_string(plan.expert) + " of them, "
+              ? "experts spread over " + std::to_string(plan.expert) + " replicas, "
               : "")
          + std::to_string(plan.batches().microbatches) + " microbatches, "
          + std::to_string(steps) + (steps == 1 ? " step of " : " steps of ")
@@ -111,12 +114,12 @@ std::string description_of(const setup& shared) {
 std::string results_legend(const setup& shared, const std::vector<run_account>& runs,
                            std::int64_t samples) {
   const bool trains = shared.runs.front().plan.work.has_value();
-  auto result =
-    "\nidle: mean over ranks of makespan - busy; bubble: mean over ranks of "
-    "idle / makespan;\nactivations, "
-    + std::string{trains ? "MiB, " : ""}
-    + "versions: of the rank or stage with most; staleness: of the stalest "
-      "update (mean of its stage)";
+  auto result = "\nidle: mean over ranks of makespan - busy\n"
+                "bubble: mean over ranks of idle / makespan\n"
+                "activations, "
+                + std::string{trains ? "MiB, " : ""}
+                + "versions: of the rank or stage with most\n"
+                  "staleness: of the stalest update (mean of the update's stage)";
   result += timing_legend(shared, runs) + ending_legend(runs) + exchange_legend(runs)
             + expert_legend(runs);
   if (!shared.start_description.empty())

@@ -69,7 +69,8 @@ void checkpoint_saver::note(const std::string& error) {
 void checkpoint_saver::count_failures() {
   if (const int more = std::exchange(unreported_, 0); more > 0)
     complain_("no checkpoint: " + std::to_string(more)
-              + " more could not be written, for the same reason");
+              + (more == 1 ? " more checkpoint" : " more checkpoints")
+              + " could not be written, for the same reason");
 }
 
 namespace {
@@ -78,8 +79,9 @@ namespace {
 std::string existing_checkpoints_error(const checkpoint_options& o) {
   std::error_code failed;
   if (is_checkpoint(o.folder))
-    return "--checkpoint: " + o.folder
-           + " is a checkpoint itself: name the folder above it, or another";
+    return "--checkpoint " + o.folder
+           + " is a checkpoint: name the folder that contains the checkpoint, or "
+             "another folder";
   const auto existing = checkpoints_in(o.folder);
   if (existing.empty() || std::filesystem::equivalent(o.folder, o.resume, failed))
     return {};
@@ -90,15 +92,14 @@ std::string existing_checkpoints_error(const checkpoint_options& o) {
          return std::filesystem::equivalent(checkpoint, named.front(), failed);
        });
   if (!is_here)
-    return "--checkpoint: " + o.folder
-           + " has checkpoints of another training: continue that training with "
-             "--resume "
+    return "--checkpoint " + o.folder
+           + " has checkpoints of another training: continue that training by --resume "
            + o.folder + ", or name another folder";
   return std::filesystem::equivalent(existing.front(), named.front(), failed)
            ? ""
-           : "--checkpoint: new checkpoints would replace " + existing.front().string()
+           : "--checkpoint would replace " + existing.front().string()
                + ", which is newer than " + named.front().string()
-               + ": name another folder, or move the newer ones out of this one";
+               + ": name another folder, or move newer checkpoints out of the folder";
 }
 
 } // namespace
@@ -107,10 +108,10 @@ std::string checkpoint_folder_error(const checkpoint_options& o, folder_lock& lo
   std::error_code failed;
   std::filesystem::create_directories(o.folder, failed);
   if (failed || !std::filesystem::is_directory(o.folder, failed))
-    return "--checkpoint: cannot make the folder " + o.folder
-           + (failed ? ": " + failed.message() : "") + "; name another";
+    return "--checkpoint cannot make the folder " + o.folder
+           + (failed ? " (" + failed.message() + ")" : "") + ": name another folder";
   if (!lock.try_lock(o.folder))
-    return "--checkpoint: another program is writing into " + o.folder
+    return "another program is writing into --checkpoint " + o.folder
            + ": name another folder";
   if (auto error = existing_checkpoints_error(o); !error.empty())
     return error;

@@ -95,7 +95,7 @@ void event_log::write() {
 
 void event_log::give_up(const std::string& why) {
   file_.reset();
-  complain_("--tensorboard: " + why + "; nothing more is written there");
+  complain_("--tensorboard: " + why + "; no more events are written");
 }
 
 } // namespace troupe

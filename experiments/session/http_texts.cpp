@@ -161,7 +161,7 @@ void http_texts::server::respond(const httplib::Request& request,
   const std::lock_guard guard{lock_};
   const auto match = texts_.find(request.path);
   if (match == texts_.end())
-    return refuse(404, "There is nothing here.");
+    return refuse(404, "The address has no page.");
   const auto& [content, type] = match->second;
   to.status = 200;
   to.set_header("Content-Type", type);

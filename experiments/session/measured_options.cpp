@@ -87,17 +87,18 @@ std::string measure_options(options& o) {
   const auto* const option = asks_schedule ? "zb-auto:measured=on" : "--split measured";
   if (!o.trains)
     return std::string{option} + " measures a network, and a simulation has none: "
-           + "leave it out, and give times by --cost";
+           + "leave " + option + " out, and give times by --cost";
   if (std::ranges::any_of(o.run.processors, &processor::is_gpu))
     return std::string{option}
-           + " measures only the CPU, and a rank uses a GPU: give the GPU's times, as "
+           + " measures only the CPU, and a rank uses a GPU: give the GPU's times, for "
+             "example "
            + (asks_schedule ? "f=100,i=110,w=90" : "costs=1/1/1/2");
   const auto units = measure(o);
   if (!units)
     return units.error();
   const auto print_value = [&](const std::string& setting) {
     if (!o.output.quiet)
-      std::cerr << o.output.command.front() << ": measured: " << setting << '\n';
+      std::cerr << o.output.command.front() << ": measured " << setting << '\n';
   };
   if (o.mesh.measures_units) {
     const auto text = split_of(*units);

@@ -44,8 +44,8 @@ std::string validation_error(const options& o, const mail::prepare& facts) {
       return "the leader's request has a mesh axis outside 1 to 65,536";
   const auto ranks = std::int64_t{mesh.data} * mesh.stages * mesh.tensor;
   if (!in_range(ranks, most_ranks) || std::ssize(facts.node_map) != ranks)
-    return "the leader's request has more than 65,536 ranks, or another number than "
-           "its mesh";
+    return "the leader's request has more than 65,536 ranks, or another number of "
+           "ranks than the mesh";
   if (!in_range(o.schedules.microbatches, most) || !in_range(o.schedules.steps, most)
       || o.schedules.microbatches % mesh.data != 0 || o.schedules.chosen.size() != 1
       || o.schedules.epochs.value_or(1) <= 0)
@@ -65,8 +65,8 @@ std::string validation_error(const options& o, const mail::prepare& facts) {
       || std::ranges::any_of(o.run.processors, [](const processor& device) {
            return device.gpu < processor::cpu || (device.tf32 && !device.is_gpu());
          }))
-    return "the leader's request has invalid devices: list at most one for each rank, "
-           "as cpu or cuda:0, and tf32 on GPUs alone";
+    return "the leader's request has invalid devices: at most one for each rank is "
+           "allowed, and tf32 only on GPUs";
   if (mesh.sequence_parallel && mesh.tensor == 1)
     return "the leader's request divides sequences, but has one tensor shard";
   const auto& optimizer = o.optimizer;
@@ -101,11 +101,11 @@ std::string products_error(const run_options& leader_options,
   for (const auto other_path : bf16_paths())
     if (sums_of(other_path) == leader_options.sums)
       allowed += (allowed.empty() ? "" : " or ") + to_text(other_path);
-  auto values = allowed + (allowed.empty() ? "" : " here");
+  auto values = allowed + (allowed.empty() ? "" : " on the node");
   if (leader_options.sums != bf16_sums::fp32) // every processor has the path widen
     values += (values.empty() ? "" : ", or ")
               + std::string{"widen on all nodes and the leader"};
-  return "it computes products of bf16 by TROUPE_BF16=" + to_text(*path)
+  return "the node computes products of bf16 by TROUPE_BF16=" + to_text(*path)
          + ", and the leader by " + paths_of(leader_options.sums)
          + ", whose bits differ: set TROUPE_BF16=" + values;
 }
@@ -230,8 +230,8 @@ processors_of_part(const run_options& leader_options, const std::vector<int>& ra
     if (device.is_gpu() && std::ranges::find(gpus, device.gpu) == gpus.end())
       return problem{"rank " + std::to_string(rank) + " needs "
                      + (listed ? to_string(device) : "a GPU")
-                     + (gpus.empty() ? ", and this node has no GPU for it"
-                                     : ", and this node offers " + text_of(gpus))};
+                     + (gpus.empty() ? ", and the node offers no GPU"
+                                     : ", and the node offers " + text_of(gpus))};
     result[static_cast<std::size_t>(rank)] = device;
   }
   return result;
@@ -251,7 +251,7 @@ tl::expected<run_plan, std::string> plan_of_part(const mail::prepare& facts,
                              .init = {},
                              .seed = o->data.seed});
   if (!o->trains || o->run.clock != clock_kind::real)
-    return problem{"a node runs trainings in real time, and nothing else"};
+    return problem{"a node runs only trainings in real time"};
   const auto ranks = ranks_at(facts.node_map, facts.node);
   if (auto error = assign_processors(ranks, facts.node_map.size(), limits, o->run);
       !error.empty())
@@ -259,13 +259,13 @@ tl::expected<run_plan, std::string> plan_of_part(const mail::prepare& facts,
   if (auto error = products_error(o->run, ranks); !error.empty())
     return problem{error};
   if (limits.most_ranks > 0 && std::ssize(ranks) > limits.most_ranks)
-    return problem{"it runs at most " + std::to_string(limits.most_ranks)
-                   + " ranks (--max-ranks), and this run gives it "
-                   + std::to_string(ranks.size())};
+    return problem{"the run gives the node " + std::to_string(ranks.size())
+                   + " ranks, and the node's --max-ranks is "
+                   + std::to_string(limits.most_ranks)};
   for (const auto& data : {o->data.path, parse_data_name(o->data.evaluation).path})
     if (!data.empty() && !leads_into(limits.folder, data))
-      return problem{"it reads files of its --folder alone, and " + data
-                     + " is not in there"};
+      return problem{
+        "the node reads only files of its --folder, which does not contain " + data};
   o->run.threads = limits.threads;
   // copies for checkpoints need memory here
   o->checkpoint.every = facts.keep.checkpoint_every;
@@ -284,8 +284,8 @@ tl::expected<run_plan, std::string> plan_of_part(const mail::prepare& facts,
   const auto bytes = bytes_of(plan, ranks);
   const auto sum = std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});
   if (limits.most_memory > 0 && sum > limits.most_memory)
-    return problem{"its ranks need " + std::to_string(sum >> 20)
-                   + " MiB, and it allows runs (--max-memory) "
+    return problem{"the node's ranks need " + std::to_string(sum >> 20)
+                   + " MiB, and the node's --max-memory is "
                    + std::to_string(limits.most_memory >> 20)};
   if (auto error = check_memory_of_ranks(plan, ranks, bytes); !error.empty())
     return problem{error};

@@ -45,8 +45,8 @@ tl::expected<node_runs, std::string> node_runs::from(const options& o) {
       (void)result.text_of(chosen.text);
   } catch (const std::exception&) {
     return tl::unexpected{
-      std::string{"--nodes: the names of data and schedules reach nodes as UTF-8, and "
-                  "one of them is not: rename the file or the folder"}};
+      std::string{"--nodes needs names of data and schedules in UTF-8, and a name is "
+                  "not: rename the file or the folder"}};
   }
   result.session_.session = new_identity();
   auto links = node_links::from(o.nodes.tls);

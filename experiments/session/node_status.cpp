@@ -15,12 +15,12 @@ struct line_ending {
   std::string why;
 };
 
-constexpr const char* no_answer_of_nodes = "its answer is not that of a node";
+constexpr const char* no_answer_of_nodes = "the answer is not from a node";
 
 /// The possible reasons of an answer that no node sends, for a sentence.
 std::string advice(const connector& links) {
-  return std::string{"; it may "} + (links.encrypts() ? "" : "expect TLS (say --tls), ")
-         + "have another version of troupe, or be another program than node";
+  return std::string{"; perhaps "} + (links.encrypts() ? "" : "the node needs --tls, ")
+         + "versions of troupe differ, or the address is of another program";
 }
 
 } // namespace
@@ -54,7 +54,7 @@ status_of(const node_address& where, connector& links,
     return tl::unexpected{"node " + to_string(where) + ": " + why};
   };
   if (!answer)
-    return refuse("it does not answer");
+    return refuse("the node does not answer");
   if (const auto* const end = std::get_if<line_ending>(&*answer))
     return refuse(end->why == expects_tls ? end->why : end->why + advice(links));
   auto& message = std::get<wire::node_message>(*answer);

@@ -34,7 +34,7 @@ char sentence[80] = "out of memory\n";
 } // namespace
 
 void end_when_out_of_memory(const std::string& program) {
-  std::snprintf(sentence, sizeof sentence, "%s: out of memory: choose smaller sizes\n",
+  std::snprintf(sentence, sizeof sentence, "%s: out of memory; choose smaller sizes\n",
                 program.c_str());
 }
 

@@ -191,8 +191,8 @@ page_server::page_server(std::unique_ptr<state> parts) : state_(std::move(parts)
 tl::expected<std::unique_ptr<page_server>, std::string> page_server::open(int port) {
   auto listens = listen_at({loopback, static_cast<std::uint16_t>(port)});
   if (!listens)
-    return tl::unexpected{listens.error()
-                          + "; give --watch another port, or none for any free one"};
+    return tl::unexpected{
+      listens.error() + "; give --watch another port, or no port for any free port"};
   auto parts = std::make_unique<state>(std::move(*listens));
   try {
     parts->thread = start_thread(1, [&server = *parts] { server.work(); });

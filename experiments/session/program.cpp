@@ -47,7 +47,7 @@ int exit_code_of(const program_info& program, int argc, const char* const* argv,
     }
     return body(std::move(*o));
   } catch (const std::bad_alloc&) {
-    std::cerr << program.name << ": out of memory: choose smaller sizes\n";
+    std::cerr << program.name << ": out of memory; choose smaller sizes\n";
   } catch (const std::system_error& error) {
     const bool no_thread = error.code() == std::errc::resource_unavailable_try_again;
     std::cerr << program.name << ": "

@@ -9,7 +9,7 @@ namespace troupe {
 
 namespace {
 
-constexpr const char* advice = "; a restart would fail again: correct this, or leave "
+constexpr const char* advice = "; no restart can succeed: correct the fault, or leave "
                                "the node out of --nodes, and continue with --resume";
 
 /// Whether a failure would be the same at each new start. Nodes may accept a refused
@@ -22,14 +22,12 @@ bool is_lasting(const node_failure& error, bool has_all_nodes) {
 } // namespace
 
 std::string restart_limit::sentence(bool has_begun) const {
-  return "; " + std::to_string(fruitless_)
-         + " starts in a row have brought the run no further than step "
+  return "; " + std::to_string(fruitless_) + " starts in a row have not passed step "
          + std::to_string(furthest_)
-         + (has_begun
-              ? ": use a smaller --checkpoint-every, or --keep-steps, to lose fewer "
-                "steps with a node"
-              : ": when all nodes answer and are idle, continue with "
-                "--resume");
+         + (has_begun ? ": give a smaller --checkpoint-every, or --keep-steps, to lose "
+                        "fewer steps with a node"
+                      : ": when all nodes answer and are idle, continue with "
+                        "--resume");
 }
 
 run_result restarts::perform(run_plan plan, const start_functions& functions,

@@ -41,8 +41,8 @@ std::string read_weights(const std::string& path, saved_network& to) {
 
 tl::expected<saved_network, std::string> open_saved_network(const options& o) {
   if (o.inference.weights.empty())
-    return problem{"--weights is missing: give the file that --save wrote, or the "
-                   "folder of --checkpoint"};
+    return problem{
+      "--weights is missing: give a file of --save, or a folder of --checkpoint"};
   auto model = o.model;
   model.stored = o.run.products;
   auto whole = make_network<float>(model);
@@ -64,7 +64,7 @@ tl::expected<saved_network, std::string> open_saved_network(const options& o) {
     return problem{
       "--device lists " + std::to_string(listed) + " processors for "
       + (o.mesh.stages == 1 ? "one stage" : std::to_string(o.mesh.stages) + " stages")
-      + ": list at most one processor for each"};
+      + ": list at most one processor for each stage"};
   result.plan.stall_timeout = o.run.stall_timeout;
   if (auto error = read_weights(o.inference.weights, result); !error.empty())
     return problem{error};

@@ -126,8 +126,7 @@ private:
         }
       return {};
     } catch (const std::exception& error) {
-      return std::string{"the results of these runs cannot be written: "}
-             + error.what();
+      return std::string{"results cannot be written: "} + error.what();
     }
   }
 
@@ -256,8 +255,7 @@ private:
                 << '\n'; // the weights contain the updates: no failure
     if (!result.ungrouped_reason.empty() && !output_.quiet)
       std::cerr << output_.command.front() << ": " << plan.sch.name
-                << ": GPUs do not exchange tensors directly, and this machine's CPU "
-                   "sums them: "
+                << ": the CPU sums tensors, as GPUs do not exchange tensors directly: "
                 << result.ungrouped_reason << '\n'; // the results are right: no failure
     has_begun_ = has_begun_ || !refused;
     if (has_begun_)
@@ -284,8 +282,8 @@ private:
       complain(request.text + ": " + v.sentence()
                + (always_holds(options_)
                     ? ""
-                    : "; the run may still be right, as tensor shards sum in another "
-                      "order, and bf16 rounds the sums differently"));
+                    : "; the run may still be right, as bf16 rounds sums differently "
+                      "in the other order of tensor shards"));
     else if (!output_.quiet)
       out() << request.text << ": " << v.sentence() << std::endl;
   }
@@ -395,7 +393,8 @@ private:
                  "stage on one rank: "
               << sch.name
               << (sch.asynchronous() ? " does not flush" : " has several directions")
-              << "; --schedule file:" << output_.exported << " reads it\n";
+              << "; only troupe reads the file, by --schedule file:" << output_.exported
+              << '\n';
   }
 
   /// Evaluates the weights of a finished run; Ctrl-C ends the evaluation.
@@ -443,8 +442,8 @@ int end_complete(const options& o, const std::string& completed) {
                                             : "";
   if (!missing.empty())
     std::cerr << o.output.command.front() << ": " << completed << ", but " << missing
-              << " is missing: remove the newest checkpoint and run the same command "
-                 "again, to train these steps again and to write all results\n";
+              << " is missing: remove the newest checkpoint and repeat the command, "
+                 "which trains the last steps again and writes all results\n";
   else if (!o.output.quiet)
     std::cerr << o.output.command.front() << ": " << completed << '\n';
   return missing.empty() ? 0 : 1;

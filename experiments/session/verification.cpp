@@ -92,10 +92,10 @@ int first_whole(const run_plan& plan, int at_least) {
 program_info verify_program() {
   return {
     .name = "verify",
-    .description =
-      "Proofs of a schedule. Plain loop: a flush schedule computes the bits of a loop "
-      "without actors. Replay: a run's recorded actions, repeated one by one, give the "
-      "run's bits. Formula: the record follows the formulas of the schedule's paper.",
+    .description = "Proves runs of a schedule. Plain loop: a flush schedule computes "
+                   "the bits of a loop without actors. Replay: recorded actions of a "
+                   "run, repeated one by one, give the run's bits. Formula: the record "
+                   "follows the formulas of the schedule's paper.",
     .has_all = true,
     .keeps = false,
     .distributes = true,
@@ -113,14 +113,13 @@ void prove_on_local_gpu(run_plan& plan) {
 
 std::string proof_error(const run_plan& plan) {
   if (!can_be_replayed(plan))
-    return "in real time hogwild's replicas write the same memory at once, and no "
-           "record has the order: say --clock virtual, or another --exchange";
+    return "hogwild cannot be proved in real time, where no record has the order of "
+           "writes: say --clock virtual, or another --exchange";
   if (plan.mixes_processors())
-    return "a proof needs all stages on the CPU or all on GPUs, as their bits differ: "
-           "say --device cpu or --device cuda";
+    return "a proof needs all stages on the CPU or all on GPUs, as CPU and GPU differ "
+           "in bits: say --device cpu or --device cuda";
   if (const auto why = absence_of_gpus(); plan.processor_of(0).is_gpu() && !why.empty())
-    return "a proof computes all stages in this process too, and so needs a GPU on "
-           "this machine: "
+    return "a proof also computes all stages on this machine, which has no usable GPU: "
            + why;
   return {};
 }

@@ -115,7 +115,9 @@ TEST_CASE("each row of PyTorch's has a ratio of five rounds, or why it has none"
     CHECK(row["ratio_range"] == json{ratios[0], ratios[4]});
   }
   for (const auto& [name, why] :
-       {std::pair{"ddp", "not the same network: PyTorch's has 1 parameters, ours 3648"},
+       {std::pair{
+          "ddp",
+          "the networks differ: PyTorch's has 1 parameters, and troupe's has 3648"},
         std::pair{"1f1b", "PyTorch 1.13 has no Schedule1F1B"},
         std::pair{"interleaved", "PyTorch's program has ended: Segmentation fault"}}) {
     CHECK(row_of(name)["failure"] == why);
@@ -159,7 +161,8 @@ TEST_CASE("where there is no PyTorch, or another training, bench says so",
   const python_stand_in without{false};
   const auto ran = without.bench(" --beside pytorch:plain,1f1b --json r.json" + tiny);
   CHECK(ran.exit_code == 1);
-  const std::string why = "./python, which PYTHON names, has no PyTorch: name another";
+  const std::string why = "./python, which PYTHON names, has no PyTorch: set PYTHON to "
+                          "an interpreter with PyTorch";
   CHECK_THAT(ran.out, ContainsSubstring("not measured: " + why));
   const auto beside =
     json::parse(content_of(without.folder.path() / "r.json"))["beside"];
@@ -167,7 +170,7 @@ TEST_CASE("where there is no PyTorch, or another training, bench says so",
   CHECK(beside["rows"][1]["failure"] == why);
 
   const auto [typed, refused] = GENERATE(table<std::string, std::string>(
-    {{"tensorflow", "write pytorch, or pytorch with rows of its table"},
+    {{"tensorflow", "write pytorch, or pytorch: and names of rows"},
      {"pytorch:zbv", "there is no row 'zbv' on the CPU; there are plain, ddp, 1f1b"},
      {"pytorch:graphs", "there is no row 'graphs' on the CPU"},
      {"pytorch --model mlp", "trains gpt: say --model gpt"},

@@ -42,7 +42,7 @@ TEST_CASE("a reason that costs many checkpoints is told once, and then counted",
     fs::create_directory(folder.path() / "c");
     save(saver, 584, 585); // a checkpoint of no stages, which succeeds
     REQUIRE(said.size() == 2);
-    CHECK_THAT(said[1], ContainsSubstring("582 more could not be written"));
+    CHECK_THAT(said[1], ContainsSubstring("582 more checkpoints could not be written"));
     fs::remove_all(folder.path() / "c");
     folder.write("c", "a file again");
     save(saver, 586, 587);
@@ -50,7 +50,7 @@ TEST_CASE("a reason that costs many checkpoints is told once, and then counted",
     CHECK(said[2] == said[0]);
   }
   REQUIRE(said.size() == 4);
-  CHECK_THAT(said[3], ContainsSubstring("1 more could not be written"));
+  CHECK_THAT(said[3], ContainsSubstring("1 more checkpoint could not be written"));
 }
 
 } // namespace troupe::checkpoint_saver_test

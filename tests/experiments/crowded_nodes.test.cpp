@@ -28,8 +28,8 @@ TEST_CASE("who asks a node that has no place left is told so", "[nodes]") {
   CHECK(asked.exit_code == 1);
   CHECK(asked.err
         == "node: node " + nodes.list.front()
-             + ": it accepts no more connections: 24 wait already, and silent ones are "
-               "closed after 30 s\n");
+             + ": it accepts no more connections: 24 wait already, and silent "
+               "connections are closed after 30 s\n");
 }
 
 #ifndef TROUPE_SANITIZED // sanitizers start threads of their own

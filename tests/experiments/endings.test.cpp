@@ -289,7 +289,8 @@ TEST_CASE("two programs do not write into one report", "[endings]") {
     REQUIRE(other.try_lock(folder.path() / "r"));
     const auto second = run_program_in(folder, "simulate --report r");
     CHECK(second.exit_code == 2);
-    CHECK_THAT(second.err, ContainsSubstring("another program is writing into r"));
+    CHECK_THAT(second.err,
+               ContainsSubstring("another program is writing into --report r"));
   }
   CHECK(run_program_in(folder, "simulate --report r").exit_code == 0);
 }

@@ -246,14 +246,14 @@ TEST_CASE("a place that takes no event files is refused before the run", "[event
   std::filesystem::create_directory(folder.path() / "tb");
   folder.write("tb/1f1b", "");
   const auto [typed, said] = GENERATE(table<std::string, std::string>(
-    {{"train --tensorboard file",
-      "train: --tensorboard: cannot make the folder file: Not a directory; name "
-      "another\n"},
+    {{"train --tensorboard file", "train: --tensorboard cannot make the folder file "
+                                  "(Not a directory): name another "
+                                  "folder\n"},
      {"train --tensorboard tb",
-      "train: --tensorboard: tb/1f1b is not a folder: name another\n"},
+      "train: --tensorboard tb/1f1b is not a folder: name another folder\n"},
      {"train --tensorboard d --data text:d",
-      "train: --tensorboard: d/1f1b is in the folder that --data reads: name a place "
-      "outside it\n"}}));
+      "train: --tensorboard d/1f1b is in the folder that --data reads: name a place "
+      "outside that folder\n"}}));
   std::filesystem::create_directory(folder.path() / "d");
   folder.write("d/text", std::string(10'000, 'a') + std::string(10'000, 'b'));
   const auto ran = run_program_in(folder, typed);
@@ -275,8 +275,8 @@ TEST_CASE("a folder that nobody may write into takes no event files", "[events]"
   const unprivileged user;
   output_files files{*parsed};
   CHECK(files.prepare(shared->runs)
-        == "--tensorboard: cannot write into the folder " + where.string()
-             + ": Permission denied; name another");
+        == "--tensorboard cannot write into the folder " + where.string()
+             + " (Permission denied): name another folder");
 }
 
 } // namespace troupe::event_log_test

@@ -77,10 +77,12 @@ TEST_CASE("a node reads no file outside its folder, whatever a lead calls it",
     options["model"]["model"] = "gpt";
     options["data"]["text"] = "text:" + path;
     options["data"]["path"] = said_path;
-    CHECK_THAT(refusal_of(facts_of(options), own), ContainsSubstring("--folder alone"));
+    CHECK_THAT(refusal_of(facts_of(options), own),
+               ContainsSubstring("reads only files of its --folder"));
     options["data"]["text"] = "synthetic";
     options["data"]["evaluation"] = "text:" + path;
-    CHECK_THAT(refusal_of(facts_of(options), own), ContainsSubstring("--folder alone"));
+    CHECK_THAT(refusal_of(facts_of(options), own),
+               ContainsSubstring("reads only files of its --folder"));
   }
 }
 
@@ -119,11 +121,11 @@ TEST_CASE("a node reads no file that a link in its folder leads to outside",
   CHECK_THAT(refusal_of_data("gpt", text, own),
              ContainsSubstring("c.txt: it is outside the folder"));
   CHECK_THAT(refusal_of_data("gpt", "tokens:" + link.string(), own),
-             ContainsSubstring("--folder alone"));
+             ContainsSubstring("reads only files of its --folder"));
   // The path is the text before the last keys, and nothing else.
   for (const char* keys : {":order=random", ",order=random", ",width=16,order=random"})
     CHECK_THAT(refusal_of_data("gpt", "tokens:" + link.string() + keys, own),
-               ContainsSubstring("--folder alone"));
+               ContainsSubstring("reads only files of its --folder"));
   fs::create_symlink(outside, own / "images/t10k-images-idx3-ubyte");
   CHECK_THAT(refusal_of_data("mlp", "mnist:" + (own / "images").string(), own),
              ContainsSubstring("t10k-images-idx3-ubyte: it is outside the folder"));
@@ -141,7 +143,7 @@ TEST_CASE("a FIFO or a device in a node's folder is neither read nor waited for"
   CHECK_THAT(refusal_of_data("gpt", "tokens:" + path + "/fifo", folder.path()),
              ContainsSubstring("it is a FIFO"));
   CHECK_THAT(refusal_of_data("gpt", "text:" + path + "/zero", folder.path()),
-             ContainsSubstring("--folder alone"));
+             ContainsSubstring("reads only files of its --folder"));
 }
 
 TEST_CASE("sizes that no command line takes are refused, and not computed with",
@@ -212,10 +214,10 @@ TEST_CASE("ranks take their own node's GPUs in turns, or those that are listed",
   CHECK(processors_of_part(listed, {0, 1, 2}, 4, {0, 1}) == list{{1}, {}, {1}, {}});
   CHECK(processors_of_part(listed, {1, 3}, 4, {}) == list(4)); // the CPU alone
   CHECK(processors_of_part(listed, {1, 2}, 4, {0, 2}).error()
-        == "rank 2 needs cuda:1, and this node offers cuda:0, cuda:2");
+        == "rank 2 needs cuda:1, and the node offers cuda:0, cuda:2");
   CHECK(processors_of_part({}, {0}, 2, {}) == list{});
   CHECK(processors_of_part(all, {1}, 2, {}).error()
-        == "rank 1 needs a GPU, and this node has no GPU for it");
+        == "rank 1 needs a GPU, and the node offers no GPU");
 }
 
 TEST_CASE("a node whose ranks are on the CPU needs no GPU", "[nodes]") {
@@ -228,7 +230,7 @@ TEST_CASE("a node whose ranks are on the CPU needs no GPU", "[nodes]") {
   CHECK(plan_of_part(facts, {.gpus = std::vector<int>{}}).has_value());
   facts.node = 1;
   CHECK_THAT(plan_of_part(facts, {.gpus = std::vector<int>{}}).error(),
-             ContainsSubstring("rank 0 needs cuda:0, and this node has no GPU for it"));
+             ContainsSubstring("rank 0 needs cuda:0, and the node offers no GPU"));
 }
 
 TEST_CASE("processors that no command line names are refused", "[nodes]") {
@@ -273,7 +275,8 @@ TEST_CASE("a node sums products of bf16 as the lead does, or not at all", "[node
     CHECK_THAT(why, ContainsSubstring("the leader by " + paths_of(sums_of(path))));
     const auto all = bf16_paths();
     const bool may_follow = std::ranges::find(all, path) != all.end();
-    CHECK((why.find(to_text(path) + " here") != std::string::npos) == may_follow);
+    CHECK((why.find(to_text(path) + " on the node") != std::string::npos)
+          == may_follow);
     CHECK((why.find("widen on all nodes and the leader") != std::string::npos)
           == (path != bf16_path::widen));
   }

@@ -366,7 +366,7 @@ TEST_CASE("a run that nodes refuse again waits for others, until the user ends i
   CHECK(beginnings() == 2);
   train.send(SIGINT);
   CHECK(train.wait(patience) == 130);
-  CHECK_THAT(train.said(), ContainsSubstring("it runs at most 1 ranks"));
+  CHECK_THAT(train.said(), ContainsSubstring("the node's --max-ranks is 1"));
 }
 
 TEST_CASE("a run by TLS trains the same bits, and strangers play no part", "[nodes]") {
@@ -389,11 +389,11 @@ TEST_CASE("a run by TLS trains the same bits, and strangers play no part", "[nod
   CHECK(asked.exit_code == 1);
   CHECK(asked.err
         == "node: node " + nodes.list.front()
-             + ": it expects TLS: say --tls CERTIFICATE,KEY,AUTHORITY\n");
+             + ": it expects TLS; say --tls CERTIFICATE,KEY,AUTHORITY\n");
   // Both nodes refuse at once; the program reports the refusal that arrives first.
   const auto refusal_of = [&](std::size_t rank) {
     return "train: 1f1b: node " + nodes.list[rank] + " (rank " + std::to_string(rank)
-           + "): it expects TLS: say --tls CERTIFICATE,KEY,AUTHORITY\n";
+           + "): it expects TLS; say --tls CERTIFICATE,KEY,AUTHORITY\n";
   };
   const auto refused = run_program_in(folder, there).err;
   INFO(refused);
@@ -432,12 +432,12 @@ TEST_CASE("a node refuses what its owner has not allowed", "[nodes]") {
     return result.err + node.said();
   };
   CHECK_THAT(ends_with("--max-ranks 1", "--model mlp"),
-             ContainsSubstring("at most 1 ranks"));
+             ContainsSubstring("the node's --max-ranks is 1"));
   CHECK_THAT(ends_with("--max-memory 1", "--model mlp --d-model 512"),
-             ContainsSubstring("it allows runs (--max-memory) 1"));
+             ContainsSubstring("the node's --max-memory is 1"));
   std::ofstream{folder.path() / "text.txt"} << std::string(5000, 'a') << "bcdefghijk";
   CHECK_THAT(ends_with("--folder own", "--seq 8 --data text:../text.txt", "own"),
-             ContainsSubstring("--folder alone"));
+             ContainsSubstring("reads only files of its --folder"));
 }
 
 TEST_CASE("a run that nodes do not begin leaves what an earlier one wrote", "[nodes]") {

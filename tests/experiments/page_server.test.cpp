@@ -155,7 +155,7 @@ TEST_CASE("a request for a range is answered with the page, and no byte beyond i
     CHECK_THAT(page, StartsWith("HTTP/1.1 200"));
     CHECK_THAT(page, ContainsSubstring("Content-Length: 6\r\n"));
     CHECK(body_of(page) == "a page");
-    CHECK(body_of(ask("GET /none")) == "There is nothing here.\n");
+    CHECK(body_of(ask("GET /none")) == "The address has no page.\n");
     CHECK(body_of(ask("HEAD /")).empty());
     CHECK(body_of(ask("GET /", "rANGE")) == "a page");
   }
@@ -258,8 +258,8 @@ TEST_CASE("a port where another listens is no place for a page", "[watch]") {
   REQUIRE_FALSE(second);
   CHECK(second.error()
         == "cannot listen at 127.0.0.1:" + std::to_string(port)
-             + ": 127.0.0.1: Address already in use; give --watch another port, or "
-               "none for any free one");
+             + ": 127.0.0.1: Address already in use; give --watch another port, or no "
+               "port for any free port");
   const temporary_folder folder;
   const auto ran =
     run_program_in(folder, "simulate --report r --watch " + std::to_string(port));

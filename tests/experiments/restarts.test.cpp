@@ -121,8 +121,8 @@ TEST_CASE("a refusal that no new start changes ends the run at once", "[nodes]")
   run.starts = {lost, refuses, refuses};
   CHECK_THROWS_WITH(
     run.perform(),
-    "node 2: there is no file t.txt; a restart would fail again: correct "
-    "this, or leave the node out of --nodes, and continue with --resume");
+    "node 2: there is no file t.txt; no restart can succeed: correct the fault, or "
+    "leave the node out of --nodes, and continue with --resume");
   CHECK(run.started == 2);
   scripted_run fewer; // fewer nodes; the others may return
   fewer.starts = {lost, refuses, refuses};
@@ -163,9 +163,9 @@ TEST_CASE("losses count only if the run comes no further between them", "[nodes]
     const auto result = run.perform();
     CHECK(result.outcome == ending::failed);
     CHECK(run.started == 51);
-    CHECK_THAT(result.failure,
-               ContainsSubstring("a node is lost; 50 starts in a row have brought the "
-                                 "run no further than step 3"));
+    CHECK_THAT(
+      result.failure,
+      ContainsSubstring("a node is lost; 50 starts in a row have not passed step 3"));
     CHECK_THAT(result.failure, ContainsSubstring("--checkpoint-every"));
   }
 }

@@ -104,7 +104,7 @@ TEST_CASE("a name that is not UTF-8 is refused before nodes are sent it",
   const auto ran =
     run_program_in(folder, "train --nodes 127.0.0.1:1 --data tokens:" + latin_1 + tiny);
   CHECK(ran.exit_code == 2);
-  CHECK_THAT(ran.err, ContainsSubstring("reach nodes as UTF-8"));
+  CHECK_THAT(ran.err, ContainsSubstring("in UTF-8"));
 }
 
 } // namespace troupe::text_from_outside_test

@@ -156,7 +156,7 @@ TEST_CASE("a verdict names what fails, and what nobody has published",
   };
   CHECK(said({good}).sentence() == "replay holds over 4 steps");
   CHECK(said({good, unknown}).sentence()
-        == "replay holds over 4 steps; formula: none is published");
+        == "replay holds over 4 steps; formula: no formula is published");
   CHECK(said({good, bad, unknown}).sentence()
         == "plain loop fails over 4 steps: loss 3 differs");
   CHECK_FALSE(said({good, bad}).holds());
@@ -204,8 +204,7 @@ TEST_CASE("a proof of what nodes play on GPUs needs one here, the first",
   if (const auto why = absence_of_gpus(); !why.empty())
     CHECK(
       proof_error(plan)
-      == "a proof computes all stages in this process too, and so needs a GPU on this "
-         "machine: "
+      == "a proof also computes all stages on this machine, which has no usable GPU: "
            + why);
   plan.processors = {{.gpu = 5}, {}};
   prove_on_local_gpu(plan);
