@@ -56,10 +56,9 @@ std::string outlasts_clock(const cost_options& costs, const run_plan& plan) {
   const auto& dims = plan.dims;
   const double total =
     (slowest * dims.stages + exchange) * dims.microbatches * dims.steps;
-  return total < 9e18
-           ? ""
-           : "--cost: a run of this size may last longer at these costs than the "
-             "virtual clock's 292 years: give smaller costs, or --steps fewer";
+  return total < 9e18 ? ""
+                      : "--cost makes the run longer than 292 years, the most of the "
+                        "virtual clock: give smaller costs, or fewer --steps";
 }
 
 } // namespace troupe

@@ -17,16 +17,16 @@ constexpr std::int64_t most_values = 1'000'000'000'000;
 
 tl::expected<std::int64_t, std::string> values_of(const typed_collectives& typed) {
   if (typed.values && typed.bytes)
-    return problem{
-      "--values and --bytes both give the size of an array: leave one of them out"};
+    return problem{"--values and --bytes both give the size of an array: leave "
+                   "--values or --bytes out"};
   const auto bytes = typed.bytes.value_or(1 << 20);
   if (bytes % 4 != 0)
     return problem{"--bytes " + std::to_string(bytes)
-                   + ": a value has 4 bytes, so that bytes are a multiple of 4"};
+                   + ": give a multiple of 4, the bytes of a value"};
   const auto values = typed.values.value_or(bytes / 4);
   if (values < 0 || values > most_values)
-    return problem{
-      "--values and --bytes: an array has 0 to 1,000,000,000,000 values of 4 bytes"};
+    return problem{"--values or --bytes is out of range: an array has 0 to "
+                   "1,000,000,000,000 values of 4 bytes"};
   return values;
 }
 
@@ -50,9 +50,8 @@ orders_of(const typed_collectives& typed) {
         && asked(typed.algorithms, order.name))
       result.push_back(order);
   if (result.empty())
-    return problem{"--operation and --algorithm: none of these operations has one of "
-                   "these algorithms; collectives --help-all lists the algorithms of "
-                   "each operation"};
+    return problem{"no operation of --operation has an algorithm of --algorithm: see "
+                   "./troupe collectives --help-all"};
   return result;
 }
 
@@ -81,19 +80,19 @@ void add_collectives(option_list& to, typed_collectives& typed) {
                 "Algorithms: " + algorithm_names() + ". Default: all.")
     ->delimiter(',');
   to.add_option("--ranks", typed.ranks,
-                "Ranks of a collective, 1 to 1,024. For each of several numbers, as "
-                "2,4,8, every collective is run.")
+                "Ranks of a collective, 1 to 1,024. With several numbers, for example "
+                "2,4,8, every collective runs with each number of ranks.")
     ->delimiter(',');
   to.add_option("--bytes", typed.bytes,
-                "Bytes of each rank's array, four a value. Default: 1048576.");
+                "Bytes of each rank's array, a multiple of 4. Default: 1048576.");
   to.add_option("--values", typed.values,
                 "Number of fp32 values in each rank's array, in place of --bytes.");
   to.add_option("--latency", typed.latency, "Latency of a message, in milliseconds.");
   to.add_option("--bandwidth", typed.bandwidth,
-                "Bandwidth of each rank's port, in bytes a second. Value 0: bytes take "
-                "no time.");
+                "Bandwidth of each rank's port, in bytes a second. Value 0: no limit, "
+                "and bytes take no time.");
   to.add_option("--sum", typed.sum,
-                "Bytes that a rank adds a second. Value 0: sums take no time.");
+                "Bytes that a rank sums in a second. Value 0: sums take no time.");
   add_machines(to, typed.machines);
 }
 
@@ -109,12 +108,15 @@ tl::expected<collective_options, std::string> parse(const typed_collectives& typ
   if (!orders)
     return problem{orders.error()};
   if (!(typed.latency >= 0 && typed.latency <= 1e6))
-    return problem{"--latency is from 0 to 1,000,000 milliseconds"};
+    return problem{"--latency " + short_text(typed.latency)
+                   + ": a latency is from 0 to 1,000,000 milliseconds"};
   if (!(typed.bandwidth == 0 || (typed.bandwidth >= 1 && typed.bandwidth <= 1e15)))
-    return problem{"--bandwidth is from 1 to 1e15 bytes a second, or 0: bytes take no "
-                   "time"};
+    return problem{"--bandwidth " + short_text(typed.bandwidth)
+                   + ": give 1 to 1e15 bytes a second, or 0 for no limit"};
   if (!(typed.sum == 0 || (typed.sum >= 1 && typed.sum <= 1e15)))
-    return problem{"--sum is from 1 to 1e15 bytes a second, or 0: sums take no time"};
+    return problem{
+      "--sum " + short_text(typed.sum)
+      + ": give 1 to 1e15 bytes a second, or 0 for sums that take no time"};
   const link_cost inside{.latency =
                            static_cast<nanoseconds>(std::llround(typed.latency * 1e6)),
                          .bytes_per_second = typed.bandwidth};
@@ -122,9 +124,9 @@ tl::expected<collective_options, std::string> parse(const typed_collectives& typ
   if (!machines)
     return problem{machines.error()};
   if (outlasts_clock(machines->model, typed.sum, *values))
-    return problem{"a collective of arrays of this size may take longer at these rates "
-                   "than the virtual clock's 292 years: give smaller --bytes, or "
-                   "larger --bandwidth and --sum"};
+    return problem{
+      "a collective may take longer than 292 years, the most of the virtual clock: "
+      "give smaller --bytes, or larger --bandwidth and --sum"};
   return collective_options{std::move(*orders), typed.ranks, *values,
                             std::move(*machines), typed.sum};
 }

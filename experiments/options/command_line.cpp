@@ -38,7 +38,10 @@ public:
     add_help(app);
     list.begin_group("General");
     file =
-      list.add_file("--config", "TOML file with any of these options, a line each.")
+      list
+        .add_file(
+          "--config",
+          "TOML file of options, each on a line of its own, for example steps = 100.")
         ->check(read_error);
     app.config_formatter(std::make_shared<config_reader>(app));
     app.footer(add_options(list, typed, program));
@@ -59,7 +62,8 @@ public:
     if (auto missing = missing_value(app); !missing.empty())
       return missing;
     if (const auto name = list.given_twice(); !name.empty())
-      return name + " takes one value, and several are given: leave all but one out";
+      return name
+             + " is given several times, and takes one value: give the option once";
     return {};
   }
 
@@ -162,13 +166,12 @@ tl::expected<options, int> read_command_line(const program_info& program, int ar
   find_beginning(typed);
   if (typed.mesh.axes.find("pipe") != std::string::npos && second.says("--stages"))
     return refuse("--stages and pipe= in --mesh both give the ranks of a pipeline: "
-                  "leave one of them out");
+                  "leave --stages or pipe= out");
   if (const auto extra_option = option_beside_all(second.app);
       typed.output.whole_catalog && !extra_option.empty())
-    return refuse(
-      "--all runs a fixed list of models, schedules and sizes: with --all only --seed, "
-      "--precision, --stall-timeout and --quiet are allowed, not "
-      + extra_option);
+    return refuse("--all runs a fixed list, and allows only --seed, --precision, "
+                  "--stall-timeout and --quiet: leave --all or "
+                  + extra_option + " out");
   if (second.file->count() > 0)
     typed.output.config = second.file->as<std::string>();
   typed.mesh.says_stages = second.says("--stages");

@@ -28,12 +28,12 @@ const std::vector<std::string>& pytorch_rows(bool on_gpu) {
 
 void add_comparison(option_list& to, std::string& typed) {
   to.begin_group("Other systems");
-  to.add_option(
-    "--beside", typed,
-    "Comparison with PyTorch, which trains the same network; nothing else is measured. "
-    "Value pytorch: all rows of the table; pytorch:plain,1f1b: these rows. Rows: "
-      + names_of(false) + "; on a GPU " + names_of(true)
-      + ". The environment variable PYTHON names the interpreter.");
+  to.add_option("--beside", typed,
+                "Comparison with PyTorch, which trains the same network. Nothing else "
+                "is measured. The environment variable PYTHON names the interpreter.\n"
+                "pytorch\tall rows\n"
+                "pytorch:plain,1f1b\tonly the named rows, of "
+                  + names_of(false) + "; on a GPU of " + names_of(true));
 }
 
 tl::expected<comparison_options, std::string> parse_comparison(const std::string& text,
@@ -45,14 +45,14 @@ tl::expected<comparison_options, std::string> parse_comparison(const std::string
   const auto& known = pytorch_rows(on_gpu);
   if (text.substr(0, colon) != "pytorch")
     return problem{"--beside " + text
-                   + ": write pytorch, or pytorch with rows of its table, as "
+                   + ": write pytorch, or pytorch: and names of rows, for example "
                      "pytorch:plain,1f1b"};
   if (colon == std::string::npos)
     return comparison_options{known};
   for (const auto& row : split(text.substr(colon + 1), ',')) {
     if (std::ranges::find(known, row) == known.end())
       return problem{"--beside " + text + ": there is no row '" + row + "' "
-                     + (on_gpu ? "on a GPU" : "on the CPU") + "; there are "
+                     + (on_gpu ? "on a GPU" : "on the CPU") + "; the rows are "
                      + names_of(on_gpu)};
     if (std::ranges::find(result.rows, row) != result.rows.end())
       return problem{"--beside " + text + ": the row '" + row

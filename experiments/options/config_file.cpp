@@ -35,17 +35,18 @@ public:
              + options_near(app_, item.name, ""));
       if (!option->get_configurable())
         fail("'" + item.name
-             + "' is not an option of a file: give it on the command line");
+             + "' is not an option of a file: type the option on the command line");
       if (!known.insert(option).second)
         fail("'" + item.name + "' is given a second time: give each option once");
       item.inputs = values();
       if (item.inputs.empty())
-        fail("'" + item.name + "' has an empty list: give it a value, or leave it out");
+        fail("'" + item.name
+             + "' has an empty list: give a value, or leave the line out");
       if (option->get_expected_max() == 0 && item.inputs.size() > 1)
-        fail("'" + item.name + "' is given a list: it is true or false");
+        fail("'" + item.name + "' has a list: write true or false");
       skip_space(false);
       if (!at_end() && peek() != '\n')
-        fail("a value is followed by more text: put a text with blanks in quotes");
+        fail("more text follows a value: put a text with blanks in quotes");
       result.push_back(std::move(item));
     }
     return result;
@@ -77,8 +78,8 @@ private:
   }
 
   std::string name() {
-    constexpr auto shape =
-      "a line is an option and its value, as steps = 100 or schedule = \"1f1b\"";
+    constexpr auto shape = "a line needs an option and a value: write steps = 100 or "
+                           "schedule = \"1f1b\", for example";
     if (peek() == '[')
       fail("a file of options has no sections: leave the line in brackets out");
     const auto begin = position_;
@@ -111,7 +112,7 @@ private:
         break;
     }
     if (at_end() || peek() != ']')
-      fail("this list has no end: write [\"gpipe\", \"1f1b\"]");
+      fail("the list has no end: write [\"gpipe\", \"1f1b\"]");
     ++position_;
     return result;
   }
@@ -127,7 +128,7 @@ private:
     result.erase(result.find_last_not_of(" \t\r") + 1);
     if (result.empty() || result.find_first_of(" \t\"'") != std::string::npos) {
       position_ = begin;
-      fail("a value is a number, true, false or a text in quotes");
+      fail("the value is wrong: write a number, true, false or a text in quotes");
     }
     return result;
   }
@@ -144,14 +145,14 @@ private:
       if (peek() == '\\' && quote == '"') {
         ++position_;
         if (at_end() || !escapes.contains(peek()))
-          fail("after \\ only \" \\ n t are allowed; in '...' a \\ is an ordinary "
-               "character");
+          fail("only \" \\ n t are allowed after a \\ in quotes \"...\": write the "
+               "text in '...'");
         result += escapes.at(peek());
       } else {
         result += peek();
       }
     }
-    fail("this text has no end: close its quotes in the same line");
+    fail("a text in quotes has no end: close the quotes in the same line");
   }
 
   const CLI::App& app_;
@@ -168,7 +169,7 @@ std::vector<CLI::ConfigItem> config_reader::from_config(std::istream& input) con
   });
   if (binary)
     throw config_error{
-      "the file is not a text: write a line for each option, as steps = 100"};
+      "the file is not a text: write a line for each option, for example steps = 100"};
   return reader{app_, std::move(text)}.items();
 }
 

@@ -33,9 +33,8 @@ tl::expected<given_costs, std::string> values_of(const std::string& text, int st
     const bool is_known = std::ranges::find(known, key) != known.end();
     const std::vector<std::string> names{known.begin(), known.end()};
     return problem{"--cost '" + part + "'" + (is_known ? "" : did_you_mean(key, names))
-                   + ": write F=1,B=2 in milliseconds, one value or one a rank as "
-                     "F=1/2/1/1; also I, W, U, R, FB, latency, bandwidth, sum, bytes, "
-                     "gradient, buckets, tensor, sums, experts and replica"};
+                   + ": write KEY=VALUE, for example F=1 for milliseconds or F=1/2/1/1 "
+                     "for ranks; --help-all lists the keys"};
   };
   for (const auto& part : split(text, ',')) {
     const auto equals = part.find('=');
@@ -54,7 +53,8 @@ tl::expected<given_costs, std::string> values_of(const std::string& text, int st
     if (count == 0)
       return error_in(part);
     if (key != "replica" && count != 1 && (!differs_by_rank(key) || count != stages))
-      return problem{"--cost " + part + ": give one value, or one for each of the "
+      return problem{"--cost " + part
+                     + ": give a single value, or a value for each of the "
                      + std::to_string(stages) + " ranks of a pipeline"};
   }
   return result;
@@ -68,20 +68,27 @@ std::string out_of_range(const given_costs& costs, int data) {
     if (const auto entry = costs.find(key); entry != costs.end()) {
       const double count = entry->second[0];
       if (count < 1 || count > 10'000 || count != std::floor(count))
-        return std::string{"--cost: "} + key + " is a whole number from 1 to 10,000";
+        return std::string{"--cost "} + key + "=" + short_text(count)
+               + ": write a whole number from 1 to 10,000";
       product *= count;
     }
   if (product > 10'000)
-    return "--cost: buckets times sums is from 1 to 10,000";
+    return "--cost buckets= times sums= is " + short_text(product)
+           + ": give a product from 1 to 10,000";
   if (const auto entry = costs.find("sum");
       entry != costs.end() && entry->second[0] < 1)
-    return "--cost sum: a rank adds 1 to 1e12 bytes a second; leave it out, and sums "
-           "take no time";
+    return "--cost sum=" + short_text(entry->second[0])
+           + ": give 1 to 1e12 bytes a second, or leave sum= out for sums that take no "
+             "time";
   if (const auto entry = costs.find("replica");
       entry != costs.end() && (std::ssize(entry->second) != data || data == 1))
-    return "--cost replica: give one value for each of several data replicas, as "
-           "replica=1/2.5 for two; there are "
-           + std::to_string(data);
+    return data == 1
+             ? "--cost replica= needs several data replicas: say --mesh data=2 or "
+               "more, or leave replica= out"
+             : "--cost replica= has " + std::to_string(std::ssize(entry->second))
+                 + " values for " + std::to_string(data)
+                 + " data replicas: give a value for each, for example "
+                   "replica=1/2.5 for two";
   return {};
 }
 
@@ -126,27 +133,29 @@ cost_table actions_of(given_costs costs) {
 
 void add_cost(option_list& to, std::string& typed) {
   to.begin_group("Clock and costs");
-  to.add_option("--cost", typed,
-                "Costs in virtual time, as F=1,B=2: milliseconds of each action. "
-                "F=1/2/1/1 has a value for each rank of a pipeline. Bytes are "
-                "those of fp32, also under --precision bf16.\n"
-                "F\tforward, 1 where it is not given\n"
-                "B\tbackward, 2F or I+W where it is not given\n"
-                "I, W\tinput gradient and weight gradient, B/2 each\n"
-                "U\tupdate, 0\n"
-                "R\trecomputed forward, F\n"
-                "FB\ta forward and a backward in one, F+B\n"
-                "latency\tmilliseconds of a message\n"
-                "bandwidth\tbytes a second of a rank's port\n"
-                "bytes\tbytes of an activation\n"
-                "sum\tbytes that a rank adds a second in collectives; where it is not "
-                "given, sums take no time\n"
-                "gradient\tbytes of a stage's gradients between data replicas\n"
-                "buckets\tmessages that carry a stage's gradients\n"
-                "tensor\tbytes of a sum between tensor shards\n"
-                "sums\tsums between tensor shards in a forward, and in a backward\n"
-                "experts\tbytes of the rows that a stage sends to experts\n"
-                "replica\tfactors of the times of data replicas, as replica=1/2.5");
+  to.add_option(
+    "--cost", typed,
+    "Costs in virtual time, for example F=1,B=2 for milliseconds of actions. F=1/2/1/1 "
+    "has a value for each rank of a pipeline. Bytes are those of fp32, also with "
+    "--precision bf16.\n"
+    "F\tforward; 1 if not given\n"
+    "B\tbackward; I+W, or else 2F, if not given\n"
+    "I, W\tinput gradient and weight gradient; each B/2 if not given\n"
+    "U\tupdate; 0 if not given\n"
+    "R\trecomputed forward; F if not given\n"
+    "FB\ta forward and a backward as one action; F+B if not given\n"
+    "latency\tmilliseconds of a message\n"
+    "bandwidth\tbandwidth of a rank's port, in bytes a second\n"
+    "bytes\tbytes of an activation\n"
+    "sum\tbytes that a rank sums in a second in collectives; sums take no time if not "
+    "given\n"
+    "gradient\tbytes of a stage's gradients between data replicas\n"
+    "buckets\tnumber of messages that carry a stage's gradients\n"
+    "tensor\tbytes of a sum between tensor shards\n"
+    "sums\tnumber of sums between tensor shards in a forward, and in a backward\n"
+    "experts\tbytes of the rows that a stage sends to experts\n"
+    "replica\tfactors of the times of data replicas: replica=1/2.5 makes replica 1 "
+    "slower by 2.5");
 }
 
 tl::expected<cost_options, std::string> parse_costs(const std::string& text,

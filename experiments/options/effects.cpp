@@ -18,7 +18,7 @@ struct effect {
   std::string_view option;
   bool (*said)(const typed_options& typed, const typed_options& defaults);
   bool (*matters)(const options& o, const optimizer_options& of_run);
-  std::string_view belongs;
+  std::string_view belongs; ///< The end of a sentence, for with_name().
 };
 
 template <auto Group, auto Member>
@@ -126,26 +126,26 @@ constexpr auto nodes = &typed_options::nodes;
 constexpr auto output = &typed_options::output;
 
 constexpr std::string_view of_tokens =
-  "applies only to gpt and moe: say --model gpt or moe, or leave it out";
+  "applies only to gpt and moe: say --model gpt or moe, or leave % out";
 constexpr std::string_view of_experts =
-  "applies only to moe: say --model moe too, or leave it out";
+  "applies only to moe: say --model moe too, or leave % out";
 
 constexpr std::string_view of_nodes =
-  "applies only with --nodes: say --nodes too, or leave it out";
+  "applies only with --nodes: say --nodes too, or leave % out";
 
 constexpr effect table[] = {
   {"--layers", says_layers, has_width,
-   "applies only to gpt, moe and mlp; lenet and lenet5 have five layers: leave it "
+   "applies only to gpt, moe and mlp, as lenet and lenet5 have five layers: leave % "
    "out"},
   {"--d-model", differs<model, &typed_model::width>, has_width,
-   "applies only to gpt, moe and mlp; lenet and lenet5 have fixed widths: leave it "
+   "applies only to gpt, moe and mlp, as lenet and lenet5 have fixed widths: leave % "
    "out"},
   {"--heads", differs<model, &typed_model::heads>, reads_tokens, of_tokens},
   {"--seq", differs<model, &typed_model::length>, reads_tokens, of_tokens},
   {"--vocab", differs<model, &typed_model::words>, reads_tokens, of_tokens},
   {"--data", differs<data, &typed_data::text>, reads_data,
-   "has no effect, as --evaluate-data names the data to evaluate: leave one of them "
-   "out"},
+   "has no effect, as --evaluate-data names the data to evaluate: leave --data or "
+   "--evaluate-data out"},
   {"--experts", differs<model, &typed_model::experts>, has_experts, of_experts},
   {"--gate", differs<model, &typed_model::gate>, has_experts, of_experts},
   {"--top-k", differs<model, &typed_model::top_k>, has_experts, of_experts},
@@ -160,44 +160,44 @@ constexpr effect table[] = {
   {"--eps", differs<learns, &typed_optimizer::epsilon>, is_adamw, of_adamw},
   {"--weight-decay", differs<learns, &typed_optimizer::weight_decay>, always, ""},
   {"--decay", differs<learns, &typed_optimizer::decay>, decays,
-   "has no effect, as --weight-decay is 0: give a weight decay above 0, or leave it "
+   "has no effect, as --weight-decay is 0: give --weight-decay above 0, or leave % "
    "out"},
   {"--clip", differs<learns, &typed_optimizer::clip>, always, ""},
   {"--steps", differs<length, &typed_schedules::steps>, counts_steps,
-   "and --epochs both give the length of a run: leave one of them out"},
+   "and --epochs both give the length of a run: leave --steps or --epochs out"},
   {"--exchange", differs<mesh, &typed_mesh::exchange>, has_replicas,
-   "has no effect with one data replica: say --mesh data=2 or more too, or leave it "
+   "has no effect with one data replica: say --mesh data=2 or more too, or leave % "
    "out"},
   {"--sequence-parallel", differs<mesh, &typed_mesh::sequence_parallel>, has_shards,
-   "has no effect with one tensor shard: say --mesh tensor=2 or more too, or leave "
-   "it out"},
+   "has no effect with one tensor shard: say --mesh tensor=2 or more too, or leave % "
+   "out"},
   {"--stall-timeout", differs<when, &typed_run::stall_timeout>, in_real_time,
-   "has no effect in virtual time, where a stall is found at once: say --clock real "
-   "too, or leave it out"},
+   "has no effect in virtual time, where a stall is found at once: say --clock real, "
+   "or leave % out"},
   {"--precision", differs<when, &typed_run::precision>, stores,
-   "has no effect: in a simulation it scales only --cost bytes= and the gathers of "
-   "--sequence-parallel (--cost tensor=). Give one of these, or leave it out"},
+   "in a simulation scales only --cost bytes=, and --cost tensor= with "
+   "--sequence-parallel: give either cost, or leave % out"},
   {"--evaluate-every", differs<judges, &evaluation_options::every>, evaluates,
-   "has no effect, as --evaluate-samples is 0: give some samples, or leave it out"},
+   "has no effect, as --evaluate-samples is 0: give --evaluate-samples above 0, or "
+   "leave % out"},
   {"--keep", differs<saves, &checkpoint_options::keep>, has_checkpoints,
    "applies only with checkpoints: say --checkpoint and --checkpoint-every too, or "
-   "leave it out"},
+   "leave % out"},
   {"--change", differs<saves, &checkpoint_options::change>, resumes,
-   "names options that may differ from a checkpoint's: say --resume too, or leave it "
+   "names options that may differ from a checkpoint's: say --resume too, or leave % "
    "out"},
   {"--place", differs<nodes, &typed_nodes::node_map>, has_nodes, of_nodes},
   {"--failure-timeout", differs<nodes, &typed_nodes::failure_timeout>, has_nodes,
    of_nodes},
   {"--restart", differs<nodes, &typed_nodes::restart>, has_nodes, of_nodes},
   {"--keep-steps", differs<nodes, &typed_nodes::keep_steps>, restarts,
-   "keeps the steps from which --restart continues: say --restart too, or leave it "
-   "out"},
+   "keeps the steps from which --restart continues: say --restart too, or leave % out"},
   {"--tls", differs<nodes, &typed_nodes::tls>, has_nodes, of_nodes},
   {"--insecure", differs<nodes, &typed_nodes::insecure>, has_nodes, of_nodes},
   {"--save-precision", differs<output, &output_options::save_precision>, saves_weights,
-   "is the type of the weights that --save writes: say --save too, or leave it out"},
+   "is the type of the weights that --save writes: say --save too, or leave % out"},
   {"--print", differs<output, &output_options::print>, prints,
-   "prints timelines, and --quiet prints nothing: leave one of them out"},
+   "prints timelines, and --quiet prints nothing: leave --print or --quiet out"},
 };
 
 /// One sentence about an option of all runs without effect, else an empty text.
@@ -213,11 +213,10 @@ std::string validation_error(const effect& e, const typed_options& typed,
   };
   const std::string name{e.option};
   if (std::ranges::none_of(o.schedules.chosen, matters_in))
-    return name + " " + std::string{e.belongs};
+    return name + " " + with_name(e.belongs, name);
   if (std::ranges::all_of(o.schedules.chosen, replaced_in))
-    return name
-           + " has no effect, as every schedule has its own value: leave this option "
-             "out, or the values in --schedule";
+    return name + " has no effect, as every schedule has a value of its own: leave "
+           + name + " out, or the values in --schedule";
   return {};
 }
 

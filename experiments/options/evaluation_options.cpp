@@ -9,20 +9,22 @@ void add_evaluation(option_list& to, evaluation_options& typed) {
   to.begin_group("Evaluation");
   to.add_option(
     "--evaluate-every", typed.every,
-    "Steps from one evaluation to the next. Value 0: one evaluation, at the "
-    "end.");
+    "Steps from one evaluation to the next. Value 0: only an evaluation at the end.");
   to.add_option("--evaluate-samples", typed.samples,
                 "Held-out samples of an evaluation.");
   to.add_option("--verify", typed.verify,
-                "Number of first steps that are checked against a loop without actors "
-                "before each schedule runs, as the program verify does. The results "
-                "contain the verdict. Value 0: no check.");
+                "Steps that are computed before each run and compared with a loop "
+                "without actors. The results contain the verdict. Value 0: no check.");
 }
 
 std::string validation_error(const evaluation_options& o) {
-  return o.every < 0 || o.samples < 0 || o.verify < 0
-           ? "--evaluate-every, --evaluate-samples and --verify are at least 0"
-           : "";
+  for (const auto& [option, value] :
+       {std::pair{"--evaluate-every ", std::int64_t{o.every}},
+        {"--evaluate-samples ", std::int64_t{o.samples}},
+        {"--verify ", std::int64_t{o.verify}}})
+    if (value < 0)
+      return option + std::to_string(value) + ": the value is at least 0";
+  return {};
 }
 
 } // namespace troupe

@@ -94,8 +94,8 @@ std::string set_option(const both_options& options, const std::string& name,
     option->add_result(value);
     option->run_callback();
   } catch (const CLI::ParseError&) {
-    return file + " says " + name + " " + value
-           + ", which is not a value of that option: give " + name + " yourself";
+    return file + " records " + name + " " + value + ", which " + name
+           + " does not allow: give another " + name;
   }
   return {};
 }
@@ -131,8 +131,8 @@ std::string typed_option_error(const CLI::App& said, const option_values& metada
     const auto typed = value_in(said, option);
     if (typed && *typed != value && is_value_of(option, value)
         && std::ranges::find(network_names, option) != std::end(network_names))
-      return weights + " says " + option + " " + value + ", and this command says "
-             + option + " " + *typed + ": leave it out";
+      return weights + " records " + option + " " + value + ", and this command has "
+             + option + " " + *typed + ": leave " + option + " out";
   }
   return {};
 }
@@ -146,8 +146,8 @@ std::string conflicting_config_error(const both_options& options,
   for (const auto& [option, value, key] : values_of(config))
     if (const auto current = value_in(options.to, option);
         !key.empty() && current && *current != value && !value_in(options.said, option))
-      return config.path.string() + " says " + key + " " + value + ", and " + weights
-             + " says " + option + " " + *current + ": correct or remove the config";
+      return config.path.string() + " records " + key + " " + value + ", and " + weights
+             + " records " + option + " " + *current + ": correct or remove the config";
   return {};
 }
 

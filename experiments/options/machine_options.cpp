@@ -57,7 +57,7 @@ std::string read_links(const std::string& path, int machines, machine_model& to)
         || !to.pairs.emplace(std::minmax(*a, *b), *link).second)
       return path + ":" + std::to_string(n) + ": write a pair of machines from 0 to "
              + std::to_string(machines - 1)
-             + " once, as 0,1,40,2.5e7: their numbers, milliseconds, bytes a second";
+             + " once with milliseconds and bytes a second, for example 0,1,40,2.5e7";
   }
   return {};
 }
@@ -66,13 +66,14 @@ std::string read_links(const std::string& path, int machines, machine_model& to)
 
 void add_machines(option_list& to, std::string& typed) {
   to.begin_group("Clock and costs");
-  to.add_option("--machines", typed,
-                "Machines in virtual time, as ranks=8,latency=0.05,bandwidth=1e9.\n"
-                "ranks\tranks of each machine, which share its port to other machines\n"
-                "latency\tmilliseconds of a message between machines\n"
-                "bandwidth\tbytes a second of a machine's port\n"
-                "links=FILE\tat the end: other links between pairs of machines, a line "
-                "each, as 0,1,40,2.5e7: machines 0 and 1, 40 ms, 2.5e7 bytes a second");
+  to.add_option(
+    "--machines", typed,
+    "Machines in virtual time, for example ranks=8,latency=0.05,bandwidth=1e9.\n"
+    "ranks\tranks of each machine, which share its port to other machines\n"
+    "latency\tmilliseconds of a message between machines\n"
+    "bandwidth\tbytes a second of a machine's port\n"
+    "links=FILE\tlast; links between pairs of machines that differ. A line "
+    "0,1,40,2.5e7 gives machines 0 and 1 a latency of 40 ms and 2.5e7 bytes a second");
 }
 
 tl::expected<machine_options, std::string>
@@ -81,10 +82,10 @@ parse_machines(const std::string& text, const link_cost& inside, int ranks) {
   if (text.empty())
     return result;
   const auto error_in = [&](const std::string& part) {
-    return problem{"--machines '" + part
-                   + "': write ranks=8,latency=0.05,bandwidth=1e9: ranks on a machine, "
-                     "milliseconds and bytes a second between machines; then "
-                     "links=FILE, if pairs of machines differ"};
+    return problem{
+      "--machines '" + part
+      + "': write ranks=8,latency=0.05,bandwidth=1e9 with milliseconds and bytes a "
+        "second, and at the end links=FILE where pairs of machines differ"};
   };
   const auto links = text.find(",links="); // the rest of the text, also with commas
   std::string latency = "0", bandwidth = "0", each;

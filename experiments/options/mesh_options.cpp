@@ -27,14 +27,15 @@ std::string read_split(const std::string& text, mesh_options& to) {
       to.unit_costs.push_back(number(part).value_or(0));
     const auto positive = [](double c) { return c > 0 && std::isfinite(c); };
     if (to.unit_costs.empty() || !std::ranges::all_of(to.unit_costs, positive))
-      return "--split " + text + ": write numbers above 0, as costs=1.5/1/1/2";
+      return "--split " + text + ": write numbers above 0, for example costs=1.5/1/1/2";
     return {};
   }
   for (const auto& part : split(text, ',')) {
     const auto value = whole_number<int>(part);
     if (!value || *value < 1)
       return "--split " + text
-             + ": write whole numbers, as 2,2,1,1, or measured, or costs=1.5/1/1/2";
+             + ": write measured, or numbers for the stages, for example 2,2,1,1 or "
+               "costs=1.5/1/1/2";
     to.split.push_back(*value);
   }
   return {};
@@ -57,8 +58,8 @@ std::string read_recomputation(const std::string& text, mesh_options& to) {
   if (extent == "stage" || to.recomputed_units > 0)
     return {};
   return "--recompute " + text
-         + ": write none, stage, or blocks=2 for two blocks or layers at once; "
-           ",ahead may follow, as stage,ahead";
+         + ": write none, stage or blocks=K, then perhaps ,ahead, for example "
+           "blocks=2,ahead";
 }
 
 } // namespace
@@ -82,48 +83,51 @@ std::string read_axes(const std::string& text, mesh_options& to) {
     if (!axes.contains(axis) || !seen_axes.insert(axis).second || !size || *size < 1
         || *size > 65'536)
       return "--mesh '" + part + "'" + axis_near(axis)
-             + ": write data=2,pipe=4,tensor=2,expert=2, each axis once and from 1 to "
-               "65,536";
+             + ": write data=, pipe=, tensor= or expert= and 1 to 65,536, each axis "
+               "once, for example data=2,pipe=4";
     *axes.at(axis) = *size;
   }
   if (to.stages < 1)
     return "--stages " + std::to_string(to.stages) + ": a pipeline has at least 1 rank";
   if (std::int64_t{to.data} * to.tensor * to.stages > most_ranks)
-    return "--stages and --mesh: at most 1,048,576 ranks in all";
+    return "--stages and --mesh give too many ranks: a run has at most 1,048,576";
   return {};
 }
 
 void add_mesh(option_list& to, typed_mesh& typed, bool names_exchange) {
   to.begin_group("Schedule and mesh");
   to.add_option("--stages", typed.stages,
-                "Ranks of a pipeline. Each has one stage of the network, or several "
-                "where the schedule says so.");
+                "Ranks of a pipeline. A rank has one stage of the network, or several "
+                "under schedules like interleaved.");
   to.add_option("--mesh", typed.axes,
-                "Ranks along each axis, as data=2,pipe=4,tensor=2.\n"
+                "Ranks along each axis, for example data=2,pipe=4,tensor=2. An axis "
+                "that is not given has 1 rank, and pipe has --stages.\n"
                 "data\treplicas of the pipeline, each with a share of every batch\n"
-                "pipe\tranks of a pipeline, as --stages\n"
-                "tensor\tshards of every layer\n"
+                "pipe\tranks of a pipeline, in place of --stages\n"
+                "tensor\ttensor shards, each with a slice of every layer\n"
                 "expert\tdata replicas that the experts of moe are spread over");
   if (names_exchange)
     to.add_option("--exchange", typed.exchange,
                   "Exchange of gradients and parameters between data replicas: "
                     + exchange_names() + ".");
-  to.add_option("--recompute", typed.recompute,
-                "Activations that backwards recompute, so that stages keep fewer.\n"
-                "none\tnone: all activations are kept\n"
-                "stage\ta stage keeps its inputs alone\n"
-                "blocks=K\ta stage keeps the input of every K blocks or layers\n"
-                ",ahead\tappended, as stage,ahead: a rank recomputes while it "
-                "waits for the gradient");
-  to.add_flag("--sequence-parallel", typed.sequence_parallel,
-              "Tensor shards divide the positions of sequences where all would compute "
-              "the same: in norms, residuals and messages between stages.");
+  to.add_option(
+    "--recompute", typed.recompute,
+    "Activations that backwards recompute from kept inputs, which saves memory.\n"
+    "none\tstages keep all activations\n"
+    "stage\ta stage keeps only its inputs\n"
+    "blocks=K\ta stage keeps the input of every K blocks or layers\n"
+    ",ahead\tappended: a rank recomputes while it waits for the gradient");
+  to.add_flag(
+    "--sequence-parallel", typed.sequence_parallel,
+    "Tensor shards divide positions of sequences in norms, residuals and messages "
+    "between stages, where all shards would otherwise compute the same.");
 }
 
 void add_stages(option_list& to, typed_mesh& typed) {
   to.begin_group("Schedule and mesh");
-  to.add_option("--stages", typed.stages,
-                "Stages of the network: actors, each with a device of its own.");
+  to.add_option(
+    "--stages", typed.stages,
+    "Number of stages that the network is cut into. Each stage is an actor.");
 }
 
 void add_split(option_list& to, typed_mesh& typed) {
@@ -131,10 +135,10 @@ void add_split(option_list& to, typed_mesh& typed) {
   to.add_option("--split", typed.split,
                 "Cut of the network into stages. Default: stages with nearly equal "
                 "numbers of operations.\n"
-                "2,2,1,1\tblocks or layers of each stage\n"
+                "2,2,1,1\tnumber of blocks or layers of each stage\n"
                 "measured\tstages with nearly equal measured times\n"
-                "costs=1.5/1/1/2\tstages with nearly equal costs, given for each block "
-                "or layer in any unit");
+                "costs=1.5/1/1/2\tstages with nearly equal costs. A cost of each block "
+                "or layer is given, in any unit");
 }
 
 tl::expected<mesh_options, std::string> parse(const typed_mesh& typed) {

@@ -21,36 +21,35 @@ void add_model(option_list& to, typed_model& typed) {
   to.add_option("--vocab", typed.words,
                 "Size of the vocabulary of gpt and moe. A text's bytes are tokens 0 to "
                 "255; GPT-2's tokens are 0 to 50256.");
-  to.add_flag("--tied", typed.tied,
-              "The head of gpt and moe uses the embedding's matrix, as GPT-2's does.");
+  to.add_flag(
+    "--tied", typed.tied,
+    "The head and the embedding of gpt and moe use one matrix, like those of GPT-2.");
 }
 
 void add_experts_forwards(option_list& to, typed_model& typed,
                           const std::string& top_k) {
   to.begin_group("Experts of moe, in every second block of a gpt");
-  to.add_option("--experts", typed.experts, "Experts of each such block.");
+  to.add_option("--experts", typed.experts, "Experts of a block that has experts.");
   to.add_option(top_k, typed.top_k,
-                "Experts that each token is sent to. Default: the gate's.");
+                "Experts that each token is sent to. Default: set by --gate.");
   to.add_flag("--shared-expert", typed.shared_expert,
-              "Each such block has one more expert, which receives every token.");
+              "A block with experts has one more expert, which receives every token.");
 }
 
 void add_experts(option_list& to, typed_model& typed) {
   add_experts_forwards(to, typed);
-  to.add_option(
-    "--gate", typed.gate,
-    "Gate, which sets --top-k and --capacity where these are not given.\n"
-    "switch\t--top-k 1, --capacity 1.25\n"
-    "gshard\t--top-k 2, --capacity 1: 2 * tokens / experts for each expert, as in "
-    "GShard's paper");
-  to.add_option(
-    "--capacity", typed.capacity,
-    "Rows that an expert accepts of a microbatch, as a multiple of its "
-    "even share. Tokens beyond them skip that expert. Default: the gate's.");
+  to.add_option("--gate", typed.gate,
+                "Gate, which sets the defaults of --top-k and --capacity.\n"
+                "switch\t--top-k 1, --capacity 1.25\n"
+                "gshard\t--top-k 2, --capacity 1. An expert then accepts 2 * tokens / "
+                "experts tokens, as in GShard's paper");
+  to.add_option("--capacity", typed.capacity,
+                "Tokens of a microbatch that an expert accepts, as a multiple of an "
+                "even share. Further tokens skip that expert. Default: set by --gate.");
   to.add_option(
     "--balance", typed.balance,
-    "Weight of Switch's load-balancing loss. Reported losses exclude it. "
-    "For E experts the loss of GShard's paper is E^2 times smaller. Default: 0.01.");
+    "Weight of Switch's load-balancing loss. Reported losses leave the load-balancing "
+    "loss out. GShard's loss is E^2 times smaller for E experts. Default: 0.01.");
   to.add_option("--gate-noise", typed.gate_noise,
                 "Standard deviation of the noise added to the gate's logits.");
 }

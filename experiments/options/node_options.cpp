@@ -2,6 +2,7 @@
 #include "experiments/options/node_options.hpp"
 
 #include "experiments/options/option_list.hpp"
+#include "experiments/options/parsing.hpp"
 
 #include <algorithm>
 
@@ -23,20 +24,21 @@ std::vector<std::string> parts_of(const std::string& text) {
 
 void add_security(option_list& to, std::string& tls, bool& insecure) {
   to.add_option("--tls", tls,
-                "Three PEM files with commas: this program's certificate, its key, and "
-                "the certificate of the authority that all nodes trust.");
+                "Three PEM files, separated by commas: CERTIFICATE and KEY of this "
+                "program, and AUTHORITY, a certificate that all nodes trust.");
   to.add_flag("--insecure", insecure,
-              "Allows connections to other machines without TLS.");
+              "Allows unencrypted connections, without TLS, to other machines.");
 }
 
 void add_nodes(option_list& to, typed_nodes& typed, bool restarts) {
   to.begin_group("Nodes");
   to.add_option("--nodes", typed.nodes,
-                "Addresses of the nodes that run the ranks, HOST:PORT with commas. "
-                "Without it this process runs all ranks.");
-  to.add_option("--place", typed.node_map,
-                "Node of each rank, counted from 1, as 1,1,2,2. Default: ranks in "
-                "order, equally many on each node.");
+                "Addresses of the nodes that run the ranks: HOST:PORT, separated by "
+                "commas. Default: this process runs all ranks.");
+  to.add_option(
+    "--place", typed.node_map,
+    "Node of each rank, counted from 1 in --nodes. 1,1,2,2 gives each of two nodes two "
+    "ranks. Default: ranks in order, equally many on each node.");
   to.add_option("--failure-timeout", typed.failure_timeout,
                 "Seconds without a message after which a node counts as lost.");
   if (restarts) {
@@ -45,9 +47,8 @@ void add_nodes(option_list& to, typed_nodes& typed, bool restarts) {
                 "on the remaining nodes.");
     to.add_flag(
       "--keep-steps", typed.keep_steps,
-      "Every data replica keeps copies of its last steps in memory. After the "
-      "loss of a node --restart continues from the copies of other replicas, "
-      "at the step that was lost.");
+      "Data replicas keep copies of their last steps in memory. After the loss of a "
+      "node --restart continues from these copies, at the step that was lost.");
   }
   add_security(to, typed.tls, typed.insecure);
 }
@@ -56,8 +57,8 @@ tl::expected<tls_files, std::string> parse_tls(const std::string& text) {
   const auto parts = parts_of(text);
   if (parts.size() != 3 || std::ranges::any_of(parts, &std::string::empty))
     return problem{"--tls " + text
-                   + ": name three PEM files, CERTIFICATE,KEY,AUTHORITY; ./troupe "
-                     "certificates makes them"};
+                   + ": name three PEM files, CERTIFICATE,KEY,AUTHORITY, which "
+                     "./troupe certificates makes"};
   return tls_files{parts[0], parts[1], parts[2]};
 }
 
@@ -79,7 +80,8 @@ tl::expected<node_options, std::string> parse(const typed_nodes& typed) {
                       .keep_steps = typed.keep_steps,
                       .insecure = typed.insecure};
   if (!(typed.failure_timeout >= 0.05 && typed.failure_timeout <= 3600))
-    return problem{"--failure-timeout is from 0.05 to 3,600 seconds"};
+    return problem{"--failure-timeout " + short_text(typed.failure_timeout)
+                   + ": a timeout is from 0.05 to 3,600 seconds"};
   result.failure_timeout =
     std::chrono::milliseconds{static_cast<std::int64_t>(typed.failure_timeout * 1000)};
   if (!typed.tls.empty()) {
@@ -93,23 +95,24 @@ tl::expected<node_options, std::string> parse(const typed_nodes& typed) {
   for (const auto& text : parts_of(typed.nodes)) {
     auto a = parse_address(text);
     if (!a)
-      return problem{"--nodes: " + a.error()};
+      return problem{"--nodes " + a.error()};
     if (a->port == 0)
       return problem{
-        "--nodes: '" + text
+        "--nodes '" + text
         + "' has port 0, at which no node listens: give the port of a node"};
     if (std::ranges::find(result.nodes, *a) != result.nodes.end())
       return problem{"--nodes names " + text + " twice"};
     if (auto error = plaintext_error(*a, result.tls.has_value(), typed.insecure);
         !error.empty())
-      return problem{"--nodes: " + error};
+      return problem{"--nodes " + error};
     result.nodes.push_back(std::move(*a));
   }
   if (!typed.node_map.empty())
     for (const auto& text : parts_of(typed.node_map)) {
       const auto node = whole_number<int>(text);
       if (!node || *node < 1 || *node > std::ssize(result.nodes))
-        return problem{"--place " + typed.node_map + ": a rank's node is from 1 to "
+        return problem{"--place " + typed.node_map
+                       + ": a rank's node is one of --nodes, from 1 to "
                        + std::to_string(result.nodes.size())};
       result.node_map.push_back(*node);
     }

@@ -16,26 +16,31 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The end of a sentence about a file or a folder that is named without a kind of data.
-/// It has the kind to add, or the format of a file that is no data.
-std::string advice_on_place(const std::string& option, const std::string& path) {
-  const auto kind_advice = [&](const char* kind) {
-    return ": say " + option + " " + kind + ":" + path;
+/// The sentence about a file or a folder that is named without a kind of data. It has
+/// the kind to add, or the format of a file that is no data.
+std::string error_of_place(const std::string& option, const std::string& path) {
+  const auto name = "'" + path + "'";
+  const auto advice = [&](const std::string& kinds) {
+    return name + " names no kind of data: say " + option + " " + kinds;
   };
   std::error_code unknown;
   if (fs::is_directory(path, unknown))
-    return "a folder of that name" + kind_advice(has_mnist(path) ? "mnist" : "text");
-  const auto file = input_file::open(path, "the file");
-  if (!file)
-    return "a path of that name: " + file.error();
+    return advice((has_mnist(path) ? "mnist:" : "text:") + path);
+  const std::string description = "the file";
+  const auto file = input_file::open(path, description);
+  if (!file) {
+    const auto begin = "cannot read " + description + " " + path + ": ";
+    return name + " names no kind of data, and cannot be read ("
+           + file.error().substr(std::min(begin.size(), file.error().size()))
+           + "): say " + option + " text:PATH, tokens:PATH or mnist:FOLDER";
+  }
   const auto format = format_of(*file);
   if (!format || format->kind == format_kind::tokens)
-    return "a file of that name" + kind_advice("tokens");
+    return advice("tokens:" + path);
   if (format->kind == format_kind::text)
-    return "a file of that name" + kind_advice("text");
-  const auto advice = advice_on(*format);
-  return "a file of that name is " + format->name
-         + (advice.empty() ? ", not data" : ": " + advice);
+    return advice("text:" + path);
+  const auto mend = advice_on(*format);
+  return name + " is " + format->name + (mend.empty() ? ", not data" : ": " + mend);
 }
 
 /// The sentence about a name of data without a known kind; empty if the kind is known.
@@ -46,7 +51,7 @@ std::string data_kind_error(const std::string& option, const std::string& text,
   const bool is_known = std::ranges::find(kinds, kind) != kinds.end();
   std::error_code unknown;
   if (!is_known && fs::exists(text, unknown))
-    return "there is no data set '" + text + "', but " + advice_on_place(option, text);
+    return error_of_place(option, text);
   if (!is_known)
     return "there is no data set '" + text + "'" + did_you_mean(kind, kinds) + "; "
            + option + " takes " + known_data;

@@ -15,12 +15,13 @@ std::optional<double> read_beta(std::string_view text) {
 
 /// Reads the largest norm of a gradient. Returns one sentence about a mistake, else an
 /// empty text.
-std::string read_clip(const std::string& text, double& to) {
+/// \param typed the option or key before `text`
+/// \param allowed a norm, and what else is allowed
+std::string read_clip(const char* typed, const std::string& text, const char* allowed,
+                      double& to) {
   const auto value = number(text);
   to = value.value_or(0);
-  return value ? ""
-               : "--clip " + text
-                   + ": clip is a norm of at least 0, where 0 is no clipping";
+  return value ? "" : typed + text + ": write " + allowed;
 }
 
 } // namespace
@@ -29,27 +30,29 @@ void add_optimizer(option_list& to, typed_optimizer& typed) {
   to.begin_group("Optimizer");
   to.add_option("--optimizer", typed.name, "Optimizer: sgd or adamw.");
   to.add_option("--lr", typed.rate,
-                "Learning rate. Default: 0.001 of adamw, 0.1 of sgd.");
+                "Learning rate. Default: 0.001 for adamw, 0.1 for sgd.");
   to.add_option(
     "--lr-schedule", typed.rate_schedule,
-    "Learning rate over the run, as cosine,warmup=1000,floor=0.1.\n"
+    "Learning rate over the run, for example cosine,warmup=1000,floor=0.1.\n"
     "constant\tthe same rate throughout\n"
-    "cosine\ta fall along a half cosine, to 0 or the floor\n"
-    "warmup=SAMPLES\tbefore that a linear rise over so many samples; the "
-    "first rate is above 0\n"
-    "floor=FRACTION\tthe rate at the end of a cosine, as a fraction of --lr");
+    "cosine\ta fall along half a cosine, to 0 or to floor=\n"
+    "warmup=SAMPLES\tbefore constant or cosine a linear rise over SAMPLES samples, "
+    "from a rate above 0\n"
+    "floor=FRACTION\trate at the end of a cosine, as a fraction of --lr");
   to.add_option("--momentum", typed.momentum, "Momentum of sgd.");
   to.add_option("--betas", typed.betas,
-                "Decay of adamw's averages: of gradients, then of their squares.");
-  to.add_option("--eps", typed.epsilon, "Epsilon in the divisor of adamw.");
+                "Two numbers with a comma: decay of adamw's average of gradients, and "
+                "of squared gradients.");
+  to.add_option("--eps", typed.epsilon, "Number that adamw adds to its divisor.");
   to.add_option("--weight-decay", typed.weight_decay,
-                "Weight decay. Default: 0.01 of adamw, 0 of sgd.");
+                "Weight decay. Default: 0.01 for adamw, 0 for sgd.");
   to.add_option("--decay", typed.decay,
-                "Parameters that weight decay shrinks: all or matrices.");
+                "Parameters with weight decay: all, or matrices, which leaves out "
+                "biases and norms.");
   to.add_option(
     "--clip", typed.clip,
-    "Largest norm of a gradient over all stages. Value 0: no clipping. With the "
-    "parameter clip=stage of a schedule each stage has its own norm.");
+    "Largest norm of the gradient of all stages together. Value 0: no clipping. With "
+    "--schedule NAME:clip=stage each stage clips its own gradient to this norm.");
 }
 
 tl::expected<optimizer_options, std::string> parse(const typed_optimizer& typed) {
@@ -67,7 +70,7 @@ tl::expected<optimizer_options, std::string> parse(const typed_optimizer& typed)
   const auto beta2 = betas.size() == 2 ? read_beta(betas[1]) : std::nullopt;
   if (!beta1 || !beta2)
     return problem{"--betas " + typed.betas
-                   + ": write two numbers from 0 to below 1, as 0.9,0.999"};
+                   + ": write two numbers from 0 to below 1, for example 0.9,0.999"};
   result.beta1 = *beta1;
   result.beta2 = *beta2;
   if (typed.decay != "all" && typed.decay != "matrices")
@@ -77,10 +80,12 @@ tl::expected<optimizer_options, std::string> parse(const typed_optimizer& typed)
   if (!rates)
     return problem{rates.error()};
   result.schedule = *rates;
-  if (auto error = read_clip(typed.clip, result.clip); !error.empty())
+  if (auto error = read_clip("--clip ", typed.clip,
+                             "a norm above 0, or 0 for no clipping", result.clip);
+      !error.empty())
     return problem{error};
   if (auto error = validation_error(result); !error.empty())
-    return problem{error};
+    return problem{"--" + error};
   return result;
 }
 
@@ -103,14 +108,17 @@ optimizer_of_run(optimizer_options of_all, std::map<std::string, std::string>& v
     if (const auto entry = values.extract(key)) {
       const auto value = read(entry.mapped());
       if (!value)
-        return problem{std::string{key} + "=" + entry.mapped() + ": " + key
-                       + " is a number " + allowed};
+        return problem{std::string{key} + "=" + entry.mapped() + ": write a number "
+                       + allowed};
       *target = *value;
     }
   if (const auto clip = values.extract("clip")) {
     if (clip.mapped() == "stage")
       of_all.scope = clip_scope::stage;
-    else if (auto error = read_clip(clip.mapped(), of_all.clip); !error.empty())
+    else if (auto error =
+               read_clip("clip=", clip.mapped(),
+                         "stage, a norm above 0, or 0 for no clipping", of_all.clip);
+             !error.empty())
       return problem{error};
   }
   if (auto error = validation_error(of_all); !error.empty())

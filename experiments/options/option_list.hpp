@@ -23,7 +23,8 @@ struct value_text {
     if (text.empty())
       return "the value is empty: give a value, or leave the option out";
     if (std::ranges::any_of(text, [](unsigned char c) { return c < ' ' || c == 127; }))
-      return "the value has a control character, as a line break: leave that out";
+      return "the value has a control character, for example a line break: leave the "
+             "character out";
     return {};
   }
 };
@@ -53,7 +54,8 @@ struct value_text<Number> {
   static std::string validation_error(const std::string& text) {
     return decimal(text)
              ? ""
-             : "'" + text + "' is not a number in plain decimal, as 0.5 or 1e-3";
+             : "'" + text
+                 + "' is not a number in plain decimal, for example 0.5 or 1e-3";
   }
 };
 

@@ -117,11 +117,11 @@ std::string clock_error(const typed_options& typed, clock_kind clock) {
   if (clock == clock_kind::virtual_time)
     return {};
   if (!typed.cost.empty())
-    return "--cost applies only in virtual time: say --clock virtual too, or leave it "
-           "out";
+    return "--cost applies only in virtual time: say --clock virtual too, or leave "
+           "--cost out";
   if (!typed.machines.empty())
     return "--machines applies only in virtual time: say --clock virtual too, or leave "
-           "it out";
+           "--machines out";
   return {};
 }
 
@@ -130,11 +130,10 @@ tl::expected<machine_options, std::string>
 machines_of(const std::string& text, const link_cost& inside, int ranks) {
   auto result = parse_machines(text, inside, ranks);
   if (result && result->model.ranks_each >= ranks)
-    return problem{
-      "--machines " + text + ": all " + std::to_string(ranks)
-      + (ranks == 1 ? " rank is" : " ranks are")
-      + " on one machine, so that no message goes between machines: give a "
-        "smaller ranks=, or leave --machines out"};
+    return problem{"--machines " + text + ": all " + std::to_string(ranks)
+                   + (ranks == 1 ? " rank is" : " ranks are")
+                   + " on one machine, and no message goes between machines: give a "
+                     "smaller ranks=, or leave --machines out"};
   return result;
 }
 
@@ -164,8 +163,8 @@ tl::expected<options, std::string> parse(typed_options typed, bool trains) {
         {"--evaluate-data", typed.data.evaluation}})
     if (std::ranges::any_of(text, is_control)) // no checkpoint could store it
       return problem{option
-                     + " has a control character in its name, as a tab or a line's "
-                       "end: rename the file or the folder"};
+                     + " has a control character, for example a tab, in its name: "
+                       "rename the file or the folder"};
   auto model = parse(typed.model, typed.data.seed);
   if (!model)
     return problem{model.error()};
@@ -206,35 +205,37 @@ tl::expected<options, std::string> parse(typed_options typed, bool trains) {
   if (auto error = validation_error(typed.output); !error.empty())
     return problem{error};
   if (!typed.checkpoint.resume.empty() && !typed.data.init.empty())
-    return problem{"--resume and --init both give the first weights of a training: "
-                   "leave one of them out"};
+    return problem{"--resume and --init both give the initial weights of a training: "
+                   "leave --resume or --init out"};
   if (!nodes->nodes.empty() && run->clock == clock_kind::virtual_time)
-    return problem{"--nodes: a run in virtual time has one process: leave --nodes out, "
-                   "or say --clock real"};
+    return problem{"--nodes has no effect in virtual time, where a run has one "
+                   "process: leave --nodes out, or say --clock real"};
   if (typed.evaluation.verify > 0 && !nodes->nodes.empty())
-    return problem{"--verify proves runs of this process alone: leave --nodes out, or "
-                   "give them to the program verify"};
+    return problem{"--verify proves only runs without nodes: leave --nodes out, or run "
+                   "./troupe verify --nodes ..."};
   if (typed.evaluation.verify > 0
       && (!typed.checkpoint.resume.empty() || typed.checkpoint.resumes_if_any))
     return problem{"--verify proves a run from its first step on, and --resume starts "
-                   "later: leave one of them out"};
+                   "later: leave --verify or --resume out"};
   if (nodes->restart && typed.checkpoint.folder.empty() && !nodes->keep_steps)
-    return problem{"--restart continues from a checkpoint or from kept steps: say "
-                   "--checkpoint and --checkpoint-every too, or --keep-steps"};
+    return problem{"--restart needs checkpoints or kept steps: say --checkpoint and "
+                   "--checkpoint-every too, or --keep-steps"};
   const bool on_gpu = !run->processors.empty() && run->processors.front().is_gpu();
   auto comparison = parse_comparison(typed.comparison, on_gpu);
   if (!comparison)
     return problem{comparison.error()};
   if (!comparison->rows.empty() && !run->choose.empty())
-    return problem{"--choose and --beside each measure nothing else: leave one of them "
-                   "out"};
+    return problem{"--choose and --beside each measure nothing else: leave --choose or "
+                   "--beside out"};
   auto parts = parse_parts(typed.parts, on_gpu);
   if (!parts)
     return problem{parts.error()};
   if (!typed.parts.empty() && !typed.comparison.empty())
-    return problem{"--beside measures in place of all parts: leave --parts out"};
+    return problem{
+      "--beside measures none of the parts: leave --parts or --beside out"};
   if (!typed.parts.empty() && !run->choose.empty())
-    return problem{"--choose measures in place of all parts: leave --parts out"};
+    return problem{
+      "--choose measures none of the parts: leave --parts or --choose out"};
   auto collectives = parse(typed.collectives);
   if (!collectives)
     return problem{collectives.error()};

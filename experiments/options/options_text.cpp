@@ -156,7 +156,7 @@ json parsed(const std::string& text) {
   return json::parse(
     text, [&](int depth, json::parse_event_t event, const json& value) {
       if (depth > most_depth)
-        throw std::invalid_argument("they are nested too deep");
+        throw std::invalid_argument("the JSON is nested too deep");
       if (event == json::parse_event_t::key)
         key = value.get<std::string>();
       if (value.is_number_float() && !(std::abs(value.get<double>()) <= most)
@@ -206,7 +206,7 @@ tl::expected<options, std::string> options_from(const std::string& text) {
                                       result.trains ? &result.optimizer : nullptr);
     return result;
   } catch (const std::exception& error) {
-    return problem{std::string{"these are no options: "} + error.what()};
+    return problem{std::string{"the leader's options are wrong: "} + error.what()};
   }
 }
 

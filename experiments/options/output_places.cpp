@@ -41,21 +41,21 @@ std::string written_twice(const std::vector<named_file>& written,
     const auto folder = known.find(resolved(file).parent_path());
     if (std::error_code failed;
         folder != known.end() && std::filesystem::is_directory(folder->first, failed))
-      return option + ": " + file.string() + " is in the folder that " + folder->second
-             + " reads: name a place outside it";
+      return option + " " + file.string() + " is in the folder that " + folder->second
+             + " reads: name a place outside that folder";
     if (const auto [known_file, is_new] = known.emplace(resolved(file), option);
         !is_new)
       return known_file->second + " and " + option + " both name the file "
-             + file.string() + ": give each a file of its own";
+             + file.string() + ": give each option another file";
   }
   return {};
 }
 
 std::string write_error(const named_file& file) {
-  const auto error =
-    is_stream(file.path)
-      ? "cannot write " + file.path.string() + ": it is not a file that can be replaced"
-      : writability_error(file.path);
+  const auto error = is_stream(file.path)
+                       ? "cannot write " + file.path.string()
+                           + ", which is not a file that can be replaced"
+                       : writability_error(file.path);
   return error.empty() ? "" : file.option + ": " + error;
 }
 

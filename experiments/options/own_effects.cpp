@@ -31,6 +31,13 @@ std::string option_of(std::string key) {
 
 } // namespace
 
+std::string with_name(std::string_view text, std::string_view option) {
+  std::string result{text};
+  if (const auto mark = result.find('%'); mark != std::string::npos)
+    result.replace(mark, 1, option);
+  return result;
+}
+
 bool replaces(const chosen_schedule& chosen, std::string_view option) {
   if (option == "--betas")
     return chosen.values.contains("beta1") && chosen.values.contains("beta2");
@@ -45,8 +52,8 @@ std::string without_effect(const chosen_schedule& chosen) {
     if (const auto entry = chosen.values.find(std::string{key});
         entry != chosen.values.end() && chosen.optimizer.kind != kind
         && chosen.optimizer.*member != usual.*member)
-      return chosen.name + ":" + entry->first + "=" + entry->second + ": "
-             + entry->first + " " + std::string{belongs};
+      return chosen.name + ":" + entry->first + "=" + entry->second + " "
+             + with_name(belongs, entry->first + "=");
   return {};
 }
 

@@ -10,10 +10,15 @@ namespace troupe {
 
 // Options of the optimizer that a schedule sets for itself, as in "1f1b:momentum=0.9".
 
+// '%' stands for the option; see with_name().
 inline constexpr std::string_view of_sgd =
-  "applies only to sgd: say --optimizer sgd too, or leave it out";
+  "applies only to sgd: say --optimizer sgd too, or leave % out";
 inline constexpr std::string_view of_adamw =
-  "applies only to adamw: say --optimizer adamw too, or leave it out";
+  "applies only to adamw: say --optimizer adamw too, or leave % out";
+
+/// The end of a sentence about an option without effect, with the option's name in
+/// place of '%'.
+std::string with_name(std::string_view text, std::string_view option);
 
 /// True if the schedule has a value with the option's name, as momentum=0.9 for
 /// "--momentum". For "--betas" the schedule must have beta1 and beta2. The value

@@ -43,7 +43,7 @@ std::string sentence_of(const CLI::App& app, const CLI::ParseError& error) {
     const auto extra = printable(app.remaining().front());
     if (!extra.starts_with('-'))
       return "'" + extra + "' is no option" + options_near(app, extra, "--")
-             + ": names of options begin with --";
+             + ": type -- before the name of an option";
     return "there is no option '" + extra + "'"
            + options_near(app, extra.substr(0, extra.find('=')), "--");
   }

@@ -28,9 +28,10 @@ const std::vector<std::string>& parts_of_bench(bool on_gpu) {
 
 void add_parts(option_list& to, std::string& typed) {
   to.begin_group("Parts");
-  to.add_option("--parts", typed,
-                "Parts to measure, as training,schedules; all if left out: "
-                  + names_of_parts(false) + "; on a GPU " + names_of_parts(true) + ".");
+  to.add_option(
+    "--parts", typed,
+    "Parts to measure, for example training,schedules. Default: all. Parts: "
+      + names_of_parts(false) + "; on a GPU " + names_of_parts(true) + ".");
 }
 
 tl::expected<std::vector<std::string>, std::string> parse_parts(const std::string& text,
@@ -42,7 +43,7 @@ tl::expected<std::vector<std::string>, std::string> parse_parts(const std::strin
   for (const auto& part : parts)
     if (std::ranges::find(known, part) == known.end())
       return problem{"--parts " + text + ": there is no part '" + part + "' "
-                     + (on_gpu ? "on a GPU" : "on the CPU") + "; there are "
+                     + (on_gpu ? "on a GPU" : "on the CPU") + "; the parts are "
                      + names_of_parts(on_gpu)};
   return parts;
 }

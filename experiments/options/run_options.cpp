@@ -2,6 +2,7 @@
 #include "experiments/options/run_options.hpp"
 
 #include "experiments/options/option_list.hpp"
+#include "experiments/options/parsing.hpp"
 #include "kernels/bf16_choice.hpp"
 
 #include <algorithm>
@@ -20,30 +21,29 @@ void add_device(option_list& to, typed_run& typed) {
   to.begin_group("Devices and precision");
   to.add_option(
     "--device", typed.device,
-    "Devices of the ranks: cpu, cuda, or a list. With --nodes they are those "
-    "of the rank's node. Evaluations use each stage's device, and with "
-    "--nodes the CPU.\n"
+    "Devices of the ranks: cpu, cuda, or a list. With --nodes a rank uses devices of "
+    "its node. Evaluations use each stage's device, and with --nodes the CPU.\n"
     "cpu\tthe CPU\n"
     "cuda\tall GPUs of the machine, in rotation\n"
-    "cuda:0,cuda:1,cpu\tthese, in rotation; several ranks may share one");
+    "cuda:0,cuda:1,cpu\tthese devices, in rotation; several ranks may share a device");
 }
 
 void add_device_forwards(option_list& to, typed_run& typed) {
   to.begin_group("Devices and precision");
-  to.add_option("--device", typed.device,
-                "Devices of the stages: cpu, cuda, or a list.\n"
-                "cpu\tthe CPU\n"
-                "cuda\tall GPUs of this machine, in rotation\n"
-                "cuda:0,cuda:1,cpu\tthese, in rotation; several stages may share one");
+  to.add_option(
+    "--device", typed.device,
+    "Devices of the stages: cpu, cuda, or a list.\n"
+    "cpu\tthe CPU\n"
+    "cuda\tall GPUs of this machine, in rotation\n"
+    "cuda:0,cuda:1,cpu\tthese devices, in rotation; several stages may share a device");
 }
 
 void add_choose(option_list& to, typed_run& typed) {
   to.begin_group("Devices and precision");
-  to.add_option(
-    "--choose", typed.choose,
-    "CSV file for the fastest algorithms of cuBLASLt. With this option bench "
-    "measures nothing else. It times the products of two training steps "
-    "on the first GPU. Rows of other products in the file stay.");
+  to.add_option("--choose", typed.choose,
+                "CSV file for the fastest algorithms of cuBLASLt. With --choose bench "
+                "measures only these algorithms, for the products of two training "
+                "steps on the first GPU. Rows of other products in the file stay.");
 }
 
 void add_precision(option_list& to, typed_run& typed, bool trains) {
@@ -51,33 +51,31 @@ void add_precision(option_list& to, typed_run& typed, bool trains) {
   to.add_option(
     "--precision", typed.precision,
     trains
-      ? "Type of activations and products: fp32, bf16 or tf32. It is also that of the "
-        "activations' gradients. Sums, statistics, updated weights and their gradients "
-        "are fp32.\n"
-        "tf32\ton GPUs alone: fp32, but operands of products are rounded to 11 "
+      ? "Type of activations, their gradients and products: fp32, bf16 or tf32. Sums, "
+        "statistics, weights and the gradients of weights are fp32.\n"
+        "tf32\tonly on GPUs; fp32, but operands of products are rounded to 11 "
         "significant bits"
-      : "Type of activations and their gradients: fp32 or bf16. In bf16 messages of "
-        "--cost bytes= are half as long, and so are gathers of --sequence-parallel. "
-        "Sums and the rows of experts are fp32.");
+      : "Type of activations and their gradients: fp32 or bf16. bf16 halves the "
+        "messages of --cost bytes= and the gathers of --sequence-parallel. Sums and "
+        "the rows of experts are fp32.");
 }
 
 void add_precision_forwards(option_list& to, typed_run& typed) {
   to.begin_group("Devices and precision");
   to.add_option("--precision", typed.precision,
                 "Type of activations and products: fp32, bf16 or tf32.\n"
-                "tf32\ton GPUs alone: fp32, but operands of products are "
-                "rounded to 11 significant bits");
+                "tf32\tonly on GPUs; fp32, but operands of products are rounded to 11 "
+                "significant bits");
 }
 
 void add_clock(option_list& to, typed_run& typed) {
   to.begin_group("Clock and costs");
   to.add_option("--clock", typed.clock, "Clock of the run: real or virtual.");
-  to.add_option(
-    "--stall-timeout", typed.stall_timeout,
-    "Seconds without the end of an action after which the run stops and "
-    "reports which rank waits for which. A running action extends this time "
-    "to 20 times the longest action of its kind. The first actions of a kind "
-    "extend it to their time at 0.1 GFLOP/s.");
+  to.add_option("--stall-timeout", typed.stall_timeout,
+                "Seconds without the end of an action after which the run stops and "
+                "reports which ranks wait. A running action has at least 20 times the "
+                "longest time of earlier actions of its kind. The first action of a "
+                "kind has at least its time at 0.1 GFLOP/s.");
 }
 
 bool makes_bf16_by_cpu(precision products, const std::vector<processor>& of_ranks) {
@@ -97,8 +95,7 @@ std::string warning_of(const run_options& o) {
     return {};
   if (chosen_bf16_path() == bf16_path::plain)
     return "products of bf16 use TROUPE_BF16=plain, and take many times as long as "
-           "those "
-           "of fp32";
+           "products of fp32";
   return notice_of_bf16_path();
 }
 
@@ -122,8 +119,9 @@ tl::expected<std::vector<processor>, std::string> parse_devices(const std::strin
     if (part.starts_with("cuda:"))
       device.gpu = number_of(part.substr(5));
     if (part != to_string(device))
-      return problem{"--device '" + part
-                     + "': write cpu or cuda alone, or a list as cuda:0,cuda:1,cpu"};
+      return problem{
+        "--device '" + part
+        + "': write only cpu, only cuda, or a list, for example cuda:0,cuda:1,cpu"};
     if (device.gpu >= gpus && gpus > 0)
       return problem{"--device " + part + ": this machine has "
                      + (gpus == 1 ? "one GPU, cuda:0"
@@ -138,11 +136,13 @@ tl::expected<std::vector<processor>, std::string> parse_devices(const std::strin
 
 tl::expected<run_options, std::string> parse(const typed_run& typed) {
   if (typed.clock != "real" && typed.clock != "virtual")
-    return problem{"--clock " + typed.clock + ": the clock is real or virtual"};
+    return problem{"--clock " + typed.clock + ": write real or virtual"};
   if (typed.threads < 0 || typed.threads > 1024)
-    return problem{"--threads is from 0 (the machine's cores) to 1,024"};
+    return problem{"--threads " + std::to_string(typed.threads)
+                   + ": give 1 to 1,024 threads, or 0 for the machine's cores"};
   if (!(typed.stall_timeout >= 0.001 && typed.stall_timeout <= 1e6))
-    return problem{"--stall-timeout is from 0.001 to 1,000,000 seconds"};
+    return problem{"--stall-timeout " + short_text(typed.stall_timeout)
+                   + ": a timeout is from 0.001 to 1,000,000 seconds"};
   auto processors = std::vector<processor>{};
   if (typed.device != "cpu") {
     auto parsed = parse_devices(typed.device, typed.on_nodes ? 0 : count_of_gpus());
@@ -155,18 +155,18 @@ tl::expected<run_options, std::string> parse(const typed_run& typed) {
   }
   if (!typed.choose.empty() && (processors.empty() || !processors.front().is_gpu()))
     return problem{
-      "--choose times algorithms of a GPU: say --device cuda too, or leave "
-      "it out"};
+      "--choose times algorithms of a GPU: say --device cuda too, or leave --choose "
+      "out"};
   if (typed.precision == "tf32") {
     if (processors.empty())
       return problem{
-        "--precision tf32 applies only to products on GPUs: say --device cuda too, "
-        "to train, compare, verify, bench or evaluate"};
+        "--precision tf32 applies only to products on GPUs: say --device cuda too, or "
+        "--precision fp32"};
     for (auto& device : processors)
       device.tf32 = device.is_gpu();
   } else if (typed.precision != "fp32" && typed.precision != "bf16") {
     return problem{"--precision " + typed.precision
-                   + ": write fp32, bf16 or, for products on GPUs, tf32"};
+                   + ": write fp32, bf16, or tf32 for products on GPUs"};
   }
   const bool rounds = typed.precision == "bf16";
   if (rounds)

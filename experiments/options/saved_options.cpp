@@ -150,8 +150,8 @@ std::string set_saved_options(const saved_run& saved, const CLI::App& said,
       option->add_result(value);
       option->run_callback();
     } catch (const CLI::ParseError&) {
-      return saved.from + " says " + name + " " + value
-             + ", which is not a value of that option: give " + name + " yourself";
+      return saved.from + " records " + name + " " + value + ", which " + name
+             + " does not allow: give another " + name;
     }
   }
   return {};

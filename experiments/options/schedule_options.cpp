@@ -40,7 +40,9 @@ tl::expected<value_map, std::string> values_of(const std::string& text) {
   const auto begin = text.find(names_file(text) ? ',' : ':');
   if (begin == std::string::npos)
     return result;
-  const problem shape{"'" + text + "': write a schedule as NAME:parameter=value,..."};
+  const problem shape{"'" + text
+                      + "' is no schedule: write NAME:parameter=value, with a comma "
+                        "before each further parameter"};
   const auto parts = split(text.substr(begin + 1), ',');
   for (const auto& part : parts) {
     const auto equals = part.find('=');
@@ -49,7 +51,7 @@ tl::expected<value_map, std::string> values_of(const std::string& text) {
     auto key = part.substr(0, equals);
     std::ranges::replace(key, '-', '_');
     if (!result.emplace(key, part.substr(equals + 1)).second)
-      return problem{"'" + text + "': " + key + " is given twice: give it one value"};
+      return problem{"'" + text + "' has " + key + "= twice: give " + key + "= once"};
   }
   if (parts.empty())
     return shape;
@@ -65,8 +67,9 @@ std::string unknown_schedule(const std::string& name) {
   std::error_code unknown;
   const bool is_file = std::filesystem::is_regular_file(name, unknown);
   if (is_file || name.find_first_of("./") != std::string::npos)
-    return "there is no schedule '" + name + "': say file:" + name
-           + (is_file ? "" : " if it is a file that holds one");
+    return is_file ? "'" + name + "' is a file: say --schedule file:" + name
+                   : "there is no schedule and no file '" + name
+                       + "': say --schedule file:PATH for a schedule in a file";
   return unknown_name("schedule", name, names);
 }
 
@@ -89,7 +92,7 @@ std::string read_numbers(const char* option, const std::string& text,
     const auto value = whole_number<std::int32_t>(part);
     if (!value || *value < 1)
       return std::string{option} + " " + text
-             + ": write whole numbers above 0, as 4,4,2,2";
+             + ": write whole numbers above 0, for example 4,4,2,2";
     to.push_back(*value);
   }
   return {};
@@ -105,28 +108,31 @@ void add_schedules(option_list& to, typed_schedules& typed, bool trains,
       "--schedules,--schedule", typed.names,
       "Schedules, with commas between them: " + catalog_names() + ".\n"
         + "all\tevery schedule that fits the sizes\n"
-          "NAME:KEY=VALUE,..\ta schedule with parameters, as ampnet:"
+          "NAME:KEY=VALUE,..\ta schedule with parameters, for example ampnet:"
         + (trains ? "max_active_keys=8,lr=0.01\n" : "max_active_keys=8\n")
-        + "file:PATH\ta file in the format of PyTorch's pipelining, as "
-          "file:my.csv,weights=stash; weights= names the weight rule, update_every= "
-          "and most_held= count microbatches");
-    to.add_option("--steps", typed.steps, "Batches of the run.");
+        + "file:PATH\tschedule in PyTorch's format, for example "
+          "file:my.csv,weights=stash. update_every= gives the microbatches of an "
+          "update, most_held= the microbatches that a rank may hold\n"
+          "file:PATH,weights=RULE\trule of weight versions: flush, stash, "
+          "vertical_sync, double_buffered or latest; flush if not given");
+    to.add_option("--steps", typed.steps, "Number of batches of the run.");
     if (trains)
       to.add_option("--epochs", typed.epochs,
-                    "Passes over the data, in place of --steps.");
+                    "Number of passes over the data, in place of --steps.");
   }
   to.add_option("--microbatches", typed.microbatches,
-                "Microbatches that a batch is cut into.");
+                "Number of microbatches that a batch is cut into.");
   if (measures)
     return;
-  to.add_option("--microbatch-sizes", typed.sizes,
-                "Samples of each microbatch of a batch, as 4,4,2,2. Default: they "
-                "differ by at most one. In simulations they scale costs and messages.");
+  to.add_option(
+    "--microbatch-sizes", typed.sizes,
+    "Samples of each microbatch of a batch, for example 4,4,2,2. Default: sizes that "
+    "differ by at most 1. In simulations sizes scale costs and messages.");
   to.add_option(
     "--sequence-lengths", typed.lengths,
-    "Tokens of the samples of each microbatch, as 64,32: the first microbatch has 64, "
-    "the second 32, the third 64 again. Samples keep their first tokens. Default: "
-    "--seq. In simulations costs and messages scale with the tokens.");
+    "Tokens of a sample, for each microbatch in rotation. With 64,32 the first "
+    "microbatch has 64, the second 32, the third 64. Samples keep their first tokens. "
+    "Default: --seq. In simulations tokens scale costs and messages.");
 }
 
 tl::expected<chosen_schedule, std::string>
@@ -199,7 +205,7 @@ std::string set_sizes_from_files(typed_schedules& to, typed_mesh& mesh) {
       return first.empty() ? is + ", not for " + std::to_string(typed) + ": leave "
                                + option + " out"
                            : is + ", and " + first + " for " + std::to_string(typed)
-                               + ": all runs of a command have the same sizes";
+                               + ": name schedules of equal sizes";
     };
     const bool says_pipe = mesh.axes.find("pipe=") != std::string::npos;
     for (auto error : {size_error(mesh.says_stages || says_pipe, axes.stages, ranks,
@@ -235,7 +241,7 @@ parse(const typed_schedules& typed, const mesh_options& mesh,
     return problem{std::to_string(typed.microbatches)
                    + " microbatches cannot be divided between "
                    + std::to_string(mesh.data)
-                   + " data replicas: --microbatches must be a multiple of them"};
+                   + " data replicas: give --microbatches that is a multiple of data="};
   schedule_options result{{}, typed.microbatches, typed.steps, typed.epochs};
   auto error = read_numbers("--microbatch-sizes", typed.sizes, result.uneven.samples);
   if (error.empty())
@@ -252,7 +258,7 @@ parse(const typed_schedules& typed, const mesh_options& mesh,
   };
   for (const auto& text : texts) {
     if (std::ranges::count(texts, text) > 1)
-      return problem{text + " is named twice: name each run once"};
+      return problem{text + " is named twice in --schedules: name each schedule once"};
     if (text != "all") {
       if (error = add(text, false); !error.empty())
         return problem{error};

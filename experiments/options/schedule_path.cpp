@@ -29,7 +29,8 @@ tl::expected<std::string, std::string> read_schedule_file(const std::string& pat
   if (!file)
     return tl::unexpected{file.error()};
   if (file->size() > largest)
-    return tl::unexpected{"the schedule file " + path + " is larger than 256 MiB"};
+    return tl::unexpected{"the schedule file " + path
+                          + " is larger than 256 MiB, the most that is read"};
   try {
     return without_byte_order_mark(file->content());
   } catch (const std::runtime_error& error) {

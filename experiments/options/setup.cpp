@@ -171,14 +171,15 @@ tl::expected<training, std::string> training_of(const options& o,
 tl::expected<int, std::string> steps_of(double epochs, const training& work) {
   const auto epoch = work.data->epoch();
   if (!epoch)
-    return problem{"--epochs: synthetic data has no end; say --steps"};
+    return problem{
+      "--epochs has no effect on synthetic data, which has no end: say --steps"};
   const double exact =
     std::ceil(epochs * static_cast<double>(*epoch)
               / static_cast<double>(std::max<std::int64_t>(work.batch, 1)));
   if (!(exact >= 1 && exact <= std::numeric_limits<int>::max()))
     return problem{
-      "--epochs: an epoch of this data has " + std::to_string(*epoch)
-      + " samples: give a number of epochs that has 1 to 2,147,483,647 batches"};
+      "--epochs " + short_text(epochs) + " of " + std::to_string(*epoch)
+      + " samples gives too few or too many batches: 1 to 2,147,483,647 are allowed"};
   return static_cast<int>(exact);
 }
 
@@ -204,7 +205,7 @@ std::string add_training(const options& o, const std::filesystem::path& within,
       o.run.lists_processors && listed > plan.ranks())
     return "--device lists " + std::to_string(listed) + " processors for "
            + (plan.ranks() == 1 ? "one rank" : std::to_string(plan.ranks()) + " ranks")
-           + ": list at most one processor for each";
+           + ": list at most one processor for each rank";
   if (o.evaluation.samples > 0 && work->data->evaluation_size() > 0)
     plan.evaluate_every = o.evaluation.every;
   plan.work = std::move(*work);
@@ -232,21 +233,25 @@ std::string no_steps_left(const checkpoint_facts& facts, int steps) {
   const auto more = ": say --steps " + std::to_string(facts.batches + 1) + " or more";
   const std::string change =
     value("--lr-schedule").starts_with("cosine") && value("--steps") == done
-      ? ", and --change steps, as the rate's cosine ends there"
+      ? ", and --change steps, as the rate's cosine ends at that step"
       : "";
   return value("--steps") == typed && typed == done
            ? "has finished its " + done + (steps == 1 ? " step" : " steps") + more
                + " to train on" + change
            : "was trained for " + done + " steps, and --steps " + typed
-               + " includes these" + more + change;
+               + " counts these steps too" + more + change;
 }
 
 /// Makes a plan resume from the newest checkpoint. Returns one sentence about a
 /// mistake, else an empty text.
 std::string resume(const options& o, run_plan& plan, setup& to) {
   auto newest = newest_checkpoint(o.checkpoint.resume, plan.work->whole);
+  std::error_code unknown;
   if (!newest)
-    return "--resume: " + unfit(o, newest.error());
+    return "--resume: " + unfit(o, newest.error())
+           + (std::filesystem::is_regular_file(o.checkpoint.resume, unknown)
+                ? "; --init reads files of weights"
+                : "");
   to.passed_over = newest->passed_over;
   const auto folder = newest->folder.string();
   const auto [batches, samples] =
@@ -290,11 +295,11 @@ request(const options& o, const chosen_schedule& chosen, run_plan plan,
   if (plan.dims.batches_before > 0
       && std::ssize(plan.work->earlier.moments)
            != optimizer::state_size(chosen.optimizer))
-    return problem{"--resume: the training had an optimizer with "
+    return problem{"--resume: the checkpoint's optimizer has "
                    + std::to_string(plan.work->earlier.moments.size())
-                   + " values of state for each parameter, and this one has "
+                   + " values of state for each parameter, and the run's optimizer has "
                    + std::to_string(optimizer::state_size(chosen.optimizer))
-                   + ": give the training's --optimizer and --momentum"};
+                   + ": give the checkpoint's --optimizer and --momentum"};
   if (shared.resumed_training)
     if (auto error = resume_error(*shared.resumed_training,
                                   {plan.work->options, plan.work->data->identity()},
@@ -347,8 +352,8 @@ std::string rates_of(const options& o) {
   if (!counts_operations(o))
     return "--cost " + o.cost.text + " (milliseconds)";
   return std::to_string(static_cast<int>(operations_a_nanosecond))
-         + " operations a nanosecond on each rank; messages take no time; --cost sets "
-           "other costs";
+         + " operations a nanosecond on each rank, and messages take no time; --cost "
+           "sets other costs";
 }
 
 } // namespace

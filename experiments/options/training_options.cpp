@@ -95,8 +95,20 @@ difference_advice advice_on_option(const std::string& option, const std::string&
   if (option == "TROUPE_BF16")
     return {"set TROUPE_BF16=" + had, ", or"};
   if (option == "--steps")
-    return {"the rate's cosine ends there", ":"};
-  return {"leave the option out", ", or"};
+    return {"the rate's cosine ends at that step", ", so"};
+  if (option == "clip of")
+    return {had == "stage" ? "give clip=stage in --schedule" : "leave clip=stage out",
+            ", or"};
+  if (option == "--betas")
+    return {"leave --betas, beta1= and beta2= out", ", or"};
+  for (const std::string_view name :
+       {"--lr", "--momentum", "--eps", "--weight-decay", "--clip"})
+    if (option == name) {
+      auto key = option.substr(2);
+      std::ranges::replace(key, '-', '_');
+      return {"leave " + option + " and " + key + "= out", ", or"};
+    }
+  return {"leave " + option + " out", ", or"};
 }
 
 /// Advice on other data: the names differ, or the content of a file differs.
@@ -110,7 +122,11 @@ difference_advice advice_on_data(const training_facts& recorded,
   };
   if (is_same("--data") && is_same("--evaluate-data") && is_same("--seed"))
     return {"restore that data, or name other data with --data", " and"};
-  return {"leave the option out", ", or"};
+  std::string differing;
+  for (const char* option : {"--data", "--evaluate-data", "--seed"})
+    if (!is_same(option))
+      differing += (differing.empty() ? "" : " and ") + std::string{option};
+  return {"leave " + differing + " out", ", or"};
 }
 
 } // namespace
@@ -170,7 +186,8 @@ std::string other_network(const std::map<std::string, std::string>& recorded,
     if (!recorded.empty() && recorded.contains(flag) != now.contains(flag))
       return std::string{"was trained with"} + (recorded.contains(flag) ? " " : "out ")
              + flag + ", and this run is " + (now.contains(flag) ? "with " : "without ")
-             + "it: leave " + flag + " out, as a resumed training keeps its network";
+             + flag + ": leave " + flag
+             + " out, as a resumed training keeps its network";
   return {};
 }
 
@@ -209,8 +226,9 @@ std::string resume_error(const training_facts& recorded, const training_facts& n
 
 std::string without_facts(const std::string& checkpoint) {
   return checkpoint
-         + " was written by an older version of troupe, without the training's data "
-           "and options: this command's are used, without a comparison";
+         + " was written by an older version of troupe, and lacks the training's data "
+           "and options. This command's data and options are used, and are not "
+           "compared.";
 }
 
 std::string without_bf16_path(const std::string& checkpoint,
@@ -220,9 +238,9 @@ std::string without_bf16_path(const std::string& checkpoint,
       || recorded.options.contains("TROUPE_BF16"))
     return {};
   return checkpoint
-         + " does not record the training's TROUPE_BF16; this run uses TROUPE_BF16="
+         + " does not record the training's TROUPE_BF16, and this run uses TROUPE_BF16="
          + to_text(used)
-         + ": set the training's value, or sums of bf16 products differ";
+         + ": set the training's value, as sums of bf16 products may differ";
 }
 
 } // namespace troupe

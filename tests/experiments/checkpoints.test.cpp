@@ -166,7 +166,7 @@ TEST_CASE("what is no checkpoint stays as it is", "[programs]") {
                            "--checkpoint-every 1"
                              + tiny_model);
   CHECK(stopped.exit_code == 1);
-  CHECK_THAT(stopped.err, ContainsSubstring("batch-8 is not a checkpoint"));
+  CHECK_THAT(stopped.err, ContainsSubstring("batch-8 is no checkpoint"));
   CHECK(content_of(c / "batch-8/mine.txt") == "data");
 }
 
@@ -224,24 +224,24 @@ TEST_CASE("who cannot go on is told what can", "[programs]") {
   };
   refused("--steps 4 --stages 2 --resume c" + tiny_model, "say --steps 5 or more");
   refused("--steps 9 --stages 2 --optimizer sgd --resume c" + tiny_model,
-          "an optimizer with 2 values of state for each parameter, and this one has 0");
+          "the checkpoint's optimizer has 2 values of state for each parameter, and "
+          "the run's optimizer has 0");
   refused("--steps 9 --stages 2 --resume none" + tiny_model,
           "there is no checkpoint in none");
-  refused(
-    "--steps 9 --stages 2 --resume c/batch-4/manifest.json" + tiny_model,
-    "manifest.json is a file, and checkpoints are folders: give a file of weights "
-    "to --init");
+  refused("--steps 9 --stages 2 --resume c/batch-4/manifest.json" + tiny_model,
+          "manifest.json is a file, and a checkpoint is a folder; --init reads files "
+          "of weights");
   refused("--steps 9 --stages 2 --resume c/batch-3" + tiny_model,
           "there is no checkpoint in c/batch-3");
   refused("--steps 9 --stages 2 --checkpoint c/batch-4 --checkpoint-every 1"
             + tiny_model,
-          "c/batch-4 is a checkpoint itself: name the folder above it");
+          "c/batch-4 is a checkpoint: name the folder that contains the checkpoint");
   refused("--steps 9 --stages 2 --resume auto" + tiny_model,
           "--resume auto continues from the checkpoints of --checkpoint");
   refused("--steps 9 --stages 2 --resume auto --verify 1" + tiny_model + saving,
-          "leave one of them out");
+          "leave --verify or --resume out");
   refused("--steps 9 --stages 2 --resume c --init w" + tiny_model,
-          "leave one of them out");
+          "leave --resume or --init out");
   refused("--steps 9 --stages 2 --checkpoint c" + tiny_model,
           "say --checkpoint-every 100");
   refused("--steps 9 --mesh data=2,pipe=2 --exchange hogwild --checkpoint c "

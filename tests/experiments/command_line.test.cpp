@@ -76,7 +76,7 @@ TEST_CASE("numbers on the command line are plain decimal", "[command_line]") {
   CHECK(got.read->schedules.chosen.front().optimizer.rate == 0.01);
   CHECK(got.read->data.seed == 18446744073709551615ULL);
   CHECK(got.read->model.layers == 3);
-  check_refused({"--threads", "-1"}, "--threads is from 0");
+  check_refused({"--threads", "-1"}, "--threads -1: give 1 to 1,024 threads");
 }
 
 TEST_CASE("texts of options are neither empty nor unprintable", "[command_line]") {
@@ -89,10 +89,10 @@ TEST_CASE("texts of options are neither empty nor unprintable", "[command_line]"
 
 TEST_CASE("an option is given once", "[command_line]") {
   check_refused({"--steps", "3", "--steps", "4"},
-                "--steps takes one value, and several are given");
+                "--steps is given several times, and takes one value");
   check_refused({"--quiet", "--quiet"},
-                "--quiet takes one value, and several are given");
-  check_refused({"--stages", "2", "--mesh", "pipe=2"}, "leave one of them out");
+                "--quiet is given several times, and takes one value");
+  check_refused({"--stages", "2", "--mesh", "pipe=2"}, "leave --stages or pipe= out");
   const auto lists = read({"--schedule", "gpipe", "--schedules", "1f1b"});
   REQUIRE(lists.read.has_value());
   CHECK(names_of(*lists.read) == std::vector<std::string>{"gpipe", "1f1b"});
@@ -102,7 +102,7 @@ TEST_CASE("what is no option is named", "[command_line]") {
   check_refused({"--nonsense"}, "there is no option '--nonsense'");
   check_refused({"steps", "3"}, "'steps' is no option (did you mean '--steps'?)");
   check_refused({"some", "words"},
-                "'some' is no option: names of options begin with --");
+                "'some' is no option: type -- before the name of an option");
   check_refused({"\x1b[31mred"}, "'?[31mred' is no option: names");
   check_refused({"--steps"}, "--steps needs a value");
   check_refused({"--save", "--quiet"}, "--save needs a value: --quiet is an option");
@@ -180,16 +180,16 @@ TEST_CASE("a mistake in a file is named with its line", "[command_line]") {
   refused("steps = 1\nlr = 1\nsteps = 2\n", "line 3: 'steps' is given a second time");
   refused("schedule = \"gpipe\"\nschedules = \"1f1b\"\n",
           "line 2: 'schedules' is given a second time");
-  refused("steps\n", "line 1: a line is an option and its value");
-  refused("steps =\n", "line 1: a value is a number");
+  refused("steps\n", "line 1: a line needs an option and a value");
+  refused("steps =\n", "line 1: the value is wrong: write a number");
   refused("data = text:my file\n",
-          "line 1: a value is a number, true, false or a text");
-  refused("data = \"a\" b\n", "line 1: a value is followed by more text");
-  refused("data = \"a\nsteps = 3\n", "line 1: this text has no end");
-  refused("schedules = [\"a\",\n\"b\"\nsteps = 3\n", "line 3: this list has no end");
+          "line 1: the value is wrong: write a number, true, false or a text");
+  refused("data = \"a\" b\n", "line 1: more text follows a value");
+  refused("data = \"a\nsteps = 3\n", "line 1: a text in quotes has no end");
+  refused("schedules = [\"a\",\n\"b\"\nsteps = 3\n", "line 3: the list has no end");
   refused("lr = 1\nmesh = []\n", "line 2: 'mesh' has an empty list");
   refused("steps = []\n", "line 1: 'steps' has an empty list");
-  refused("quiet = [true, false]\n", "line 1: 'quiet' is given a list");
+  refused("quiet = [true, false]\n", "line 1: 'quiet' has a list");
   refused(std::string{"\x00\x01", 2}, "the file is not a text");
   const auto file = folder.write("o.toml", "steps = 010\n").string();
   check_refused({"--config", file}, "'010' is not a whole number in plain decimal");

@@ -55,15 +55,17 @@ TEST_CASE("a rank adds so many bytes a second beside its actions", "[cost_option
 
 TEST_CASE("costs that make no sense are refused with what does", "[cost_options]") {
   for (const char* text : {"F", "F=", "F=x", "F=-1", "F=nan", "G=1", "F=1,F=2", "F=1/"})
-    CHECK_THAT(cost_refusal(text), ContainsSubstring("write F=1,B=2 in milliseconds"));
+    CHECK_THAT(cost_refusal(text),
+               ContainsSubstring("write KEY=VALUE, for example F=1"));
   for (const char* text :
        {"buckets=0", "buckets=1.5", "buckets=1e9", "sums=0", "buckets=1000,sums=1000"})
     CHECK_THAT(cost_refusal(text), ContainsSubstring("from 1 to 10,000"));
-  CHECK_THAT(cost_refusal("F=1/2"), ContainsSubstring("one for each of the 4 ranks"));
-  CHECK_THAT(cost_refusal("latency=1/2/1/1"), ContainsSubstring("one value"));
+  CHECK_THAT(cost_refusal("F=1/2"),
+             ContainsSubstring("a value for each of the 4 ranks"));
+  CHECK_THAT(cost_refusal("latency=1/2/1/1"), ContainsSubstring("a single value"));
   for (const char* text : {"sum=0", "sum=0.5"})
-    CHECK_THAT(cost_refusal(text), ContainsSubstring("a rank adds 1 to 1e12 bytes"));
-  CHECK_THAT(cost_refusal("sum=1e9/1e9/1e9/1e9"), ContainsSubstring("one value"));
+    CHECK_THAT(cost_refusal(text), ContainsSubstring("give 1 to 1e12 bytes"));
+  CHECK_THAT(cost_refusal("sum=1e9/1e9/1e9/1e9"), ContainsSubstring("a single value"));
 }
 
 } // namespace troupe::cost_options_test

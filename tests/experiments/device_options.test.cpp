@@ -31,7 +31,8 @@ TEST_CASE("words that name no device, and GPUs that are not there, are refused",
     REQUIRE(!parsed);
     CHECK_THAT(
       parsed.error(),
-      ContainsSubstring("write cpu or cuda alone, or a list as cuda:0,cuda:1,cpu"));
+      ContainsSubstring(
+        "write only cpu, only cuda, or a list, for example cuda:0,cuda:1,cpu"));
   }
   CHECK(parse_devices("cuda:2", 2).error()
         == "--device cuda:2: this machine has 2 GPUs, from cuda:0 to cuda:1");
@@ -44,7 +45,7 @@ TEST_CASE("tf32 is of GPUs", "[device]") {
   typed.precision = "tf32";
   CHECK(parse(typed).error()
         == "--precision tf32 applies only to products on GPUs: say --device cuda too, "
-           "to train, compare, verify, bench or evaluate");
+           "or --precision fp32");
   typed.device = "cuda";
   if (absence_of_gpus().empty())
     CHECK(parse(typed)->processors.front().tf32);
@@ -53,9 +54,9 @@ TEST_CASE("tf32 is of GPUs", "[device]") {
 TEST_CASE("algorithms are chosen for GPUs", "[device]") {
   typed_run typed;
   typed.choose = "choices.csv";
-  CHECK(
-    parse(typed).error()
-    == "--choose times algorithms of a GPU: say --device cuda too, or leave it out");
+  CHECK(parse(typed).error()
+        == "--choose times algorithms of a GPU: say --device cuda too, or leave "
+           "--choose out");
 }
 
 TEST_CASE("a machine without GPUs says so", "[device]") {

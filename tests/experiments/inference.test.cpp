@@ -151,9 +151,9 @@ TEST_CASE("a mistake in what is evaluated or written gets one sentence",
     {"evaluate --weights broken.safetensors", "not a safetensors file"},
     {"evaluate --weights cut.safetensors", "not a safetensors file"},
     {"evaluate --weights empty", "empty"},
-    {"evaluate --weights w.safetensors --layers 3", "says --layers 4"},
-    {"evaluate --weights w.safetensors --d-model 16", "says --d-model 8"},
-    {"evaluate --weights w.safetensors --model lenet", "says --model gpt"},
+    {"evaluate --weights w.safetensors --layers 3", "records --layers 4"},
+    {"evaluate --weights w.safetensors --d-model 16", "records --d-model 8"},
+    {"evaluate --weights w.safetensors --model lenet", "records --model gpt"},
     {"evaluate --weights w.safetensors --stages 5", "at most 4 stages"},
     {"evaluate --weights w.safetensors --samples 0", "--samples"},
     {"evaluate --weights w.safetensors --microbatch-size 0", "--microbatch-size"},
@@ -162,11 +162,11 @@ TEST_CASE("a mistake in what is evaluated or written gets one sentence",
     {"evaluate --weights w.safetensors --data mnist:empty", "not on mnist"},
     {"evaluate --weights w.safetensors --json /nowhere/r.json", "/nowhere"},
     {"evaluate --weights w.safetensors --steps 3", "no option '--steps'"},
-    {"evaluate --weights w.safetensors --device gpu", "write cpu or cuda alone"},
+    {"evaluate --weights w.safetensors --device gpu", "write only cpu, only cuda"},
     {"evaluate --weights w.safetensors --precision tf32",
      "tf32 applies only to products on GPUs"},
     {"generate --quiet", "--weights is missing"},
-    {"generate --weights l.safetensors", "only gpt and moe write text"},
+    {"generate --weights l.safetensors", "only gpt and moe generate text"},
     {"generate --weights w.safetensors --stages 5", "at most 4 stages"},
     {"generate --weights w.safetensors --prompt \xC3\xA4", "token 195 at position 0"},
     {"generate --weights w.safetensors --prompt ''", "at least one token"},
@@ -174,15 +174,15 @@ TEST_CASE("a mistake in what is evaluated or written gets one sentence",
      "--prompt and --prompt-tokens both give"},
     {"generate --weights w.safetensors --prompt-tokens 1,128",
      "token 128 at position 1"},
-    {"generate --weights wide.safetensors", "and not the 256 bytes of a text"},
+    {"generate --weights wide.safetensors", "and no bytes of a text"},
     {"generate --weights w.safetensors --tokens 0", "--tokens"},
     {"generate --weights w.safetensors --temperature -1", "--temperature"},
-    {"generate --weights w.safetensors --temperature 0 --top-k 3", "leave one of them"},
+    {"generate --weights w.safetensors --temperature 0 --top-k 3",
+     "leave --top-k or --temperature out"},
     {"generate --weights w.safetensors --sequences 0", "--sequences"},
     {"generate --weights w.safetensors --top-k -1", "--top-k"},
     {"generate --weights w.safetensors --data synthetic", "no option '--data'"},
-    {"generate --weights w.safetensors --device cuda",
-     "generate runs on the CPU alone"},
+    {"generate --weights w.safetensors --device cuda", "generate runs only on the CPU"},
   };
   for (const auto& [typed, sentence] : mistakes) {
     const auto wrong = run_program_in(folder, typed);
@@ -309,8 +309,8 @@ TEST_CASE("generate reads the end of a prompt that is longer than a sequence",
   const auto whole = run(folder, "generate --weights w.safetensors --prompt bcde"),
              longer = run(folder, "generate --weights w.safetensors --prompt abcde");
   CHECK(longer.out == "a" + whole.out);
-  CHECK_THAT(longer.err, StartsWith("generate: the prompt has 5 tokens, and this model "
-                                    "reads 4 at most, its --seq: it reads the last 4"));
+  CHECK_THAT(longer.err, StartsWith("generate: the prompt has 5 tokens, and the model "
+                                    "reads only the last 4, its --seq"));
   CHECK_THAT(whole.err, !ContainsSubstring("prompt"));
 }
 

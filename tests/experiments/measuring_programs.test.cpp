@@ -116,10 +116,10 @@ TEST_CASE("bench measures the parts that are named, and refuses others", "[progr
   CHECK(parts == std::vector<std::string>{"training", "actors"}); // in bench's order
 
   const auto [typed, refused] = GENERATE(table<std::string, std::string>(
-    {{"trainings", "there is no part 'trainings' on the CPU; there are ceilings"},
+    {{"trainings", "there is no part 'trainings' on the CPU; the parts are ceilings"},
      {"checks", "there is no part 'checks' on the CPU"},
      {"training,", "there is no part '' on the CPU"},
-     {"training --beside pytorch", "leave --parts out"}}));
+     {"training --beside pytorch", "leave --parts or --beside out"}}));
   const auto other = run_program_in(folder, "bench --parts " + typed + tiny);
   CHECK(other.exit_code == 2);
   CHECK_THAT(other.err, ContainsSubstring(refused));
@@ -206,7 +206,7 @@ TEST_CASE("formulas of ZeRO hold for what a run holds and sends, or are absent",
 TEST_CASE("memory refuses what its formulas do not know", "[programs]") {
   temporary_folder folder;
   const auto [typed, advice] =
-    GENERATE(std::pair{"--model moe", "--model must be another model than moe"},
+    GENERATE(std::pair{"--model moe", "--model moe is not allowed"},
              std::pair{"--mesh data=2 --recompute blocks=1", "--recompute stage"});
   const auto ran = run_program_in(folder, "memory " + std::string{typed});
   INFO(ran.err);

@@ -276,7 +276,8 @@ TEST_CASE("a text that is no options is refused", "[options_text]") {
        {std::string{}, std::string{"{}"}, without_mesh, other_exchange,
         with("count", "1e90"), with("layers", "3e9"), with("layers", "-3e9"),
         with("seed", "-1.5"), with("orders", deep), with("mesh", deep)})
-    CHECK_THAT(options_from(text).error(), StartsWith("these are no options: "));
+    CHECK_THAT(options_from(text).error(),
+               StartsWith("the leader's options are wrong: "));
 }
 
 } // namespace troupe::options_text_test

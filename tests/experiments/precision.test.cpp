@@ -219,7 +219,7 @@ TEST_CASE("a mistake about precision gets one sentence", "[precision]") {
   temporary_folder folder;
   const auto wrong = run_program_in(folder, "train" + tiny + "--precision fp8");
   CHECK(wrong.exit_code == 2);
-  CHECK_THAT(wrong.err, ContainsSubstring("write fp32, bf16 or"));
+  CHECK_THAT(wrong.err, ContainsSubstring("write fp32, bf16, or tf32"));
   const by_instructions named{"sse"};
   const auto none = run_program_in(folder, "train" + tiny + "--precision bf16");
   CHECK(none.exit_code == 2);

@@ -281,8 +281,9 @@ TEST_CASE("a run that cannot be proved is refused or told of, and then trains",
   CHECK(run["verified"]["holds"] == false);
   CHECK(run["ending"] == "failed");
   for (const auto& [more, why] : std::vector<std::pair<std::string, std::string>>{
-         {" --verify -1", "are at least 0"},
-         {" --verify 1 --nodes localhost:1 --insecure", "proves runs of this process"},
+         {" --verify -1", "--verify -1: the value is at least 0"},
+         {" --verify 1 --nodes localhost:1 --insecure",
+          "proves only runs without nodes"},
          {" --verify 1 --resume c", "from its first step on"},
          {" --verify 1 --mesh data=2,pipe=2 --exchange hogwild", "--clock virtual"}}) {
     const auto refused = run_program_in(folder, typed + more);

@@ -112,7 +112,7 @@ TEST_CASE("a GPT-2's config decides what is computed", "[reports]") {
   CHECK(std::abs(files.loss(tokens + heads) - 14.28250) < rounding);
   CHECK_THAT(files.refusal(tokens + heads + "--heads 2"),
              ContainsSubstring("config.json: n_head is 4, and --heads is 2: say "
-                               "--heads 4, or leave it out"));
+                               "--heads 4, or leave --heads out"));
   CHECK_THAT(
     files.refusal(tokens + "--init inputs/gpt2-config-inverse/model.safetensors"),
     ContainsSubstring("scale_attn_by_inverse_layer_idx is true"));
@@ -137,8 +137,8 @@ TEST_CASE("weights of --init decide the model's options that are left out",
   const std::string saved = " --init inputs/gpt2-config-heads/saved.safetensors ";
   CHECK(std::abs(files.loss(tokens + saved) - 14.28250) < rounding);
   CHECK_THAT(files.refusal(tokens + saved + "--heads 2"),
-             ContainsSubstring("saved.safetensors says --heads 4, and this command "
-                               "says --heads 2: leave it out"));
+             ContainsSubstring("saved.safetensors records --heads 4, and this command "
+                               "has --heads 2: leave --heads out"));
   // The config has changed since then, and the user has given no number.
   const auto folder = files.path() / "gpt2-config-heads";
   fs::copy_file(folder / "saved.safetensors", folder / "model.safetensors",
@@ -150,11 +150,13 @@ TEST_CASE("weights of --init decide the model's options that are left out",
   for (const auto& wrong :
        {files.refusal(tokens + "--init " + weights),
         files.run(std::string{"evaluate --weights "} + weights + tokens).err})
-    CHECK_THAT(wrong, ContainsSubstring("config.json says n_head 2, and "
-                                        "inputs/gpt2-config-heads/model.safetensors "
-                                        "says --heads 4: correct or remove"));
+    CHECK_THAT(
+      wrong,
+      ContainsSubstring(
+        "config.json records n_head 2, and inputs/gpt2-config-heads/model.safetensors "
+        "records --heads 4: correct or remove"));
   CHECK_THAT(files.run(train + saved + "--heads 8 --save w.safetensors").err,
-             ContainsSubstring("leave it out"));
+             ContainsSubstring("leave --heads out"));
 }
 
 TEST_CASE("a folder whose config is of another model gets no GPT-2's weights",

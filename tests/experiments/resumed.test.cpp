@@ -143,12 +143,13 @@ TEST_CASE("a network of another size is named with its option and both sizes",
                  && ContainsSubstring("c/batch-4 was trained with " + sizes + ": leave "
                                       + option + " out"));
   }
-  CHECK_THAT(refusal(saved.resume + "--tied"),
-             ContainsSubstring("was trained without --tied, and this run is with it"));
+  CHECK_THAT(
+    refusal(saved.resume + "--tied"),
+    ContainsSubstring("was trained without --tied, and this run is with --tied"));
   CHECK_THAT(refusal("--init " + weights + " --d-model 16"),
              ContainsSubstring(weights
-                               + " says --d-model 8, and this command says "
-                                 "--d-model 16: leave it out"));
+                               + " records --d-model 8, and this command has --d-model "
+                                 "16: leave --d-model out"));
 }
 
 TEST_CASE("what decides the numbers cannot differ from the checkpoint unsaid",
@@ -190,10 +191,10 @@ TEST_CASE("what decides the numbers cannot differ from the checkpoint unsaid",
     CHECK_THAT(why, ContainsSubstring("--resume: ") && ContainsSubstring("c/batch-4"));
     CHECK_THAT(why, ContainsSubstring(had + (name == "data" ? "" : ", and this run")));
     CHECK_THAT(why, ContainsSubstring("this run has " + has));
-    CHECK_THAT(
-      why, ContainsSubstring(name == "steps"
-                               ? ": the rate's cosine ends there: say --change steps"
-                               : ": leave the option out, or say --change " + name));
+    CHECK_THAT(why, ContainsSubstring(
+                      name == "steps"
+                        ? ": the rate's cosine ends at that step, so say --change steps"
+                        : " out, or say --change " + name));
     CHECK(refusal(saved.resume + typed + " --change " + name).empty());
     CHECK_FALSE(refusal(saved.resume + typed + " --change balance").empty());
   }
@@ -204,10 +205,9 @@ TEST_CASE("what decides the numbers cannot differ from the checkpoint unsaid",
   CHECK(refusal(saved.resume + "--lr 1 --seed 9 --change seed,lr").empty());
   CHECK_THAT(refusal(saved.resume + "--lr 1 --seed 9 --change lr"),
              ContainsSubstring("say --change seed"));
-  CHECK_THAT(
-    refusal(saved.resume + "--lr 1 --steps 9"),
-    ContainsSubstring(": leave the option out; the rate's cosine ends there; or "
-                      "say --change lr,steps"));
+  CHECK_THAT(refusal(saved.resume + "--lr 1 --steps 9"),
+             ContainsSubstring(": leave --lr and lr= out; the rate's cosine ends at "
+                               "that step; or say --change lr,steps"));
   // The same name with other content.
   folder.write("t.txt", some_text().replace(300, 1, "!"));
   CHECK_THAT(refusal(saved.resume),
@@ -243,8 +243,8 @@ TEST_CASE("a training that has finished its steps says how it trains on",
   CHECK(refusal(resume + " --steps 3").empty() == (course == "constant"));
   CHECK((why.find("--change steps") == std::string::npos) == (course == "constant"));
   CHECK_THAT(refusal(resume + " --steps 1"),
-             ContainsSubstring("was trained for 2 steps, and --steps 1 includes these: "
-                               "say --steps 3 or more"));
+             ContainsSubstring("was trained for 2 steps, and --steps 1 counts these "
+                               "steps too: say --steps 3 or more"));
 }
 
 TEST_CASE("a checkpoint in bf16 without a path of its products gets a note",
@@ -252,10 +252,9 @@ TEST_CASE("a checkpoint in bf16 without a path of its products gets a note",
   const auto note = [](const std::map<std::string, std::string>& options) {
     return without_bf16_path("c/batch-2", {options, {}}, bf16_path::widen);
   };
-  CHECK_THAT(
-    note({{"--precision", "bf16"}}),
-    StartsWith("c/batch-2 does not record the training's TROUPE_BF16; this run uses "
-               "TROUPE_BF16=widen: set the training's value"));
+  CHECK_THAT(note({{"--precision", "bf16"}}),
+             StartsWith("c/batch-2 does not record the training's TROUPE_BF16, and "
+                        "this run uses TROUPE_BF16=widen: set the training's value"));
   CHECK(note({{"--precision", "bf16"}, {"TROUPE_BF16", "widen"}}).empty());
   CHECK(note({{"--precision", "fp32"}}).empty());
   CHECK(note({}).empty());
@@ -378,7 +377,7 @@ TEST_CASE("a checkpoint from before options were kept loads, with a sentence",
                                   + model);
   CHECK_THAT(next.err,
              ContainsSubstring("train: c/batch-2 was written by an older version of "
-                               "troupe, without the training's data and options"));
+                               "troupe, and lacks the training's data and options"));
   const auto results = json::parse(content_of(folder.path() / "r.json"));
   CHECK(results["runs"][0]["steps_before"] == 2);
   fs::remove_all(folder.path() / "c/batch-3");

@@ -82,7 +82,7 @@ TEST_CASE("a schedule clips by the norm that it says", "[schedule_options]") {
   CHECK(chosen[1].optimizer.clip == 2);
   CHECK(chosen[2].optimizer.clip == 0.5);
   CHECK_THAT(parsed({"1f1b:clip=some"}).error(),
-             ContainsSubstring("1f1b: --clip some: clip is a norm"));
+             ContainsSubstring("1f1b: clip=some: write stage, a norm"));
 }
 
 TEST_CASE("where nothing learns, a schedule has no options of an optimizer",

@@ -63,11 +63,11 @@ TEST_CASE("schedules, models, exchanges and keys are suggested", "[suggestion]")
   const std::vector<std::pair<std::function<void(typed_options&)>, std::string>> typed{
     {[](typed_options& o) { o.schedules.names = {"1fb1"}; }, "(did you mean '1f1b'?)"},
     {[](typed_options& o) { o.schedules.names = {"interleaved:w=2"}; },
-     "interleaved has no parameter 'w'; it has v"},
+     "interleaved has no parameter 'w'; the parameters are v"},
     {[](typed_options& o) { o.schedules.names = {"pipedream:update_evry=2"}; },
      "(did you mean 'update_every'?)"},
     {[](typed_options& o) { o.schedules.names = {"orders/my.csv"}; },
-     "say file:orders/my.csv if it is a file"},
+     "there is no schedule and no file 'orders/my.csv': say --schedule file:PATH"},
     {[](typed_options& o) { o.model.name = "gtp"; }, "(did you mean 'gpt'?)"},
     {[](typed_options& o) { o.mesh.exchange = "halvng"; }, "(did you mean 'halving'?)"},
     {[](typed_options& o) { o.mesh.axes = "dta=2"; }, "(did you mean 'data'?)"},
@@ -91,20 +91,19 @@ TEST_CASE("a file without its kind of data is named with it", "[suggestion]") {
   };
   const auto text = folder.write("licenses.txt", "to be or not to be").string();
   CHECK(refusal(text)
-        == "there is no data set '" + text
-             + "', but a file of that name: "
-               "say --data text:"
-             + text);
+        == "'" + text + "' names no kind of data: say --data text:" + text);
   const auto packed = folder.write("x.gz", "\x1f\x8b\x08 packed").string();
-  CHECK(refusal(packed).ends_with("a file of that name is a gzip file: unpack it"));
+  CHECK(refusal(packed).ends_with("x.gz' is a gzip file: unpack it"));
   const auto fifo = (folder.path() / "fifo").string();
   REQUIRE(mkfifo(fifo.c_str(), 0600) == 0);
-  CHECK(refusal(fifo).ends_with("it is a FIFO, not a regular file"));
+  CHECK(refusal(fifo).ends_with(
+    "and cannot be read (it is a FIFO, not a regular file): say --data text:PATH, "
+    "tokens:PATH or mnist:FOLDER"));
   const auto tokens = folder.write("t.bin", std::string("\1\0\2\0", 4)).string();
   CHECK(refusal(tokens).ends_with("say --data tokens:" + tokens));
   CHECK(
     refusal(folder.path().string())
-      .ends_with("a folder of that name: say --data text:" + folder.path().string()));
+      .ends_with("names no kind of data: say --data text:" + folder.path().string()));
   folder.write("t10k-images-idx3-ubyte", "");
   CHECK(refusal(folder.path().string())
           .ends_with("say --data mnist:" + folder.path().string()));
@@ -124,14 +123,14 @@ TEST_CASE("the options that a model with too few layers needs were tried",
       o.data.batch.reset();
     });
   };
-  const std::string most = "this model can be cut into at most 4 stages, not into 8";
+  const std::string most = "the model can be cut into at most 4 stages, not into 8";
   CHECK(refusal("gpt", "1f1b", 8) == most + ": say --layers 8 or --stages 4");
   CHECK(refusal("gpt", "interleaved", 4) == most + ": say --layers 8 or --stages 2");
   CHECK(refusal("gpt", "1f1b", 4, "pipe=8")
         == most + ": say --layers 8 or pipe=4 in --mesh");
   CHECK(refusal("mlp", "1f1b", 8) == most + ": say --layers 8 or --stages 4");
   CHECK(refusal("lenet5", "1f1b", 8)
-        == "this model can be cut into at most 5 stages, not into 8: say --stages 5");
+        == "the model can be cut into at most 5 stages, not into 8: say --stages 5");
   CHECK(
     refusal("lenet5", "chimera", 8).ends_with(": say --stages 4")); // an even number
 }

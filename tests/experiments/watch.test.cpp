@@ -69,9 +69,7 @@ TEST_CASE("what is no port is refused", "[watch]") {
   CHECK(ran.exit_code == 2);
   CHECK(ran.err
         == std::string{"train: --watch "} + port
-             + ": a port is a whole number from 1 to 65535; without one, or with 0, "
-               "any free "
-               "port is taken\n");
+             + ": give a port from 1 to 65535, or 0 for any free port\n");
 }
 
 TEST_CASE("a training is watched while it goes on, and ends when it is told to",
