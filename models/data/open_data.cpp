@@ -56,7 +56,7 @@ open_part(const std::string& text, const model_options& model, std::uint64_t see
                           + kind};
   if (!repeated_key.empty())
     return tl::unexpected{text + " has " + repeated_key
-                          + "= twice: give each key after the path once"};
+                          + "= twice: give each key once after the path"};
   for (const auto& [key, value] : values)
     if (auto error = value_error(kind, key, value); !error.empty())
       return tl::unexpected{std::move(error)};

@@ -161,7 +161,7 @@ TEST_CASE("a job that cannot be is refused in one sentence", "[embedding]") {
              ContainsSubstring("one data replica exchanges no gradients"));
   CHECK_THAT(wrong([](auto& j) { j.optimizer.epsilon = 0; }), ContainsSubstring("eps"));
   CHECK_THAT(wrong([](auto& j) { j.optimizer.rate = std::nan(""); }),
-             ContainsSubstring("lr is"));
+             ContainsSubstring("lr nan is not allowed"));
   CHECK_THAT(wrong([](auto& j) { j.optimizer.beta2 = 1; }), ContainsSubstring("beta2"));
   CHECK_THAT(wrong([](auto& j) { j.pipeline_schedule = {}; }),
              ContainsSubstring("needs a name"));
