@@ -73,7 +73,8 @@ int bench(options o) {
   }
   if (const auto slow = warning_of(o.run); !slow.empty())
     std::cerr << "bench: " << slow << '\n';
-  if (shared->runs.front().plan.mixes_processors()) {
+  if (const auto& first = shared->runs.front().plan;
+      first.machine.mixes_processors(first.ranks())) {
     std::cerr
       << "bench: --device names the CPU and GPUs: name only cpu, or only GPUs\n";
     return 2;
@@ -120,7 +121,7 @@ int bench(options o) {
       if (*chosen == 0)
         std::cerr << "bench: --choose added no row, as no product of this GPU offers "
                      "algorithms to choose from\n";
-    } else if (b.plan.processor_of(0).is_gpu()) {
+    } else if (b.plan.machine.processor_of(0).is_gpu()) {
       measure("ceilings", measure_gpu);
       measure("training", measure_training);
       measure("actions", measure_actions);

@@ -32,7 +32,7 @@ int state_of(const run_plan& plan) {
 /// Ranks of the first data replica, whose rows are printed; the rows of the other
 /// replicas are equal.
 int printed_ranks(const run_plan& plan) {
-  return plan.ranks() / plan.data;
+  return plan.ranks() / plan.mesh[axis::data];
 }
 
 double held(const run_result& result, int rank, memory_use use) {
@@ -104,7 +104,7 @@ void print_legend(std::FILE* out, const run_plan& plan) {
                "without checkpoints\n"
                "bytes of each rank for the whole model in mixed precision with Adam, "
                "without pipeline and tensor shards:\n",
-               state_of(plan), plan.data, 4 * state_of(plan));
+               state_of(plan), plan.mesh[axis::data], 4 * state_of(plan));
   const struct {
     const char* formula;
     shared_out shares;
@@ -113,8 +113,9 @@ void print_legend(std::FILE* out, const run_plan& plan) {
                {"2P + 14P/N", shared_out::gradients},
                {"16P/N", shared_out::parameters}};
   for (const auto& [formula, shares] : table)
-    std::fprintf(out, "  %-10s = %10.3f MB\n", formula,
-                 zero_in_mixed_precision(parameters, plan.data, shares).sum() / 1e6);
+    std::fprintf(
+      out, "  %-10s = %10.3f MB\n", formula,
+      zero_in_mixed_precision(parameters, plan.mesh[axis::data], shares).sum() / 1e6);
 }
 
 ordered_json to_json(const account_of_run& run) {
@@ -161,8 +162,8 @@ tl::expected<account_of_run, int> measure(const options& o,
     return tl::unexpected{
       complain("several schedules are given: give a single --schedule", 2)};
   account_of_run run{shared->runs.front().plan, {}};
-  run.plan.keep_weights = true; // so that a checkpoint is made at the end
-  run.plan.checkpoint_every = run.plan.dims.steps;
+  run.plan.keep.weights = true; // so that a checkpoint is made at the end
+  run.plan.copies.checkpoint_every = run.plan.dims.steps;
   run.result = perform(run.plan, {.save =
                                     [](const training_copies&) {
                                       // nop
@@ -212,7 +213,7 @@ int memory(const options& o) {
       "exchange rank  parameters gradients optimizer       sum    by formula"
       "    activations passing  checkpoint\n",
       o.model.model.c_str(), static_cast<long long>(plan.work->whole.values()),
-      plan.data, plan.dims.stages, plan.tensor,
+      plan.mesh[axis::data], plan.dims.stages, plan.mesh[axis::tensor],
       plan.sequence_parallel ? " with --sequence-parallel" : "", plan.sch.name.c_str());
     for (const auto& run : runs)
       print(out, run);

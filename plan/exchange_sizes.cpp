@@ -3,6 +3,9 @@
 
 #include "messaging/collective_catalog.hpp"
 #include "messaging/gpu_script.hpp"
+#include "plan/layout.hpp"
+#include "plan/sharding.hpp"
+#include "plan/stage_layers.hpp"
 
 #include <bit>
 
@@ -31,14 +34,14 @@ payload_bound copies_of_bucket(const run_plan& plan, exchange_step step,
                                const bucket_group& group, std::int64_t values) {
   return copies_of(
     even_part(plan.exchange->order_of(step), group.index, group.count, values), 2,
-    plan.has_gpus());
+    plan.machine.has_gpus());
 }
 
 std::int64_t exchanged_values(const run_plan& plan, position where,
                               exchange_step step) {
   std::int64_t result = 0;
-  const auto groups = plan.groups_of(where);
-  const auto buckets = plan.buckets_of(where);
+  const auto groups = groups_of(plan, where);
+  const auto buckets = buckets_of(plan, where);
   for (std::size_t b = 0; b < buckets.size(); ++b) {
     const auto copies = copies_of_bucket(plan, step, groups[b], buckets[b]);
     result += copies.buffers * padded(copies.values);
@@ -48,15 +51,16 @@ std::int64_t exchanged_values(const run_plan& plan, position where,
 
 collective_part shard_part(const run_plan& plan, position where,
                            const shard_collective<float>& collective, int instance) {
-  return even_part(order_of(collective.operation, plan.tensor), where.tensor,
-                   plan.tensor, collective.values, 0, instance);
+  return even_part(order_of(collective.operation, plan.mesh[axis::tensor]),
+                   where.tensor, plan.mesh[axis::tensor], collective.values, 0,
+                   instance);
 }
 
 // A message may still be in transit when the next collective begins, but no longer. The
 // next collective cannot end before all shards have begun that collective.
 payload_bound copies_of_shards(const run_plan& plan, position where,
                                const shard_collective<float>& collective) {
-  return copies_of(shard_part(plan, where, collective, 0), 2, plan.has_gpus());
+  return copies_of(shard_part(plan, where, collective, 0), 2, plan.machine.has_gpus());
 }
 
 } // namespace troupe

@@ -3,6 +3,7 @@
 
 #include "messaging/collective.hpp"
 #include "messaging/collective_part.hpp"
+#include "plan/layout.hpp"
 #include "plan/run_plan.hpp"
 
 #include <cstdint>

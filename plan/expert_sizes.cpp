@@ -17,7 +17,7 @@ expert_sizes sizes_of_expert(const run_plan& plan, int expert) {
   for (const auto& [samples, length] : plan.batches().shapes())
     most = std::max(most, samples * (length > 0 ? length : plan.work->whole.rows));
   expert_sizes result{.rows = options.capacity_of(most),
-                      .sources = plan.expert,
+                      .sources = plan.mesh[axis::expert],
                       .width = expert_layer.input()};
   const auto all_rows = result.rows * result.sources;
   const auto sizes = expert_layer.sizes(all_rows, 1);

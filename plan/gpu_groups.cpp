@@ -2,6 +2,7 @@
 #include "plan/gpu_groups.hpp"
 
 #include "kernels/join_group.hpp"
+#include "plan/sharding.hpp"
 
 #include <algorithm>
 #include <set>
@@ -23,7 +24,7 @@ struct finder {
 
   void add_shards(position stage) {
     std::vector<position> members;
-    for (int t = 0; t < plan.tensor; ++t)
+    for (int t = 0; t < plan.mesh[axis::tensor]; ++t)
       members.push_back({stage.data, stage.direction, stage.stage, t});
     add(meeting_kind::shards, 1, std::move(members));
   }
@@ -31,7 +32,7 @@ struct finder {
   void add_replicas(meeting_kind kind, position stage, int stride) {
     for (int first = 0; first < stride; ++first) {
       std::vector<position> members;
-      for (int d = first; d < plan.data; d += stride)
+      for (int d = first; d < plan.mesh[axis::data]; d += stride)
         members.push_back({d, stage.direction, stage.stage, stage.tensor});
       add(kind, stride, std::move(members));
     }
@@ -40,7 +41,7 @@ struct finder {
   /// Buckets of experts that replicas spread have separate groups, one for each stride.
   void add_buckets(meeting_kind kind, position stage) {
     std::set<int> strides;
-    for (const auto& group : plan.groups_of(stage))
+    for (const auto& group : groups_of(plan, stage))
       strides.insert(group.stride);
     for (const int stride : strides)
       add_replicas(kind, stage, stride);
@@ -53,7 +54,7 @@ struct finder {
     ++upper.stage;
     if (upper.stage == plan.dims.stages || plan.has_relays)
       return;
-    for (int d = 0; d < plan.data; ++d) {
+    for (int d = 0; d < plan.mesh[axis::data]; ++d) {
       lower.data = upper.data = d;
       add({}, 1, {lower, upper});
       add({}, 1, {upper, lower});
@@ -62,15 +63,15 @@ struct finder {
 
   void add_stage(position stage) {
     if (stage.tensor == 0)
-      for (int d = 0; d < plan.data; ++d)
+      for (int d = 0; d < plan.mesh[axis::data]; ++d)
         add_shards({d, stage.direction, stage.stage, 0});
-    if (plan.shares_out(shared_out::gradients))
+    if (shares_out(plan, shared_out::gradients))
       add_replicas(meeting_kind::layers, stage, 1);
     if (stage.direction > 0) // one optimizer shard for all directions
       return;
-    if (plan.sums_at_update())
+    if (sums_at_update(plan))
       add_buckets(meeting_kind::sums, stage);
-    if (plan.gathers_at_update())
+    if (gathers_at_update(plan))
       add_buckets(meeting_kind::gathers, stage);
   }
 };
@@ -92,7 +93,7 @@ std::vector<exchanging_group> exchanging_groups(const run_plan& plan) {
   const auto for_each_stage = [&](const auto& each) {
     for (int direction = 0; direction < plan.directions(); ++direction)
       for (int stage = 0; stage < plan.dims.stages; ++stage)
-        for (int tensor = 0; tensor < plan.tensor; ++tensor)
+        for (int tensor = 0; tensor < plan.mesh[axis::tensor]; ++tensor)
           each({0, direction, stage, tensor});
   };
   for_each_stage([&](position stage) { search.add_stage(stage); });
@@ -103,7 +104,7 @@ std::vector<exchanging_group> exchanging_groups(const run_plan& plan) {
 std::vector<int> groups_on_gpus(const run_plan& plan,
                                 const std::vector<std::string>& gpus) {
   std::vector<int> result;
-  if (!plan.work || plan.clock != clock_kind::real)
+  if (!plan.work || plan.machine.clock != clock_kind::real)
     return result;
   for (int number = 0; const auto& group : exchanging_groups(plan)) {
     if (are_apart(group, plan, gpus))
@@ -116,16 +117,17 @@ std::vector<int> groups_on_gpus(const run_plan& plan,
 bool may_have_channel(const run_plan& plan, position lower) {
   auto upper = lower;
   ++upper.stage;
-  const auto a = plan.processor_of(plan.rank_of(lower)),
-             b = plan.processor_of(plan.rank_of(upper));
-  return plan.work && plan.clock == clock_kind::real && !plan.has_relays && a.is_gpu()
-         && b.is_gpu() && a.gpu != b.gpu && absence_of_communicators().empty();
+  const auto a = plan.machine.processor_of(plan.rank_of(lower)),
+             b = plan.machine.processor_of(plan.rank_of(upper));
+  return plan.work && plan.machine.clock == clock_kind::real && !plan.has_relays
+         && a.is_gpu() && b.is_gpu() && a.gpu != b.gpu
+         && absence_of_communicators().empty();
 }
 
 std::vector<std::string> local_gpus(const run_plan& plan) {
   std::vector<std::string> result;
   for (int rank = 0; rank < plan.ranks(); ++rank)
-    result.push_back(facts_of(plan.processor_of(rank)).name);
+    result.push_back(facts_of(plan.machine.processor_of(rank)).name);
   return result;
 }
 

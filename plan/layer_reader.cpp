@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "plan/layer_reader.hpp"
 
+#include "plan/layout.hpp"
+
 namespace troupe {
 
 const std::vector<float>& layer_reader::values(const layer_bucket& bucket) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include "plan/layout.hpp"
 #include "plan/run_plan.hpp"
 
 #include <cstddef>

@@ -2,6 +2,7 @@
 #include "plan/memory_check.hpp"
 
 #include "plan/free_memory.hpp"
+#include "plan/sharding.hpp"
 #include "plan/stage_pools.hpp"
 #include "schedules/bounds.hpp"
 
@@ -28,10 +29,12 @@ std::vector<std::int64_t> bytes_of_actors(const run_plan& plan) {
   constexpr std::int64_t bytes_a_stage = 20'000;
   constexpr std::int64_t bytes_a_bucket = 500; // of an exchange
   constexpr std::int64_t bytes_a_push = 200;   // of every data replica to every server
-  const std::int64_t exchange = plan.data > 1 ? bytes_a_bucket * plan.sizes.buckets : 0;
+  const std::int64_t exchange =
+    plan.mesh[axis::data] > 1 ? bytes_a_bucket * plan.sizes.buckets : 0;
   const std::int64_t pushes =
-    plan.updates_are_by(update_by::servers) ? bytes_a_push * plan.data : 0;
-  return {std::int64_t{plan.data} * plan.tensor * plan.dims.stages
+    updates_are_by(plan, update_by::servers) ? bytes_a_push * plan.mesh[axis::data] : 0;
+  return {std::int64_t{plan.mesh[axis::data]} * plan.mesh[axis::tensor]
+          * plan.dims.stages
           * (bytes_a_stage + exchange + pushes
              + std::int64_t{settled(plan.sch, plan.dims).total()})};
 }
@@ -51,8 +54,8 @@ std::int64_t bytes_outside_pools(const run_plan& plan, std::int64_t callers) {
       optimizers += pools_of(plan, where).optimizer * value;
   const auto copies = parameters + 2 * largest;
   const bool puts_together =
-    plan.evaluate_every > 0
-    && (!plan.work->shards.empty() || plan.shares_out(shared_out::parameters));
+    plan.copies.evaluate_every > 0
+    && (!plan.work->shards.empty() || shares_out(plan, shared_out::parameters));
   return bytes_of_program + callers
          + (puts_together ? copies : std::max<std::int64_t>(copies - optimizers, 0));
 }
@@ -68,7 +71,7 @@ std::int64_t incoming_bytes(const run_plan& plan) {
   for (int rank = 0; rank < plan.ranks(); ++rank)
     for (const auto& where : plan.hosted_by(rank)) {
       saved += values_of(saved_copies(plan, where));
-      if (where.data < plan.expert)
+      if (where.data < plan.mesh[axis::expert])
         kept += values_of(kept_copies(plan, where));
     }
   return (saved + 2 * kept) * std::int64_t{sizeof(float)};
@@ -109,8 +112,8 @@ std::int64_t attention_workspace(const run_plan& plan) {
   const auto& options = plan.work->whole.options;
   if (options.stored != precision::bf16 || !plan.work->whole.reads_tokens)
     return 0;
-  const auto rows =
-    plan.batches().largest() * (options.heads / plan.tensor) * options.length;
+  const auto rows = plan.batches().largest() * (options.heads / plan.mesh[axis::tensor])
+                    * options.length;
   const auto scores = 2 * rows * options.length;
   return scores > most ? 0 : scores + 4 * rows;
 }
@@ -151,7 +154,7 @@ std::string check_memory_of_ranks(const run_plan& plan, const std::vector<int>& 
   std::vector<processor> of_each;
   auto with_workspaces = bytes;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
-    of_each.push_back(plan.processor_of(ranks[i]));
+    of_each.push_back(plan.machine.processor_of(ranks[i]));
     if (of_each.back().is_gpu())
       with_workspaces[i] += attention_workspace(plan);
   }

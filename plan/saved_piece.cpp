@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "plan/saved_piece.hpp"
 
+#include "plan/sharding.hpp"
+#include "plan/stage_layers.hpp"
+
 #include <algorithm>
 #include <numeric>
 
@@ -19,10 +22,10 @@ std::vector<saved_piece> pieces_of(const run_plan& plan, position where,
   if (where.direction > 0)
     return result;
   const bool in_shares = tensors == shared_out::optimizer_state
-                           ? plan.state_shares() > 1
-                           : plan.shares_out(tensors);
-  const auto groups = plan.groups_of(where);
-  const auto buckets = plan.layer_buckets(where);
+                           ? state_shares(plan) > 1
+                           : shares_out(plan, tensors);
+  const auto groups = groups_of(plan, where);
+  const auto buckets = layer_buckets(plan, where);
   for (std::size_t b = 0; b < buckets.size(); ++b) {
     const auto& layer = *buckets[b].owner;
     const bucket_share share{groups[b].index, groups[b].count};

@@ -21,18 +21,18 @@ public:
   int directions() const { return plan_->directions(); }
 
   /// Number of pipelines: one for each data replica, direction and tensor shard.
-  int pipelines() const { return plan_->replicas() * plan_->tensor; }
+  int pipelines() const { return plan_->replicas() * plan_->mesh[axis::tensor]; }
 
   /// Position of stage `stage` of pipeline `pipeline`.
   position stage_at(int pipeline, int stage) const {
-    const int replica = pipeline / plan_->tensor;
+    const int replica = pipeline / plan_->mesh[axis::tensor];
     return {replica / directions(), replica % directions(), stage,
-            pipeline % plan_->tensor};
+            pipeline % plan_->mesh[axis::tensor]};
   }
 
   /// Index of the pipeline that a stage belongs to.
   std::size_t pipeline(position where) const {
-    return static_cast<std::size_t>(plan_->replica_at(where) * plan_->tensor
+    return static_cast<std::size_t>(plan_->replica_at(where) * plan_->mesh[axis::tensor]
                                     + where.tensor);
   }
 
@@ -46,20 +46,21 @@ public:
   /// all directions have one optimizer shard.
   std::size_t shard_index(position where) const {
     return static_cast<std::size_t>(
-      (where.data * plan_->tensor + where.tensor) * stages() + where.stage);
+      (where.data * plan_->mesh[axis::tensor] + where.tensor) * stages() + where.stage);
   }
 
   /// Number of optimizer shards in a run.
   std::size_t shards() const {
-    return static_cast<std::size_t>(plan_->data * plan_->tensor * stages());
+    return static_cast<std::size_t>(plan_->mesh[axis::data] * plan_->mesh[axis::tensor]
+                                    * stages());
   }
 
   /// Calls `each(where)` for the position of every optimizer shard, with direction 0,
   /// in the order of `shard_index`.
   template <class Each>
   void for_each_shard(const Each& each) const {
-    for (int d = 0; d < plan_->data; ++d)
-      for (int t = 0; t < plan_->tensor; ++t)
+    for (int d = 0; d < plan_->mesh[axis::data]; ++d)
+      for (int t = 0; t < plan_->mesh[axis::tensor]; ++t)
         for (int s = 0; s < stages(); ++s)
           each(position{d, 0, s, t});
   }

@@ -6,6 +6,8 @@
 #include "plan/expert_sizes.hpp"
 #include "plan/gpu_groups.hpp"
 #include "plan/saved_piece.hpp"
+#include "plan/sharding.hpp"
+#include "plan/stage_layers.hpp"
 #include "plan/tied_ends.hpp"
 
 #include <algorithm>
@@ -35,10 +37,11 @@ std::int64_t stage_pools::bytes() const {
 }
 
 int team_size(const run_plan& plan, int rank) {
-  if (plan.clock == clock_kind::virtual_time)
+  if (plan.machine.clock == clock_kind::virtual_time)
     return 1;
   const int ranks = plan.ranks();
-  return std::max(1, plan.threads / ranks + (rank < plan.threads % ranks ? 1 : 0));
+  return std::max(1, plan.machine.threads / ranks
+                       + (rank < plan.machine.threads % ranks ? 1 : 0));
 }
 
 namespace {
@@ -46,20 +49,20 @@ namespace {
 /// Adds the buffers for whole layers, and for messages between data replicas, of a
 /// stage that holds shares (ZeRO 2 and 3).
 void add_sharing(const run_plan& plan, position where, stage_pools& to) {
-  const auto buckets = plan.buckets_of(where);
+  const auto buckets = buckets_of(plan, where);
   const auto largest = std::ranges::max(buckets);
   // Copies for each of two layers. A message may still be in transit when the layer's
   // place is used again, but not when the place is used a third time.
   const auto copies = [&](exchange_step step) {
-    return copies_of(
-      even_part(plan.exchange->order_of(step), where.data, plan.data, largest), 4,
-      plan.has_gpus());
+    return copies_of(even_part(plan.exchange->order_of(step), where.data,
+                               plan.mesh[axis::data], largest),
+                     4, plan.machine.has_gpus());
   };
-  if (plan.shares_out(shared_out::gradients)) {
+  if (shares_out(plan, shared_out::gradients)) {
     to.whole_gradients = largest;
     to.sums = copies(exchange_step::sum);
   }
-  if (plan.shares_out(shared_out::parameters)) {
+  if (shares_out(plan, shared_out::parameters)) {
     to.gathered = largest;
     to.gathers = copies(exchange_step::gather);
   }
@@ -82,42 +85,42 @@ copies_bound copies_of(const run_plan& plan, position where, savers saved_by) {
 } // namespace
 
 copies_bound saved_copies(const run_plan& plan, position where) {
-  return plan.checkpoint_every > 0 ? copies_of(plan, where, savers::first_holder)
-                                   : copies_bound{};
+  return plan.copies.checkpoint_every > 0 ? copies_of(plan, where, savers::first_holder)
+                                          : copies_bound{};
 }
 
 copies_bound kept_copies(const run_plan& plan, position where) {
-  return plan.keep_steps ? copies_of(plan, where, savers::every_holder)
-                         : copies_bound{};
+  return plan.copies.keep_steps ? copies_of(plan, where, savers::every_holder)
+                                : copies_bound{};
 }
 
 stage_pools pools_of(const run_plan& plan, position where) {
   const auto& work = *plan.work;
-  const auto by_length = plan.slices_of(where, team_size(plan, plan.rank_of(where)));
+  const auto by_length = slices_of(plan, where, team_size(plan, plan.rank_of(where)));
   const auto& layers = by_length.whole();
   const auto bounds = plan.bounds_of(where.hosted());
   const auto sizes = by_length.sizes(plan.batches());
   stage_pools result;
-  result.buckets = plan.held_of(shared_out::parameters, where);
-  result.gradients = plan.held_of(shared_out::gradients, where);
+  result.buckets = held_of(plan, shared_out::parameters, where);
+  result.gradients = held_of(plan, shared_out::gradients, where);
   result.versions = bounds.versions;
-  if (plan.rounds_older_versions()) {
+  if (rounds_older_versions(plan)) {
     result.rounded_versions = std::exchange(result.versions, 1) - 1;
-    for (const auto& bucket : plan.layer_buckets(where))
+    for (const auto& bucket : layer_buckets(plan, where))
       result.rounded_buckets.push_back(bucket.owner->bucket(precision::bf16));
   }
-  if (plan.keeps_packed_weights())
-    for (const auto& bucket : plan.layer_buckets(where))
+  if (keeps_packed_weights(plan))
+    for (const auto& bucket : layer_buckets(plan, where))
       result.packed.push_back(bucket.owner->packed_values());
   if (where.direction == 0)
-    result.optimizer = optimizer::state_values(work.optimizer, plan.layers_of(where),
-                                               plan.state_shares_of(where));
-  if (where.direction == 0 && plan.has_shared_parameters(where))
-    result.shared = plan.state_values_of(where);
+    result.optimizer = optimizer::state_values(work.optimizer, layers_of(plan, where),
+                                               state_shares_of(plan, where));
+  if (where.direction == 0 && has_shared_parameters(plan, where))
+    result.shared = state_values_of(plan, where);
   add_sharing(plan, where, result);
-  if (plan.sums_at_update() && where.direction == 0)
+  if (sums_at_update(plan) && where.direction == 0)
     result.exchanged = exchanged_values(plan, where, exchange_step::sum);
-  if (plan.gathers_at_update() && where.direction == 0)
+  if (gathers_at_update(plan) && where.direction == 0)
     result.exchanged += exchanged_values(plan, where, exchange_step::gather);
   if (where.direction == 0 && has_tied_end(plan, where))
     result.ties = tied_copies(plan, where);
@@ -131,9 +134,9 @@ stage_pools pools_of(const run_plan& plan, position where) {
   result.inputs_slots = sizes.inputs > 0 ? bounds.stashes : 0;
   result.inputs = sizes.inputs;
   result.recomputed_output = plan.recomputes() ? sizes.output : 0;
-  if (const auto experts = plan.experts_of(where.stage); !experts.empty()) {
+  if (const auto experts = experts_of(plan, where.stage); !experts.empty()) {
     const auto local_experts = std::ranges::count_if(
-      experts, [&](int number) { return plan.host_of(number, where) == where; });
+      experts, [&](int number) { return host_of(plan, number, where) == where; });
     result.experts = sizes_of_expert(plan, experts.front())
                        .values(static_cast<int>(local_experts), work.experts.count,
                                result.stashes, bounds.split_backward);
@@ -148,7 +151,7 @@ stage_pools pools_of(const run_plan& plan, position where) {
       result.to_shards.buffers = std::max(result.to_shards.buffers, copies.buffers);
       result.to_shards.values = std::max(result.to_shards.values, copies.values);
     }
-  result.snapshots = plan.snapshots_of(where);
+  result.snapshots = snapshots_of(plan, where);
   if (layers.is_first()) {
     // Inputs held by microbatches in flight, one read ahead, and one that a running
     // backward still reads. For labels this last one matters where forwards run again:
@@ -156,7 +159,7 @@ stage_pools pools_of(const run_plan& plan, position where) {
     result.input_slots = plan.bounds_of({where.direction, 0}).stashes + 2;
     result.input = sizes.input;
     const auto last =
-      plan.slices_of({where.data, where.direction, plan.dims.stages - 1});
+      slices_of(plan, {where.data, where.direction, plan.dims.stages - 1});
     result.labels = last.sizes(plan.batches()).labels;
   }
   if (!layers.is_last()) {
@@ -165,8 +168,9 @@ stage_pools pools_of(const run_plan& plan, position where) {
     // stage is notified of the end. If gradients leave at launch, the notice may come
     // after the next gradient.
     const auto next = plan.bounds_of({where.direction, where.stage + 1});
-    result.boundary_slots = bounds.stashes + next.split_backward + 1
-                            + (plan.has_relays || plan.leaves_at_launch(where) ? 1 : 0);
+    result.boundary_slots =
+      bounds.stashes + next.split_backward + 1
+      + (plan.has_relays || leaves_at_launch(plan, where) ? 1 : 0);
     result.boundary = sizes.output;
   }
   return result;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "plan/tied_ends.hpp"
 
+#include "plan/layout.hpp"
 #include "plan/run_plan.hpp"
+#include "plan/sharding.hpp"
+#include "plan/stage_layers.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -19,14 +22,14 @@ struct tied_location {
 };
 
 tied_location location_of(const run_plan& plan, position where, tied_end which) {
-  const auto tied = *plan.network_of(where).tied();
+  const auto tied = *network_of(plan, where).tied();
   const auto& location = which == tied_end::head ? tied.head : tied.embedding;
   const auto& first = plan.work->first_layers;
   const auto stage =
     static_cast<int>(std::ranges::upper_bound(first, static_cast<int>(location.layer))
                      - first.begin() - 1);
   where.stage = stage;
-  const auto buckets = plan.layer_buckets(where);
+  const auto buckets = layer_buckets(plan, where);
   const auto bucket = std::ranges::find_if(buckets, [&](const layer_bucket& b) {
     return b.of_layer == location.layer && b.expert < 0;
   });
@@ -38,7 +41,7 @@ tied_location location_of(const run_plan& plan, position where, tied_end which) 
 std::pair<std::int64_t, std::int64_t> range_of(const run_plan& plan, position where,
                                                const tied_location& location,
                                                std::int64_t values) {
-  const auto share = plan.shares_of(where)[location.bucket];
+  const auto share = shares_of(plan, where)[location.bucket];
   const auto first =
     std::max(share.begin(location.size) - location.offset, std::int64_t{0});
   return {first, std::max(first, std::min(share.end(location.size) - location.offset,
@@ -48,7 +51,7 @@ std::pair<std::int64_t, std::int64_t> range_of(const run_plan& plan, position wh
 } // namespace
 
 bool has_tied_end(const run_plan& plan, position where) {
-  if (!plan.work || !plan.network_of(where).tied())
+  if (!plan.work || !network_of(plan, where).tied())
     return false;
   return location_of(plan, where, tied_end::head).stage == where.stage
          || location_of(plan, where, tied_end::embedding).stage == where.stage;
@@ -56,15 +59,15 @@ bool has_tied_end(const run_plan& plan, position where) {
 
 std::vector<tied_values> tied_values_of(const run_plan& plan, position where) {
   std::vector<tied_values> result;
-  const auto values = plan.network_of(where).tied()->values;
-  const auto extent = plan.extent_of(shared_out::gradients);
+  const auto values = network_of(plan, where).tied()->values;
+  const auto extent = extent_of(plan, shared_out::gradients);
   for (const auto which : {tied_end::embedding, tied_end::head}) {
     const auto local = location_of(plan, where, which),
                remote = location_of(plan, where, opposite_of(which));
     if (local.stage != where.stage)
       continue;
     const auto [first, last] = range_of(plan, where, local, values);
-    const auto share = plan.shares_of(where)[local.bucket].begin(local.size);
+    const auto share = shares_of(plan, where)[local.bucket].begin(local.size);
     auto& end = result.emplace_back();
     end = {which,
            local.bucket,
@@ -72,9 +75,9 @@ std::vector<tied_values> tied_values_of(const run_plan& plan, position where) {
            last,
            local.offset + first - (extent == bucket_extent::share ? share : 0),
            {}};
-    const bool shared = plan.shares_out(shared_out::optimizer_state);
+    const bool shared = shares_out(plan, shared_out::optimizer_state);
     position peer{where.data, 0, remote.stage, where.tensor};
-    for (int d = 0; d < plan.data; ++d) {
+    for (int d = 0; d < plan.mesh[axis::data]; ++d) {
       if (shared)
         peer.data = d;
       else if (d != where.data)

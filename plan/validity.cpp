@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "plan/validity.hpp"
 
+#include "plan/sharding.hpp"
 #include "schedules/bounds.hpp"
 #include "schedules/check.hpp"
 
@@ -51,15 +52,15 @@ std::string number(std::int64_t value) {
 }
 
 bool updates_singly(const run_plan& plan) {
-  return plan.data > 1 && plan.exchange->updates != update_by::all_replicas;
+  return plan.mesh[axis::data] > 1 && plan.exchange->updates != update_by::all_replicas;
 }
 
 bool has_experts(const run_plan& plan) {
-  return plan.work ? !plan.work->whole.experts.empty() : plan.expert > 1;
+  return plan.work ? !plan.work->whole.experts.empty() : plan.mesh[axis::expert] > 1;
 }
 
 bool has_user_exchange(const run_plan& plan) {
-  return plan.data > 1 && plan.user_exchange;
+  return plan.mesh[axis::data] > 1 && plan.user_exchange;
 }
 
 bool is_tied(const run_plan& plan) {
@@ -68,7 +69,7 @@ bool is_tied(const run_plan& plan) {
 
 /// True if the plan keeps state between batches, or continues from such state.
 bool keeps_state(const run_plan& plan) {
-  return plan.work && (plan.pause_every() != 0 || plan.dims.batches_before != 0);
+  return plan.work && (plan.copies.pause_every() != 0 || plan.dims.batches_before != 0);
 }
 
 bool updates_once_a_batch(const run_plan& plan) {
@@ -102,7 +103,7 @@ std::int64_t sum_of(const std::vector<std::int64_t>& numbers) {
 std::string error_of_gpus(const run_plan& plan, const checked_machine& machine) {
   processor first;
   for (const int rank : machine.local_ranks.value_or(all_ranks(plan))) {
-    const auto where = plan.processor_of(rank);
+    const auto where = plan.machine.processor_of(rank);
     if (!where.is_gpu())
       continue;
     if (first.is_gpu() && facts_of(where).kind != facts_of(first).kind)
@@ -116,8 +117,8 @@ std::string error_of_gpus(const run_plan& plan, const checked_machine& machine) 
 
 std::string error_of_schedule(const run_plan& plan, const checked_machine&) {
   auto error = validation_error(plan.sch, plan.dims);
-  if (!error.empty() && plan.data > 1)
-    error += " (each of " + number(plan.data) + " data replicas has "
+  if (!error.empty() && plan.mesh[axis::data] > 1)
+    error += " (each of " + number(plan.mesh[axis::data]) + " data replicas has "
              + number(plan.dims.microbatches) + " microbatches of a batch)";
   return error;
 }
@@ -139,7 +140,8 @@ const std::vector<rule>& all_rules() {
      nothing,
      when(
        [](plan_ref plan) {
-         return plan.data < 1 || plan.tensor < 1 || plan.expert < 1;
+         return plan.mesh[axis::data] < 1 || plan.mesh[axis::tensor] < 1
+                || plan.mesh[axis::expert] < 1;
        },
        [](plan_ref) {
          return "--mesh has an axis below 1: each axis has at least 1 rank";
@@ -149,7 +151,7 @@ const std::vector<rule>& all_rules() {
      {"--exchange"},
      nothing,
      when(
-       [](plan_ref plan) { return plan.data > 1 && !plan.exchange; },
+       [](plan_ref plan) { return plan.mesh[axis::data] > 1 && !plan.exchange; },
        [](plan_ref) {
          return "data replicas need an exchange: give an --exchange, for example ring";
        }),
@@ -164,7 +166,8 @@ const std::vector<rule>& all_rules() {
      sizes,
      when(
        [](plan_ref plan) {
-         return std::int64_t{plan.data} * plan.dims.total() > most_microbatches;
+         return std::int64_t{plan.mesh[axis::data]} * plan.dims.total()
+                > most_microbatches;
        },
        [](plan_ref) {
          return "--steps and --microbatches give too many microbatches: a run has at "
@@ -179,7 +182,8 @@ const std::vector<rule>& all_rules() {
      when(
        [](plan_ref plan) {
          return has_user_exchange(plan)
-                && (!plan.work || plan.tensor > 1 || !plan.exchanges_at_update()
+                && (!plan.work || plan.mesh[axis::tensor] > 1
+                    || !exchanges_at_update(plan)
                     || plan.exchange->shares != shared_out::nothing);
        },
        [](plan_ref) {
@@ -209,7 +213,7 @@ const std::vector<rule>& all_rules() {
      mesh,
      when(
        [](plan_ref plan) {
-         return plan.data > 1 && plan.sch.local_rule()
+         return plan.mesh[axis::data] > 1 && plan.sch.local_rule()
                 && plan.exchange->updates == update_by::all_replicas;
        },
        [](plan_ref plan) {
@@ -223,7 +227,7 @@ const std::vector<rule>& all_rules() {
      mesh,
      when(
        [](plan_ref plan) {
-         return plan.data > 1 && plan.sch.local_rule()
+         return plan.mesh[axis::data] > 1 && plan.sch.local_rule()
                 && plan.exchange->staleness.has_value();
        },
        [](plan_ref plan) {
@@ -235,44 +239,54 @@ const std::vector<rule>& all_rules() {
     {"single_updates_without_shards",
      {"--mesh", "--exchange"},
      mesh,
-     when([](plan_ref plan) { return plan.tensor > 1 && updates_singly(plan); },
-          [](plan_ref plan) {
-            return plan.exchange->name
-                   + " may update tensor shards of a stage in different orders, and "
-                     "common parameters would differ: give --mesh tensor=1, or another "
-                     "--exchange";
-          })},
+     when(
+       [](plan_ref plan) {
+         return plan.mesh[axis::tensor] > 1 && updates_singly(plan);
+       },
+       [](plan_ref plan) {
+         return plan.exchange->name
+                + " may update tensor shards of a stage in different orders, and "
+                  "common parameters would differ: give --mesh tensor=1, or another "
+                  "--exchange";
+       })},
     {"local_rule_without_shards",
      {"--mesh", "--schedules"},
      mesh,
-     when([](plan_ref plan) { return plan.tensor > 1 && plan.sch.local_rule(); },
-          [](plan_ref plan) {
-            return plan.sch.name
-                   + "'s ranks choose among inputs that have arrived, and tensor "
-                     "shards could choose differently: give --mesh tensor=1, or "
-                     "another --schedule";
-          })},
+     when(
+       [](plan_ref plan) {
+         return plan.mesh[axis::tensor] > 1 && plan.sch.local_rule();
+       },
+       [](plan_ref plan) {
+         return plan.sch.name
+                + "'s ranks choose among inputs that have arrived, and tensor "
+                  "shards could choose differently: give --mesh tensor=1, or "
+                  "another --schedule";
+       })},
 
     // Experts.
     {"expert_groups_of_equal_size",
      {"--mesh"},
      mesh,
-     when([](plan_ref plan) { return plan.data % plan.expert != 0; },
-          [](plan_ref plan) {
-            return "expert=" + number(plan.expert)
-                   + " does not divide data=" + number(plan.data)
-                   + ": change expert= or data= in --mesh, as experts are spread over "
-                     "groups of equal size";
-          })},
+     when(
+       [](plan_ref plan) {
+         return plan.mesh[axis::data] % plan.mesh[axis::expert] != 0;
+       },
+       [](plan_ref plan) {
+         return "expert=" + number(plan.mesh[axis::expert])
+                + " does not divide data=" + number(plan.mesh[axis::data])
+                + ": change expert= or data= in --mesh, as experts are spread over "
+                  "groups of equal size";
+       })},
     {"experts_exist",
      {"--model", "--mesh"},
      mesh,
      when(
        [](plan_ref plan) {
-         return plan.work && plan.expert > 1 && plan.work->whole.experts.empty();
+         return plan.work && plan.mesh[axis::expert] > 1
+                && plan.work->whole.experts.empty();
        },
        [](plan_ref plan) {
-         return "expert=" + number(plan.expert)
+         return "expert=" + number(plan.mesh[axis::expert])
                 + " in --mesh spreads experts, which only moe has: say --model moe, or "
                   "leave expert= out";
        })},
@@ -282,33 +296,34 @@ const std::vector<rule>& all_rules() {
      when(
        [](plan_ref plan) {
          return plan.work && has_experts(plan)
-                && plan.work->experts.count % plan.expert != 0;
+                && plan.work->experts.count % plan.mesh[axis::expert] != 0;
        },
        [](plan_ref plan) {
          return number(plan.work->experts.count) + " experts cannot be spread over "
-                + number(plan.expert)
+                + number(plan.mesh[axis::expert])
                 + " data replicas in equal numbers: change --experts, or expert= in "
                   "--mesh";
        })},
     {"experts_without_shards",
      {"--mesh"},
      mesh,
-     when([](plan_ref plan) { return has_experts(plan) && plan.tensor > 1; },
-          [](plan_ref) {
-            return "a network with experts cannot be cut into tensor shards: give "
-                   "--mesh tensor=1";
-          })},
+     when(
+       [](plan_ref plan) { return has_experts(plan) && plan.mesh[axis::tensor] > 1; },
+       [](plan_ref) {
+         return "a network with experts cannot be cut into tensor shards: give "
+                "--mesh tensor=1";
+       })},
     {"experts_have_whole_gradients",
      {"--exchange"},
      mesh,
      when(
        [](plan_ref plan) {
-         return has_experts(plan) && plan.shares_out(shared_out::gradients);
+         return has_experts(plan) && shares_out(plan, shared_out::gradients);
        },
        [](plan_ref plan) {
          return plan.exchange->name
                 + " keeps in each stage only a share of its gradients"
-                + (plan.shares_out(shared_out::parameters) ? " and parameters" : "")
+                + (shares_out(plan, shared_out::parameters) ? " and parameters" : "")
                 + ", but an expert needs all gradients: give another --exchange, for "
                   "example ring, zero1 or server";
        })},
@@ -336,7 +351,7 @@ const std::vector<rule>& all_rules() {
      mesh,
      when(
        [](plan_ref plan) {
-         return recomputes_blocks(plan) && plan.shares_out(shared_out::gradients);
+         return recomputes_blocks(plan) && shares_out(plan, shared_out::gradients);
        },
        [](plan_ref plan) {
          return plan.exchange->name
@@ -452,13 +467,13 @@ const std::vector<rule>& all_rules() {
        [](plan_ref plan) {
          return plan.work && plan.sequence_parallel
                 && std::ranges::any_of(lengths_of(plan), [&](std::int64_t length) {
-                     return length % plan.tensor != 0;
+                     return length % plan.mesh[axis::tensor] != 0;
                    });
        },
        [](plan_ref plan) {
          return "--sequence-parallel divides positions between tensor shards: give "
                 "--sequence-lengths that are multiples of tensor="
-                + number(plan.tensor);
+                + number(plan.mesh[axis::tensor]);
        })},
 
     // Tied matrices.
@@ -508,18 +523,20 @@ const std::vector<rule>& all_rules() {
      mesh,
      when(
        [](plan_ref plan) {
-         return plan.work && plan.keep_steps && plan.data / plan.expert < 2;
+         return plan.work && plan.copies.keep_steps
+                && plan.mesh[axis::data] / plan.mesh[axis::expert] < 2;
        },
        [](plan_ref plan) {
          return "--keep-steps needs copies of other data replicas: say --mesh data="
-                + number(2 * plan.expert) + " or more too, or leave --keep-steps out";
+                + number(2 * plan.mesh[axis::expert])
+                + " or more too, or leave --keep-steps out";
        })},
     {"kept_steps_of_whole_state",
      {"--exchange", "--keep-steps"},
      mesh,
      when(
        [](plan_ref plan) {
-         return plan.work && plan.keep_steps && plan.state_shares() > 1;
+         return plan.work && plan.copies.keep_steps && state_shares(plan) > 1;
        },
        [](plan_ref plan) {
          return "--keep-steps needs copies of the optimizer's state, but under "
@@ -532,7 +549,7 @@ const std::vector<rule>& all_rules() {
      mesh,
      when(
        [](plan_ref plan) {
-         return keeps_state(plan) && plan.data > 1 && !plan.replicas_agree();
+         return keeps_state(plan) && plan.mesh[axis::data] > 1 && !replicas_agree(plan);
        },
        [](plan_ref plan) {
          return plan.exchange->name
@@ -560,7 +577,7 @@ const std::vector<rule>& all_rules() {
      when(
        [](plan_ref plan) {
          return keeps_state(plan) && !plan.sch.local_rule()
-                && std::int64_t{plan.pause_every()} * plan.dims.microbatches
+                && std::int64_t{plan.copies.pause_every()} * plan.dims.microbatches
                        % update_size(plan.sch, plan.dims)
                      != 0;
        },
@@ -569,7 +586,7 @@ const std::vector<rule>& all_rules() {
          return plan.sch.name + " updates every " + number(size)
                 + " microbatches, and batches of " + number(plan.dims.microbatches)
                 + " can end within an update: "
-                + (plan.keep_steps ? "leave --keep-steps out, and " : "")
+                + (plan.copies.keep_steps ? "leave --keep-steps out, and " : "")
                 + "say --checkpoint-every "
                 + number(std::lcm(size, plan.dims.microbatches)
                          / plan.dims.microbatches)

@@ -50,9 +50,9 @@ bool are_finite(std::span<const float> values) {
 /// "stage-0-shard-1-replica-1"
 std::string name_of(const run_plan& plan, position where) {
   auto result = "stage-" + std::to_string(where.stage);
-  if (plan.tensor > 1)
+  if (plan.mesh[axis::tensor] > 1)
     result += "-shard-" + std::to_string(where.tensor);
-  if (plan.data > 1)
+  if (plan.mesh[axis::data] > 1)
     result += "-replica-" + std::to_string(where.data);
   return result;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/checkpoints/gathered_state.hpp"
 
+#include "plan/stage_layers.hpp"
+
 #include <algorithm>
 
 namespace troupe {
@@ -12,7 +14,7 @@ std::vector<std::int64_t> updates_in(const run_plan& plan,
     most = std::max(most, stage.updates);
   std::vector<std::int64_t> result(plan.work->whole.layers.size(), most);
   for (const auto& stage : copies.stages)
-    for (const auto& bucket : plan.layer_buckets(stage.where))
+    for (const auto& bucket : layer_buckets(plan, stage.where))
       result[bucket.of_layer] = stage.updates;
   return result;
 }

@@ -12,6 +12,7 @@
 #include "models/evaluation.hpp"
 #include "models/user_network.hpp"
 #include "plan/costs.hpp"
+#include "plan/stage_layers.hpp"
 
 #include <algorithm>
 #include <mutex>
@@ -127,7 +128,7 @@ exchange_maker made_before(const run_plan& plan) {
   };
   const auto store = std::make_shared<all_made>();
   for (int s = 0; s < plan.dims.stages; ++s)
-    for (int r = 0; r < plan.data; ++r)
+    for (int r = 0; r < plan.mesh[axis::data]; ++r)
       store->objects[{s, r}] =
         made_by("the maker of " + name_of_user_meeting(s, r),
                 [&] { return plan.user_exchange(user_exchange_member(plan, s, r)); });
@@ -153,30 +154,30 @@ tl::expected<run_plan, std::string> plan_of(const training_job& job) {
   run_plan plan;
   plan.sch = job.pipeline_schedule;
   plan.dims = dims;
-  plan.data = job.replicas;
+  plan.mesh[axis::data] = job.replicas;
   plan.recomputed_units = job.recomputed_units;
   if (!job.uneven.samples.empty() || !job.uneven.lengths.empty())
     plan.uneven = std::make_shared<const uneven_microbatches>(job.uneven);
   plan.exchange = std::move(*exchange);
   plan.user_exchange = job.user_exchange;
   plan.work = std::move(*work);
-  plan.clock = job.virtual_time ? clock_kind::virtual_time : clock_kind::real;
-  plan.cost = costs_by_operations();
-  plan.threads =
+  plan.machine.clock = job.virtual_time ? clock_kind::virtual_time : clock_kind::real;
+  plan.machine.cost = costs_by_operations();
+  plan.machine.threads =
     job.threads > 0
       ? job.threads
       : static_cast<int>(std::max(std::thread::hardware_concurrency(), 1U));
   plan.has_relays = job.relays != nullptr;
-  plan.keep_weights = true;
-  plan.keep_record = job.draws;
-  plan.stall_timeout = job.stall_timeout;
-  plan.model_times = needs_modelled_times(plan);
+  plan.keep.weights = true;
+  plan.keep.record = job.draws;
+  plan.machine.stall_timeout = job.stall_timeout;
+  plan.observed.model_times = needs_modelled_times(plan);
   const auto bytes_of_evaluation = [&](const run_plan& checked_plan) {
     caller_bytes result;
     if (job.held_out > 0)
       result.of_machine = evaluator::bytes(checked_plan.work->whole,
                                            evaluation_batch(checked_plan.work->batch),
-                                           checked_plan.threads)
+                                           checked_plan.machine.threads)
                             .front();
     return result;
   };
@@ -220,7 +221,7 @@ void evaluate(const training_job& job, const run_plan& plan, const run_result& r
               const training_news& news, training_result& to) {
   try {
     evaluator judge{plan.work->whole, *plan.work->data, job.held_out,
-                    evaluation_batch(job.batch), plan.threads};
+                    evaluation_batch(job.batch), plan.machine.threads};
     if (judge.samples() <= 0)
       return;
     if (const auto measured =
@@ -262,7 +263,7 @@ tl::expected<training_result, std::string> train(const training_job& job,
                           .loss_samples = std::move(result.loss_samples),
                           .samples = result.samples,
                           .seconds = result.seconds,
-                          .modelled = plan.model_times};
+                          .modelled = plan.observed.model_times};
   summary.stuck = is_at_work();
   if (summary.outcome == ending::failed)
     return summary;

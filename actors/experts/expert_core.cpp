@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/experts/expert_core.hpp"
 
+#include "plan/stage_layers.hpp"
+
 #include <algorithm>
 #include <stdexcept>
 #include <utility>
@@ -12,20 +14,21 @@ expert_core::expert_core(std::shared_ptr<const run_plan> plan, position where,
                          std::shared_ptr<expert_work> work)
   : plan_(std::move(plan)),
     where_(where),
-    name_(plan_->name_of_expert(expert, where)),
+    name_(name_of_expert(*plan_, expert, where)),
     expert_(expert),
     port_(&port),
     width_(width_of_rows(*plan_)),
     work_(std::move(work)),
-    received_rows_(static_cast<std::size_t>(plan_->expert)) {
-  const auto of_stage = plan_->experts_of(where.stage);
+    received_rows_(static_cast<std::size_t>(plan_->mesh[axis::expert])) {
+  const auto of_stage = experts_of(*plan_, where.stage);
   in_stage_ = static_cast<int>(std::ranges::find(of_stage, expert) - of_stage.begin());
 }
 
 /// The stage, in one of the data replicas that this expert serves.
 position expert_core::source(int number) const {
   auto result = where_;
-  result.data = where_.data / plan_->expert * plan_->expert + number;
+  result.data =
+    where_.data / plan_->mesh[axis::expert] * plan_->mesh[axis::expert] + number;
   return result;
 }
 

@@ -2,6 +2,7 @@
 #include "actors/experts/expert_tensors.hpp"
 
 #include "kernels/arrays.hpp"
+#include "plan/stage_layers.hpp"
 
 #include <algorithm>
 
@@ -11,15 +12,15 @@ expert_tensors::expert_tensors(const run_plan& plan, position where, int expert,
                                int stashes, int split, rank_memory& memory,
                                stream& compute_stream)
   : network_(plan.work->whole.experts[static_cast<std::size_t>(expert)].expert),
-    operations_of_stage_(plan.operations_of(where.stage)),
+    operations_of_stage_(operations_of(plan, where.stage)),
     sizes_(sizes_of_expert(plan, expert)),
     stream_(compute_stream),
     recomputes_(plan.recomputes()),
-    stashes_("stashes of " + plan.name_of_expert(expert, where), stashes, sizes_.stash,
+    stashes_("stashes of " + name_of_expert(plan, expert, where), stashes, sizes_.stash,
              memory.account(memory_use::activations)),
-    split_("split backwards of " + plan.name_of_expert(expert, where), split,
+    split_("split backwards of " + name_of_expert(plan, expert, where), split,
            sizes_.split, memory.account(memory_use::activations)),
-    answers_("answers of " + plan.name_of_expert(expert, where), 2 * sizes_.sources,
+    answers_("answers of " + name_of_expert(plan, expert, where), 2 * sizes_.sources,
              sizes_.payload, memory.account(memory_use::passing)),
     scratch_(sizes_.scratch, memory.account(memory_use::passing)) {
   memory.account(memory_use::passing).use(scratch_.bytes());

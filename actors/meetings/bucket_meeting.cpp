@@ -2,6 +2,8 @@
 #include "actors/meetings/bucket_meeting.hpp"
 
 #include "plan/exchange_sizes.hpp"
+#include "plan/sharding.hpp"
+#include "plan/stage_layers.hpp"
 
 #include <utility>
 
@@ -9,8 +11,8 @@ namespace troupe {
 
 exchange_pools::exchange_pools(const run_plan& plan, position where, exchange_step step,
                                memory_account& account) {
-  const auto groups = plan.groups_of(where);
-  for (const auto values : plan.buckets_of(where)) {
+  const auto groups = groups_of(plan, where);
+  for (const auto values : buckets_of(plan, where)) {
     const auto copies = copies_of_bucket(plan, step, groups[pools_.size()], values);
     pools_.push_back(std::make_unique<pool>("copies under way to data replicas",
                                             copies.buffers, copies.values, account));
@@ -22,8 +24,8 @@ bucket_meeting::bucket_meeting(const run_plan& plan, position where, exchange_st
   : plan_(&plan),
     where_(where),
     step_(step),
-    groups_(plan.groups_of(where)),
-    values_(plan.buckets_of(where)),
+    groups_(groups_of(plan, where)),
+    values_(buckets_of(plan, where)),
     arrays_(values_.size()),
     pools_(std::move(pools)) {
   // nop

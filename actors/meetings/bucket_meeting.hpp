@@ -4,6 +4,7 @@
 #include "actors/meetings/meeting.hpp"
 #include "kernels/pool.hpp"
 #include "messaging/collectives_under_way.hpp"
+#include "plan/layout.hpp"
 #include "plan/run_plan.hpp"
 
 #include <memory>

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/meetings/direction_meeting.hpp"
 
+#include "plan/sharding.hpp"
+#include "plan/stage_layers.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -13,8 +16,8 @@ direction_meeting::direction_meeting(const run_plan& plan, position where,
     on_complete_(std::move(on_complete)),
     parts_(static_cast<std::size_t>(plan.directions())),
     has_version_(parts_.size()),
-    ready_(plan.reports_buckets() ? plan.buckets_of(where).size() : 0) {
-  for (const auto values : plan.held_of(shared_out::parameters, where))
+    ready_(reports_buckets(plan) ? buckets_of(plan, where).size() : 0) {
+  for (const auto values : held_of(plan, shared_out::parameters, where))
     version_bytes_ += values * std::int64_t{sizeof(float)};
 }
 

@@ -2,6 +2,8 @@
 #include "actors/meetings/expert_meeting.hpp"
 
 #include "kernels/arrays.hpp"
+#include "plan/layout.hpp"
+#include "plan/stage_layers.hpp"
 
 #include <algorithm>
 
@@ -13,13 +15,13 @@ expert_meeting::expert_meeting(const run_plan& plan, position where, lender lend
     where_(where),
     lend_(std::move(lend)),
     share_(plan.work
-             ? 1 - plan.slice_of(where).operations() / plan.operations_of(where.stage)
+             ? 1 - slice_of(plan, where).operations() / operations_of(plan, where.stage)
              : simulated_expert_share),
-    experts_(plan.experts_of(where.stage)),
+    experts_(experts_of(plan, where.stage)),
     width_(width_of_rows(plan)) {
   if (!lend_)
     return;
-  buckets_ = plan.layer_buckets(where);
+  buckets_ = layer_buckets(plan, where);
   payloads_ = std::make_unique<pool>(
     "rows to experts of " + plan.name_of(where), 2 * plan.work->experts.count,
     sizes_of_expert(plan, experts_.front()).payload, *account);
@@ -50,7 +52,7 @@ std::int64_t expert_meeting::rows_for(int expert,
 std::optional<mail::lent_arrays> expert_meeting::loan_for(int number,
                                                           op operation) const {
   const int expert = experts_[static_cast<std::size_t>(number)];
-  if (plan_->host_of(expert, where_) != where_)
+  if (host_of(*plan_, expert, where_) != where_)
     return {};
   if (!lend_)
     return mail::lent_arrays{{}, {}, version_, false};
@@ -66,7 +68,7 @@ mail::meeting_message expert_meeting::message_to(int number,
                                                  std::int64_t rows, std::int64_t offset,
                                                  bool begins_sum) {
   mail::rows_to_expert message{expert_action,
-                               where_.data % plan_->expert,
+                               where_.data % plan_->mesh[axis::expert],
                                rows,
                                {},
                                loan_for(number, expert_action.op)};
@@ -79,7 +81,7 @@ mail::meeting_message expert_meeting::message_to(int number,
   }
   const int expert = experts_[static_cast<std::size_t>(number)];
   const bool is_here = message.loan.has_value();
-  return {{role::expert, plan_->host_of(expert, where_), expert},
+  return {{role::expert, host_of(*plan_, expert, where_), expert},
           meeting_kind::experts,
           std::move(message),
           is_here ? std::nullopt : std::optional{traffic::experts},
@@ -134,7 +136,7 @@ std::optional<missing_peer> expert_meeting::waits_for() const {
     return {};
   const int expert = experts_[static_cast<std::size_t>(missing_.front())];
   return missing_peer{"rows",
-                      plan_->name_of_expert(expert, plan_->host_of(expert, where_))};
+                      name_of_expert(*plan_, expert, host_of(*plan_, expert, where_))};
 }
 
 } // namespace troupe

@@ -6,6 +6,7 @@
 #include "messaging/mail/reports.hpp"
 #include "models/layer.hpp"
 #include "plan/expert_sizes.hpp"
+#include "plan/layout.hpp"
 
 #include <cstdint>
 #include <functional>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/meetings/layer_meeting.hpp"
 
+#include "plan/stage_layers.hpp"
+
 #include <utility>
 
 namespace troupe {
@@ -9,7 +11,7 @@ layer_meeting::layer_meeting(const run_plan& plan, position where, layer_memory 
   : plan_(&plan),
     where_(where),
     memory_(std::move(memory)),
-    values_(plan.buckets_of(where)) {
+    values_(buckets_of(plan, where)) {
   // nop
 }
 
@@ -24,8 +26,9 @@ meeting_messages layer_meeting::begin(int index) {
   const int layer = index / 2;
   const int instance = 2 * started_count_++ + (gather ? 1 : 0);
   uses_of(step)[static_cast<std::size_t>(layer % 2)] = {layer, instance};
-  const auto part = even_part(plan_->exchange->order_of(step), where_.data, plan_->data,
-                              values_[static_cast<std::size_t>(layer)], 0, instance);
+  const auto part =
+    even_part(plan_->exchange->order_of(step), where_.data, plan_->mesh[axis::data],
+              values_[static_cast<std::size_t>(layer)], 0, instance);
   collective_memory memory;
   if (memory_.gradients) {
     auto* const array =

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/meetings/norm_meeting.hpp"
 
+#include "plan/sharding.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -8,7 +10,7 @@
 namespace troupe {
 
 norm_meeting::norm_meeting(const run_plan& plan, position where)
-  : plan_(&plan), group_(plan.norm_group(where)), parts_(group_.size()) {
+  : plan_(&plan), group_(norm_group(plan, where)), parts_(group_.size()) {
   // nop
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/meetings/server_meeting.hpp"
 
+#include "plan/sharding.hpp"
+
 #include <utility>
 
 namespace troupe {
@@ -21,14 +23,14 @@ position server_meeting::server(int share) const {
 meeting_messages server_meeting::begin(int) {
   const auto push_message = push_();
   meeting_messages messages;
-  for (int share = 0; share < plan_->data; ++share) {
+  for (int share = 0; share < plan_->mesh[axis::data]; ++share) {
     awaited_.push_back(share);
     const auto to = server(share);
     messages.push_back({{role::parameter_server, to},
                         meeting_kind::servers,
                         push_message,
                         to == where_ ? std::nullopt : std::optional{traffic::gradients},
-                        plan_->state_values_of(to) * std::int64_t{sizeof(float)}});
+                        state_values_of(*plan_, to) * std::int64_t{sizeof(float)}});
   }
   return messages;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/meetings/user_meeting.hpp"
 
+#include "plan/stage_layers.hpp"
+
 #include <algorithm>
 #include <iterator>
 #include <stdexcept>
@@ -14,11 +16,11 @@ std::string name_of_user_meeting(int stage, int replica) {
 }
 
 exchange_member user_exchange_member(const run_plan& plan, int stage, int replica) {
-  exchange_member result{stage, replica, plan.data};
+  exchange_member result{stage, replica, plan.mesh[axis::data]};
   if (!plan.work)
     return result;
   int array = 0;
-  for (const auto& layer : plan.layers_of({replica, 0, stage})) {
+  for (const auto& layer : layers_of(plan, {replica, 0, stage})) {
     for (const auto& p : layer->parameters())
       result.parameters.push_back({p.name, p.dims, array, p.offset, p.values()});
     ++array;
@@ -30,7 +32,7 @@ user_meeting::user_meeting(const run_plan& plan, position where)
   : plan_(&plan),
     where_(where),
     exchange_(plan.user_exchange(user_exchange_member(plan, where.stage, where.data))),
-    values_(plan.buckets_of(where)) {
+    values_(buckets_of(plan, where)) {
   // nop
 }
 
@@ -77,10 +79,12 @@ meeting_messages user_meeting::take_early() {
 meeting_messages user_meeting::sent(std::vector<exchange_message> messages) const {
   meeting_messages result;
   for (auto& message : messages) {
-    if (message.to < 0 || message.to >= plan_->data || message.to == where_.data)
+    if (message.to < 0 || message.to >= plan_->mesh[axis::data]
+        || message.to == where_.data)
       throw std::logic_error("user_exchange sends to data replica "
                              + std::to_string(message.to) + ": allowed are 0 to "
-                             + std::to_string(plan_->data - 1) + ", except the sender");
+                             + std::to_string(plan_->mesh[axis::data] - 1)
+                             + ", except the sender");
     auto to = where_;
     to.data = message.to;
     const auto bytes = std::ssize(message.payload);

@@ -25,7 +25,7 @@ mail::prepared facts_of_part(const run_plan& plan, const std::vector<int>& ranks
     {"checksum of a small network's initial weights", sum_of_first_values()});
   bool by_cpu = false;
   for (const int rank : ranks) {
-    const auto where = plan.processor_of(rank);
+    const auto where = plan.machine.processor_of(rank);
     auto facts = facts_of(where);
     result.gpus.push_back(std::move(facts.name));
     result.kinds.push_back(std::move(facts.kind));
@@ -55,7 +55,7 @@ std::string group_error(const run_plan& plan, const std::vector<int>& ranks,
       if (const int rank = plan.rank_of(where);
           std::ranges::find(ranks, rank) != ranks.end()) {
         has_member = true;
-        if (const auto rank_processor = plan.processor_of(rank);
+        if (const auto rank_processor = plan.machine.processor_of(rank);
             !rank_processor.is_gpu() || !gpus.insert(rank_processor.gpu).second)
           return "the leader's request names a group of GPUs, but two of the group's "
                  "ranks share a GPU, or a rank has no GPU";

@@ -4,6 +4,7 @@
 #include "actors/nodes/gpus_of_nodes.hpp"
 #include "actors/nodes/layer_values.hpp"
 #include "actors/nodes/node_maps.hpp"
+#include "plan/stage_layers.hpp"
 
 #include <algorithm>
 #include <deque>
@@ -189,16 +190,16 @@ mail::prepare leader::facts(const run_description& description) const {
                        .generation = session_.generation,
                        .node_map = node_map_,
                        .options = description.options,
-                       .keep = {.record = plan.keep_record,
-                                .first = plan.keep_first,
-                                .watched = plan.watched,
-                                .weights = plan.keep_weights,
-                                .gradients = plan.keep_gradients,
-                                .versions = plan.keep_versions,
-                                .model_times = plan.model_times,
-                                .evaluate_every = plan.evaluate_every,
-                                .checkpoint_every = plan.checkpoint_every,
-                                .steps = plan.keep_steps},
+                       .keep = {.record = plan.keep.record,
+                                .first = plan.keep.first_actions,
+                                .watched = plan.observed.watched,
+                                .weights = plan.keep.weights,
+                                .gradients = plan.keep.gradients,
+                                .versions = plan.keep.versions,
+                                .model_times = plan.observed.model_times,
+                                .evaluate_every = plan.copies.evaluate_every,
+                                .checkpoint_every = plan.copies.checkpoint_every,
+                                .steps = plan.copies.keep_steps},
                        .batches_before = plan.dims.batches_before,
                        .older = plan.dims.older,
                        .moments = static_cast<int>(plan.work->earlier.moments.size()),
@@ -218,7 +219,7 @@ std::vector<int> leader::layers_for(int number) const {
     return result;
   for (const int rank : ranks_at(node_map_, number))
     for (const auto& where : plan_->hosted_by(rank))
-      for (const auto& bucket : plan_->layer_buckets(where))
+      for (const auto& bucket : layer_buckets(*plan_, where))
         result.push_back(static_cast<int>(bucket.of_layer));
   std::ranges::sort(result);
   result.erase(std::unique(result.begin(), result.end()), result.end()); // clang 14

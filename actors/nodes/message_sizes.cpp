@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/nodes/message_sizes.hpp"
 
+#include "plan/sharding.hpp"
+#include "plan/stage_layers.hpp"
 #include "plan/stage_pools.hpp"
 
 #include <algorithm>
@@ -43,16 +45,16 @@ sizes sizes_of(const run_plan&, const mail::meeting_message& message) {
 
 sizes sizes_of(const run_plan& plan, const mail::snapshot& copy) {
   sizes result;
-  add(result, plan.held_of(shared_out::parameters, copy.where));
+  add(result, held_of(plan, shared_out::parameters, copy.where));
   return result;
 }
 
 sizes sizes_of(const run_plan& plan, const mail::collected& message) {
   sizes result;
-  const auto parameters = plan.held_of(shared_out::parameters, message.where);
+  const auto parameters = held_of(plan, shared_out::parameters, message.where);
   add(result, parameters);
   if (!message.gradients.empty())
-    add(result, plan.held_of(shared_out::gradients, message.where));
+    add(result, held_of(plan, shared_out::gradients, message.where));
   return result;
 }
 
@@ -73,16 +75,16 @@ sizes sizes_of(const run_plan& plan, const mail::kept_state& message) {
 
 sizes sizes_of(const run_plan& plan, const mail::version_made& message) {
   sizes result;
-  add(result, plan.held_of(shared_out::parameters, message.where));
-  add(result, plan.held_of(shared_out::gradients, message.where));
+  add(result, held_of(plan, shared_out::parameters, message.where));
+  add(result, held_of(plan, shared_out::gradients, message.where));
   return result;
 }
 
 bool is_in(const run_plan& plan, position where) {
-  return where.data >= 0 && where.data < plan.data && where.direction >= 0
+  return where.data >= 0 && where.data < plan.mesh[axis::data] && where.direction >= 0
          && where.direction < plan.directions() && where.stage >= 0
          && where.stage < plan.dims.stages && where.tensor >= 0
-         && where.tensor < plan.tensor;
+         && where.tensor < plan.mesh[axis::tensor];
 }
 
 } // namespace
@@ -118,9 +120,9 @@ bool exists(const run_plan& plan, const wire::address& receiver) {
   case kind::expert: {
     if (!is_in(plan, receiver.where))
       return false;
-    const auto experts = plan.experts_of(receiver.where.stage);
+    const auto experts = experts_of(plan, receiver.where.stage);
     return std::ranges::find(experts, receiver.number) != experts.end()
-           && plan.host_of(receiver.number, receiver.where) == receiver.where;
+           && host_of(plan, receiver.number, receiver.where) == receiver.where;
   }
   }
   return false;

@@ -6,6 +6,8 @@
 #include "actors/nodes/message_sizes.hpp"
 #include "models/optimizer.hpp"
 #include "plan/expert_sizes.hpp"
+#include "plan/sharding.hpp"
+#include "plan/stage_layers.hpp"
 #include "plan/stage_pools.hpp"
 
 #include <algorithm>
@@ -42,18 +44,18 @@ bool meets(const run_plan& plan, const wire::address& to,
   const auto* const part = std::get_if<collective_message>(&m.body);
   switch (m.meeting) {
   case meeting_kind::shards:
-    return stage && part && plan.tensor > 1;
+    return stage && part && plan.mesh[axis::tensor] > 1;
   case meeting_kind::layers:
-    return stage && part && plan.shares_out(shared_out::gradients);
+    return stage && part && shares_out(plan, shared_out::gradients);
   case meeting_kind::experts:
     return stage ? std::holds_alternative<mail::rows_from_expert>(m.body)
-                     && !plan.experts_of(to.where.stage).empty()
+                     && !experts_of(plan, to.where.stage).empty()
                  : to.actor == address::expert
                      && std::holds_alternative<mail::rows_to_expert>(m.body);
   case meeting_kind::sums:
-    return shard && part && plan.sums_at_update();
+    return shard && part && sums_at_update(plan);
   case meeting_kind::gathers:
-    return shard && part && plan.gathers_at_update();
+    return shard && part && gathers_at_update(plan);
   case meeting_kind::tie:
     return shard && std::holds_alternative<mail::tied_part>(m.body)
            && has_tied_end(plan, to.where);
@@ -76,7 +78,7 @@ message_validation::message_validation(std::shared_ptr<const run_plan> plan)
     largest = std::max(largest, l->bucket());
   for (int d = 0; d < plan_->directions(); ++d)
     for (int s = 0; s <= last; ++s)
-      for (int t = 0; t < plan_->tensor; ++t) {
+      for (int t = 0; t < plan_->mesh[axis::tensor]; ++t) {
         const position where{0, d, s, t}, below{0, d, s - 1, t};
         auto& facts = stages_.emplace_back();
         const auto sizes = pools_of(*plan_, where);
@@ -84,7 +86,7 @@ message_validation::message_validation(std::shared_ptr<const run_plan> plan)
           facts.capacity_below = pools_of(*plan_, below).boundary;
         if (s < last)
           facts.capacity_above = sizes.boundary;
-        if (const auto experts = plan_->experts_of(s); !experts.empty())
+        if (const auto experts = experts_of(*plan_, s); !experts.empty())
           facts.most_rows = sizes_of_expert(*plan_, experts.front()).payload;
         facts.most_array = std::max({largest, sizes.to_shards.values, sizes.sums.values,
                                      sizes.gathers.values, sizes.ties.values});
@@ -144,14 +146,14 @@ struct message_validation::validator {
 
   std::string operator()(const activation& m) const {
     return header(m.header, 1, sizes.capacity_below > 0, [&](std::int64_t length) {
-      return plan.values_below(to.where, length);
+      return values_below(plan, to.where, length);
     });
   }
   std::string operator()(const gradient& m) const {
     auto above = to.where;
     ++above.stage;
     return header(m.header, -1, sizes.capacity_above > 0, [&](std::int64_t length) {
-      return plan.values_below(above, length);
+      return values_below(plan, above, length);
     });
   }
   std::string operator()(const labels& m) const {
@@ -183,7 +185,7 @@ struct message_validation::validator {
                  && tied->first * value <= most;
     else if (const auto* rows = std::get_if<mail::rows_to_expert>(&m.body))
       is_valid = is_valid && is_action(plan, rows->action) && rows->source >= 0
-                 && rows->source < plan.expert && rows->rows >= 0
+                 && rows->source < plan.mesh[axis::expert] && rows->rows >= 0
                  && rows->rows <= most / value
                  && m.bytes
                       == (rows->action.op == op::weight_gradient
@@ -191,7 +193,7 @@ struct message_validation::validator {
                             : rows->rows * width_of_rows(plan) * value);
     else if (const auto* answer = std::get_if<mail::rows_from_expert>(&m.body))
       is_valid = is_valid && answer->expert >= 0
-                 && answer->expert < std::ssize(plan.experts_of(to.where.stage));
+                 && answer->expert < std::ssize(experts_of(plan, to.where.stage));
     else if (const auto* norm = std::get_if<mail::norm_part>(&m.body))
       is_valid = is_valid && is_stage(plan, norm->sender);
     return unless(is_valid, "a meeting message that does not fit the run");
@@ -215,27 +217,29 @@ struct message_validation::validator {
   }
   std::string operator()(const mail::microbatch_loss& m) const {
     return unless(m.microbatch >= 0
-                    && m.microbatch < std::int64_t{plan.dims.total()} * plan.data
+                    && m.microbatch
+                         < std::int64_t{plan.dims.total()} * plan.mesh[axis::data]
                     && m.samples > 0 && m.samples <= plan.work->batch,
                   "a loss with an invalid microbatch or number of samples");
   }
   std::string operator()(const mail::expert_load& m) const {
     return unless(
       m.of_layer < plan.work->whole.layers.size() && m.microbatch >= 0
-        && m.microbatch < std::int64_t{plan.dims.total()} * plan.data
+        && m.microbatch < std::int64_t{plan.dims.total()} * plan.mesh[axis::data]
         && std::ssize(m.rows) <= plan.work->experts.count,
       "loads of experts with an invalid layer, microbatch or number of experts");
   }
   std::string operator()(const mail::snapshot& m) const {
     return unless(is_stage(plan, m.where)
                     && m.parameters.size()
-                         == plan.held_of(shared_out::parameters, m.where).size(),
+                         == held_of(plan, shared_out::parameters, m.where).size(),
                   "parameters that do not fit a stage of the run");
   }
   std::string operator()(const mail::version_made& m) const {
-    const bool is_valid = is_stage(plan, m.where) && m.version >= 1
-                          && m.version <= std::int64_t{plan.dims.total()} * plan.data;
-    const auto buckets = is_valid ? plan.layer_buckets(m.where).size() : 0;
+    const bool is_valid =
+      is_stage(plan, m.where) && m.version >= 1
+      && m.version <= std::int64_t{plan.dims.total()} * plan.mesh[axis::data];
+    const auto buckets = is_valid ? layer_buckets(plan, m.where).size() : 0;
     return unless(is_valid && m.parameters.size() == buckets
                     && m.gradients.size() == buckets,
                   "a weight version that does not fit a stage of the run");
@@ -243,7 +247,7 @@ struct message_validation::validator {
   std::string operator()(const mail::collected& m) const {
     if (!is_stage(plan, m.where))
       return unless(false, "parameters of a stage that the run does not have");
-    const auto buckets = plan.held_of(shared_out::parameters, m.where).size();
+    const auto buckets = held_of(plan, shared_out::parameters, m.where).size();
     return unless(m.parameters.size() == buckets && m.gradients.size() == buckets,
                   "parameters that do not fit a stage of the run");
   }
@@ -259,7 +263,7 @@ struct message_validation::validator {
   std::string operator()(const mail::kept_state& m) const {
     if (!is_stage(plan, m.copies.where))
       return unless(false, "copies of a stage that the run does not have");
-    if (!plan.keep_steps)
+    if (!plan.copies.keep_steps)
       return unless(false, "copies of kept steps in a run without --keep-steps");
     if (m.copies.versions.empty() && m.copies.moments.empty())
       return {}; // the stage has kept no copies

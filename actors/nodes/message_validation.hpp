@@ -62,7 +62,7 @@ private:
 
   const shard_sizes& sizes_at(position where) const {
     return stages_[static_cast<std::size_t>(
-      (where.direction * plan_->dims.stages + where.stage) * plan_->tensor
+      (where.direction * plan_->dims.stages + where.stage) * plan_->mesh[axis::tensor]
       + where.tensor)];
   }
 

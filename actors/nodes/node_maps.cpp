@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/nodes/node_maps.hpp"
 
+#include "plan/sharding.hpp"
+
 #include <algorithm>
 #include <numeric>
 #include <tuple>
@@ -48,10 +50,10 @@ std::vector<int> ranks_at(const std::vector<int>& node_map, int node) {
 
 std::string node_map_error(const run_plan& plan, const std::vector<int>& node_map,
                            int nodes) {
-  if (plan.clock == clock_kind::virtual_time)
+  if (plan.machine.clock == clock_kind::virtual_time)
     return "--nodes has no effect in virtual time, where a run has one process: leave "
            "--nodes out, or say --clock real";
-  if (!plan.updates_are_by(update_by::all_replicas))
+  if (!updates_are_by(plan, update_by::all_replicas))
     return plan.exchange->name
            + " needs memory that all data replicas share, and nodes share no memory: "
              "give another --exchange, for example ring";
@@ -88,15 +90,11 @@ std::string redundancy_error(const run_plan& plan, const std::vector<int>& node_
   const auto node_of = [&](int rank) {
     return node_map[static_cast<std::size_t>(rank)];
   };
+  const auto ranks = plan.ranks_by_axis();
   for (int rank = 0; rank < plan.ranks(); ++rank) {
-    bool elsewhere = false;
-    for (int twin = 0; twin < plan.ranks(); ++twin)
-      elsewhere =
-        elsewhere
-        || (plan.pipe_rank(twin) == plan.pipe_rank(rank)
-            && plan.shard_of(twin) == plan.shard_of(rank)
-            && plan.data_of(twin) % plan.expert == plan.data_of(rank) % plan.expert
-            && node_of(twin) != node_of(rank));
+    const auto twins = ranks.group(rank, {axis::data});
+    const bool elsewhere = std::ranges::any_of(
+      twins, [&](int twin) { return node_of(twin) != node_of(rank); });
     if (!elsewhere)
       return "--keep-steps needs the kept steps of another node, but node "
              + std::to_string(node_of(rank)) + " has all data replicas of rank "

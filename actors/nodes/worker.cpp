@@ -316,7 +316,7 @@ void worker::perform(const std::shared_ptr<const run_plan>& plan, known_groups g
     // Threads start only now: other nodes may already send messages that start work
     // here.
     local->runtime().start_threads(
-      std::clamp(plan->threads, 1,
+      std::clamp(plan->machine.threads, 1,
                  static_cast<int>(ranks_at(facts_.node_map, facts_.node).size())));
     local->begin();
     work(*local);

@@ -12,7 +12,7 @@
 namespace troupe {
 
 data_pools::data_pools(const run_plan& plan, position first, memory_account& whole)
-  : account_(&whole, plan.memory_for_samples()),
+  : account_(&whole, plan.machine.memory_for_samples()),
     inputs("samples", pools_of(plan, first).input_slots, pools_of(plan, first).input,
            account_, plan.work->whole.element_of_input()),
     labels("labels", pools_of(plan, first).input_slots, pools_of(plan, first).labels,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/pipeline/simulated_stage.hpp"
 
+#include "plan/stage_layers.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -10,7 +12,7 @@ namespace troupe {
 simulated_stage::simulated_stage(const run_plan& plan, position where)
   : plan_(&plan),
     stage_(where.stage),
-    has_experts_(!plan.experts_of(where.stage).empty()) {
+    has_experts_(!experts_of(plan, where.stage).empty()) {
   // nop
 }
 
@@ -34,7 +36,7 @@ public:
       by_layer_(pass.by_layer),
       layers_(layers),
       reads_(pass.pass_action.op != op::weight_gradient),
-      meets_(plan.tensor > 1 && reads_),
+      meets_(plan.mesh[axis::tensor] > 1 && reads_),
       asks_experts_(has_experts),
       sums_(meets_        ? plan.sizes.sums
             : has_experts ? 2
@@ -46,9 +48,10 @@ public:
   /// backwards from the last layer down.
   void add(bool up, int first, int last, bool recomputes = false) {
     const auto& sizes = plan_.sizes;
-    const auto sum = values_of(sizes.sum, plan_.tensor),
-               gathered = values_of(sizes.stored_bytes(sizes.sum), plan_.tensor),
-               rows = values_of(sizes.experts, plan_.expert);
+    const auto sum = values_of(sizes.sum, plan_.mesh[axis::tensor]),
+               gathered =
+                 values_of(sizes.stored_bytes(sizes.sum), plan_.mesh[axis::tensor]),
+               rows = values_of(sizes.experts, plan_.mesh[axis::expert]);
     const int first_piece = (up ? first : layers_ - last) * sums_;
     for (int i = first_piece; i < first_piece + (last - first) * sums_; ++i) {
       const int layer = up ? i / sums_ : layers_ - 1 - i / sums_;
@@ -105,7 +108,7 @@ private:
 
 pass_pieces<float> simulated_stage::pieces(const pass_request& pass) {
   const op operation = pass.pass_action.op;
-  const auto segments = plan_->segments_of(stage_);
+  const auto segments = segments_of(*plan_, stage_);
   const int layers = pass.by_layer || segments.size() > 1 ? plan_->sizes.buckets : 1;
   simulated_pass simulated{*plan_, pass, has_experts_, layers};
   const double last = static_cast<double>(layers - segments.back()) / layers;

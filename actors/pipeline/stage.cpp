@@ -2,6 +2,7 @@
 #include "actors/pipeline/stage.hpp"
 
 #include "actors/mail/failure.hpp"
+#include "plan/sharding.hpp"
 
 #include <cmath>
 #include <stdexcept>
@@ -114,7 +115,7 @@ stage_port::bucket_notifier stage_actor_port::notifier() {
       send_external(*meter, to, note(bucket));
     };
   std::vector<std::int64_t> bytes;
-  for (const auto values : shared_.plan->held_of(shared_out::gradients, from))
+  for (const auto values : held_of(*shared_.plan, shared_out::gradients, from))
     bytes.push_back(values * std::int64_t{sizeof(float)});
   return [shared = shared_, to, from, home, note,
           bytes = std::move(bytes)](const mail::bucket_ready& bucket) {

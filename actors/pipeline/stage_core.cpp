@@ -3,6 +3,8 @@
 
 #include "actors/pipeline/loss_report.hpp"
 #include "actors/pipeline/tensor_headers.hpp"
+#include "plan/sharding.hpp"
+#include "plan/stage_layers.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -116,10 +118,11 @@ double stage_core::recomputed_share(int stage) const {
 
 double stage_core::part_in_last_segment(int stage) const {
   if (plan_->work)
-    return plan_->slice_of({where_.data, where_.direction, stage, where_.tensor})
+    return slice_of(*plan_, {where_.data, where_.direction, stage, where_.tensor})
       .recomputed_share();
   return 1
-         - static_cast<double>(plan_->segments_of(stage).back()) / plan_->sizes.buckets;
+         - static_cast<double>(segments_of(*plan_, stage).back())
+             / plan_->sizes.buckets;
 }
 
 /// The cost of an action relative to a whole action of its kind with the largest
@@ -137,7 +140,7 @@ double stage_core::operations_of_sample(int stage, std::int64_t length) const {
   const auto [entry, is_new] = operations_of_sample_.try_emplace({stage, length}, 0.0);
   if (is_new)
     entry->second =
-      plan_->slices_of({where_.data, where_.direction, stage, where_.tensor})
+      slices_of(*plan_, {where_.data, where_.direction, stage, where_.tensor})
         .at_length(length)
         .operations();
   return entry->second;
@@ -174,7 +177,7 @@ charge stage_core::cost_of(const action& a, const std::optional<action>& pair) c
   };
   if (pair) {
     result.also.push_back({static_cast<int>(pair->op), pair->stage, size_of(*pair)});
-    if (plan_->clock == clock_kind::virtual_time)
+    if (plan_->machine.clock == clock_kind::virtual_time)
       result.operations += operations_of(*pair);
     add_segments(*pair);
   }
@@ -190,8 +193,8 @@ std::int64_t stage_core::values_of_sample(int stage, int microbatch) {
   const auto length = plan_->length_of(where_.data, microbatch);
   const auto [entry, is_new] = values_of_sample_.try_emplace({stage, length}, 0);
   if (is_new)
-    entry->second = plan_->values_below(
-      {where_.data, where_.direction, stage, where_.tensor}, length);
+    entry->second = values_below(
+      *plan_, {where_.data, where_.direction, stage, where_.tensor}, length);
   return entry->second;
 }
 
@@ -200,7 +203,7 @@ stage_core::granted_pass& stage_core::begin(const action& a, std::int64_t turn,
   const bool sums = adds_gradient(a.op);
   const auto in_sum =
     sums ? updates_.begin_backward() : stage_updates::position_in_sum{};
-  const bool tells = plan_->reports_immediately() && in_sum.last;
+  const bool tells = reports_immediately(*plan_) && in_sum.last;
   const int version = a.op == op::forward ? ledger_.begin_forward(a.microbatch)
                                           : ledger_.version_for_backward(a.microbatch);
   if (sums)

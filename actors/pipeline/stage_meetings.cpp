@@ -1,25 +1,28 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/pipeline/stage_meetings.hpp"
 
+#include "plan/sharding.hpp"
+#include "plan/stage_layers.hpp"
+
 #include <utility>
 
 namespace troupe {
 
 stage_meetings::stage_meetings(const run_plan& plan, position where, stage_work& work,
                                memory_account* account, group_finder groups)
-  : yields_sums_(plan.sums_take_time()),
+  : yields_sums_(plan.machine.sums_take_time()),
     groups_(std::move(groups)),
     alone_(true),
-    sums_layers_(plan.shares_out(shared_out::gradients)),
-    gathers_layers_(plan.shares_out(shared_out::parameters)),
+    sums_layers_(shares_out(plan, shared_out::gradients)),
+    gathers_layers_(shares_out(plan, shared_out::parameters)),
     first_layer_(plan.work ? static_cast<std::size_t>(
                    plan.work->first_layers[static_cast<std::size_t>(where.stage)])
                            : 0) {
-  if (plan.tensor > 1)
+  if (plan.mesh[axis::tensor] > 1)
     shards_.emplace(plan, where, work.copies_to_shards());
   if (sums_layers_)
     layers_.emplace(plan, where, work.memory_of_layers());
-  if (!plan.experts_of(where.stage).empty())
+  if (!experts_of(plan, where.stage).empty())
     experts_.emplace(plan, where, work.lender(), account);
   alone_ = !shards_ && !layers_ && !experts_;
 }

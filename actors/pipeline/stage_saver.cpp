@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/pipeline/stage_saver.hpp"
 
+#include "plan/sharding.hpp"
+#include "plan/stage_layers.hpp"
 #include "plan/stage_pools.hpp"
 
 #include <algorithm>
@@ -18,11 +20,11 @@ stage_copies::stage_copies(const run_plan& plan, position where,
               bound.versions.buffers, bound.versions.values, account),
     moments_("copies of the moments of " + plan.name_of(where), bound.moments.buffers,
              bound.moments.values, account) {
-  const auto shares = plan.shares_of(where);
-  const auto buckets = plan.buckets_of(where);
+  const auto shares = shares_of(plan, where);
+  const auto buckets = buckets_of(plan, where);
   for (std::size_t b = 0; b < buckets.size(); ++b)
     firsts_.push_back(
-      plan.shares_out(shared_out::parameters) ? shares[b].begin(buckets[b]) : 0);
+      shares_out(plan, shared_out::parameters) ? shares[b].begin(buckets[b]) : 0);
 }
 
 mail::saved stage_copies::copy(const std::vector<aged_version>& versions) {

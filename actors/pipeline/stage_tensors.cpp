@@ -2,6 +2,8 @@
 #include "actors/pipeline/stage_tensors.hpp"
 
 #include "kernels/arrays.hpp"
+#include "plan/sharding.hpp"
+#include "plan/stage_layers.hpp"
 
 #include <memory>
 #include <string>
@@ -27,8 +29,8 @@ stage_tensors::stage_tensors(const run_plan& plan, position where, rank_memory& 
 stage_tensors::stage_tensors(const run_plan& plan, position where,
                              const stage_pools& sizes, rank_memory& memory,
                              stream& compute_stream, boundary below, boundary above)
-  : layers_(plan.slices_of(where, compute_stream.threads())),
-    held_buckets_(plan.layer_buckets(where)),
+  : layers_(slices_of(plan, where, compute_stream.threads())),
+    held_buckets_(layer_buckets(plan, where)),
     stream_(compute_stream),
     below_(std::move(below)),
     above_(std::move(above)),
@@ -48,9 +50,9 @@ stage_tensors::stage_tensors(const run_plan& plan, position where,
     scratch_(sizes.scratch, memory.account(memory_use::passing)),
     recomputes_(plan.recomputes()),
     recomputed_output_(sizes.recomputed_output, memory.account(memory_use::passing)),
-    shares_(plan.shares_of(where)),
-    has_parameters_(plan.extent_of(shared_out::parameters)),
-    has_gradients_(plan.extent_of(shared_out::gradients)),
+    shares_(shares_of(plan, where)),
+    has_parameters_(extent_of(plan, shared_out::parameters)),
+    has_gradients_(extent_of(plan, shared_out::gradients)),
     versions_(plan, where, sizes, memory, compute_stream),
     sums_(pools_by_bucket("gradients of " + plan.name_of(where), 1, sizes.gradients,
                           memory.account(memory_use::gradients))),

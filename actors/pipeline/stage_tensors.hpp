@@ -5,6 +5,10 @@
 #include "actors/rank/rank_memory.hpp"
 #include "kernels/pool.hpp"
 #include "models/slice.hpp"
+#include "models/slices_by_length.hpp"
+#include "plan/layout.hpp"
+#include "plan/sharding.hpp"
+#include "plan/stage_layers.hpp"
 #include "schedules/stage_version_ledger.hpp"
 
 #include <memory>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/pipeline/stage_updates.hpp"
 
+#include "plan/sharding.hpp"
+
 #include <stdexcept>
 #include <utility>
 
@@ -34,16 +36,17 @@ void stage_updates::end_forward(int microbatch, forward_report reports) {
 void stage_updates::end_backward(int microbatch) {
   if (auto reports = forwards_.extract(microbatch))
     covered_.push_back(std::move(reports.mapped()));
-  for (int d = 0; d < plan_.data; ++d) // data replicas sum the same microbatch numbers
-    if (d == where_.data || plan_.updates_are_by(update_by::all_replicas))
+  for (int d = 0; d < plan_.mesh[axis::data];
+       ++d) // data replicas sum the same microbatch numbers
+    if (d == where_.data || updates_are_by(plan_, update_by::all_replicas))
       samples_summed_ += plan_.samples_of(d, microbatch);
   ++backwards_ended_;
   // A snapshot is due after these batches. The parameters are up to date now, or after
   // the update that follows.
   const int share = plan_.dims.microbatches / plan_.directions();
   const auto total = backwards_ended_ + std::int64_t{plan_.dims.batches_before} * share;
-  if (plan_.evaluate_every > 0 && plan_.in_snapshot(where_)
-      && total % (std::int64_t{plan_.evaluate_every} * share) == 0)
+  if (plan_.copies.evaluate_every > 0 && in_snapshot(plan_, where_)
+      && total % (std::int64_t{plan_.copies.evaluate_every} * share) == 0)
     snapshot_due_ = static_cast<int>(total / share);
 }
 
@@ -85,7 +88,7 @@ void stage_updates::begin(const action& a) {
                                .from = std::move(buffers.from),
                                .to = std::move(buffers.to),
                                .save_previous = std::move(buffers.save_previous)};
-  if (plan_.reports_buckets() && !plan_.reports_immediately())
+  if (reports_buckets(plan_) && !reports_immediately(plan_))
     notify_all_buckets(request.gradients);
   port_.send(
     {{role::optimizer_shard, where_}, meeting_kind::directions, std::move(request)});
@@ -104,7 +107,7 @@ void stage_updates::end(const mail::updated& last) {
   under_way_ = false;
   ended_ = true;
   ledger_.end_update();
-  if (plan_.keep_versions)
+  if (plan_.keep.versions)
     copy_last_version();
   copy_if_due();
 }
@@ -190,7 +193,7 @@ void stage_updates::copy_last_version() {
 /// The values that the stage holds of each bucket: the whole bucket, or a share.
 std::vector<std::span<const float>>
 stage_updates::arrays_of(shared_out kind, const std::vector<buffer>& buckets) const {
-  const auto held = plan_.held_of(kind, where_);
+  const auto held = held_of(plan_, kind, where_);
   std::vector<std::span<const float>> result;
   for (std::size_t b = 0; b < buckets.size(); ++b)
     result.emplace_back(buckets[b].data(), static_cast<std::size_t>(held[b]));

@@ -3,6 +3,8 @@
 
 #include "kernels/arrays.hpp"
 #include "plan/layer_reader.hpp"
+#include "plan/sharding.hpp"
+#include "plan/stage_layers.hpp"
 
 #include <string>
 #include <utility>
@@ -29,8 +31,8 @@ stage_versions::stage_versions(const run_plan& plan, position where,
                                const stage_pools& sizes, rank_memory& memory,
                                stream& compute_stream)
   : stream_(compute_stream),
-    older_are_rounded_(plan.rounds_older_versions()),
-    held_buckets_(plan.layer_buckets(where)),
+    older_are_rounded_(rounds_older_versions(plan)),
+    held_buckets_(layer_buckets(plan, where)),
     values_(sizes.buckets),
     whole_(pools_by_bucket("weight versions of " + plan.name_of(where), sizes.versions,
                            sizes.buckets, memory.account(memory_use::parameters))),
@@ -39,8 +41,8 @@ stage_versions::stage_versions(const run_plan& plan, position where,
                              memory.account(memory_use::parameters))),
     snapshots_(pools_by_bucket("snapshots of " + plan.name_of(where), sizes.snapshots,
                                sizes.buckets, memory.account(memory_use::passing))) {
-  const bool shared_out = plan.shares_out(shared_out::parameters);
-  const auto shares = plan.shares_of(where);
+  const bool shared_out = shares_out(plan, shared_out::parameters);
+  const auto shares = shares_of(plan, where);
   for (std::size_t b = 0; b < held_buckets_.size(); ++b)
     firsts_.push_back(shared_out ? shares[b].begin(held_buckets_[b].owner->bucket())
                                  : 0);

@@ -4,6 +4,7 @@
 #include "actors/pipeline/stage_work.hpp"
 #include "actors/rank/rank_memory.hpp"
 #include "kernels/pool.hpp"
+#include "plan/layout.hpp"
 #include "plan/stage_pools.hpp"
 
 #include <map>

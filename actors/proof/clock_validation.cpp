@@ -3,6 +3,8 @@
 
 #include "actors/proof/published_order.hpp"
 #include "plan/costs.hpp"
+#include "plan/sharding.hpp"
+#include "plan/stage_layers.hpp"
 
 #include <cmath>
 #include <optional>
@@ -34,7 +36,7 @@ public:
     : plan_(plan), data_(data), stage_(stage) {
     if (!plan.work)
       return;
-    layers_ = plan.slices_of({data, 0, stage});
+    layers_ = slices_of(plan, {data, 0, stage});
     for (const auto& l : layers_->whole().layers())
       update_ += update_operations(l->bucket());
   }
@@ -46,13 +48,14 @@ public:
       done.size = plan_.part_of_largest(data_, microbatch);
     if (operation == op::backward)
       done.operations *= 2;
-    auto takes = plan_.cost(done);
+    auto takes = plan_.machine.cost(done);
     if (goes_back(operation) && plan_.recomputes())
       takes += time_of(op::recompute, microbatch);
-    if (plan_.slowdowns.empty())
+    if (plan_.machine.slowdowns.empty())
       return takes;
-    return static_cast<nanoseconds>(std::llround(
-      static_cast<double>(takes) * plan_.slowdowns[static_cast<std::size_t>(data_)]));
+    return static_cast<nanoseconds>(
+      std::llround(static_cast<double>(takes)
+                   * plan_.machine.slowdowns[static_cast<std::size_t>(data_)]));
   }
 
 private:
@@ -86,7 +89,7 @@ std::string first_wrong_length(const stage_costs& costs, int stage,
 /// The time of every action of one kind, in nanoseconds; absent if two actions differ.
 std::optional<nanoseconds> common_cost(const run_plan& plan, op operation) {
   std::optional<nanoseconds> result;
-  for (int d = 0; d < plan.data; ++d)
+  for (int d = 0; d < plan.mesh[axis::data]; ++d)
     for (int s = 0; s < plan.dims.stages; ++s) {
       const stage_costs costs{plan, d, s};
       for (int n = 0; n < plan.dims.microbatches; ++n) {
@@ -106,7 +109,8 @@ bool pairs_cost_both(const run_plan& plan) {
       backward{.kind = static_cast<int>(op::backward), .stage = s};
     auto combined = forward;
     combined.also = {{backward.kind, s}};
-    if (plan.cost(combined) != plan.cost(forward) + plan.cost(backward))
+    if (plan.machine.cost(combined)
+        != plan.machine.cost(forward) + plan.machine.cost(backward))
       return false;
   }
   return true;
@@ -115,16 +119,16 @@ bool pairs_cost_both(const run_plan& plan) {
 } // namespace
 
 bool choices_can_be_judged(const run_plan& plan) {
-  return plan.clock == clock_kind::virtual_time
-         && plan.machines.slowest().bytes_per_second <= 0;
+  return plan.machine.clock == clock_kind::virtual_time
+         && plan.machine.links.slowest().bytes_per_second <= 0;
 }
 
 std::string first_wrong_choice(const run_plan& plan, const published::rule& paper_rule,
                                const record& ran, nanoseconds doubt) {
   const bool exact = choices_can_be_judged(plan);
-  const bool by_servers = plan.updates_are_by(update_by::servers);
+  const bool by_servers = updates_are_by(plan, update_by::servers);
   const bool has_experts = plan.work && !plan.work->whole.experts.empty();
-  for (int d = 0; d < plan.data; ++d) {
+  for (int d = 0; d < plan.mesh[axis::data]; ++d) {
     std::vector<std::vector<published::recorded_action>> stages;
     std::vector<stage_costs> costs;
     for (int s = 0; s < plan.dims.stages; ++s) {
@@ -137,7 +141,7 @@ std::string first_wrong_choice(const run_plan& plan, const published::rule& pape
     if (exact)
       times.latency = [&plan, d](op operation, int stage, int) {
         const int to = operation == op::forward ? stage + 1 : stage - 1;
-        return plan.machines
+        return plan.machine.links
           .between_ranks(plan.rank_of({d, 0, stage}), plan.rank_of({d, 0, to}))
           .latency;
       };
@@ -149,19 +153,22 @@ std::string first_wrong_choice(const run_plan& plan, const published::rule& pape
          ++s)
       deviation = first_wrong_length(costs[s], static_cast<int>(s), stages[s]);
     if (!deviation.empty())
-      return plan.data > 1 ? "data replica " + std::to_string(d) + ": " + deviation
-                           : deviation;
+      return plan.mesh[axis::data] > 1
+               ? "data replica " + std::to_string(d) + ": " + deviation
+               : deviation;
   }
   return {};
 }
 
 std::string first_wrong_time(const run_plan& plan, const published::rule& paper_rule,
                              const measures& ran) {
-  const bool in_whole = plan.tensor == 1 && !plan.shares_out(shared_out::gradients)
+  const bool in_whole = plan.mesh[axis::tensor] == 1
+                        && !shares_out(plan, shared_out::gradients)
                         && (!plan.work || plan.work->whole.experts.empty());
-  const bool links_take_time = plan.machines.slowest() != link_cost{};
-  if (plan.clock == clock_kind::real || !in_whole || links_take_time
-      || plan.sums_take_time() || !plan.updates_are_by(update_by::all_replicas))
+  const bool links_take_time = plan.machine.links.slowest() != link_cost{};
+  if (plan.machine.clock == clock_kind::real || !in_whole || links_take_time
+      || plan.machine.sums_take_time()
+      || !updates_are_by(plan, update_by::all_replicas))
     return {};
   if (plan.uneven || plan.sch.recomputes == recomputation::ahead
       || (plan.work && plan.work->whole.tied())) // both ends wait for each other

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/proof/exchange_checks.hpp"
 
+#include "plan/sharding.hpp"
+
 #include <algorithm>
 #include <vector>
 
@@ -16,7 +18,7 @@ const std::vector<measured_action>& row_of(const run_plan& plan, const record& r
 /// Returns the number of a stage's updates that each data replica recorded.
 std::vector<int> updates_of(const run_plan& plan, const record& ran, int stage) {
   std::vector<int> result;
-  for (int d = 0; d < plan.data; ++d)
+  for (int d = 0; d < plan.mesh[axis::data]; ++d)
     result.push_back(static_cast<int>(
       std::ranges::count_if(row_of(plan, ran, d, stage), [&](const measured_action& a) {
         return !a.part && a.action.op == op::update && a.action.stage == stage
@@ -60,7 +62,7 @@ std::vector<update_times> update_times_of(const std::vector<measured_action>& ro
 } // namespace
 
 std::string first_wrong_access(const run_plan& plan, const run_result& result) {
-  const auto count = static_cast<std::size_t>(plan.data);
+  const auto count = static_cast<std::size_t>(plan.mesh[axis::data]);
   for (std::size_t i = 0; i < result.accesses.size(); ++i) {
     const auto stage = static_cast<int>(i) % plan.dims.stages;
     const auto share = static_cast<int>(i) / plan.dims.stages;
@@ -80,7 +82,7 @@ std::string first_wrong_access(const run_plan& plan, const run_result& result) {
                  "is "
                + std::to_string(*plan.exchange->staleness);
     }
-    if (!plan.updates_are_by(update_by::servers) && share > 0)
+    if (!updates_are_by(plan, update_by::servers) && share > 0)
       continue; // without servers share 0 has the whole history
     const auto updates = updates_of(plan, result.actions, stage);
     for (std::size_t d = 0; d < count; ++d)
@@ -96,7 +98,7 @@ std::string first_early_answer(const run_plan& plan, const record& ran) {
   const auto bound = plan.exchange->staleness;
   for (int s = 0; s < plan.dims.stages && bound; ++s) {
     std::vector<std::vector<update_times>> replicas;
-    for (int d = 0; d < plan.data; ++d)
+    for (int d = 0; d < plan.mesh[axis::data]; ++d)
       replicas.push_back(update_times_of(row_of(plan, ran, d, s), s));
     for (std::size_t d = 0; d < replicas.size(); ++d)
       for (auto n = static_cast<std::size_t>(*bound); n < replicas[d].size(); ++n)

@@ -5,6 +5,7 @@
 #include "actors/proof/exchange_checks.hpp"
 #include "actors/proof/record_validation.hpp"
 #include "actors/proof/replica_sums.hpp"
+#include "plan/sharding.hpp"
 #include "schedules/program.hpp"
 
 namespace troupe {
@@ -28,8 +29,8 @@ plain_plan plain_of(const run_plan& plan) {
     .weights = work.weights};
   if (plan.sch.sums_in_any_order)
     result.orders = summing_orders(plan.sch, plan.dims);
-  result.compute_processor = plan.processor_of(0);
-  if (plan.shares_out(shared_out::gradients))
+  result.compute_processor = plan.machine.processor_of(0);
+  if (shares_out(plan, shared_out::gradients))
     result.sum_microbatch = [&plan](const std::vector<float*>& arrays, std::int64_t n) {
       sum_data_replicas(plan, arrays, n);
     };
@@ -57,7 +58,7 @@ std::string first_wrong(const run_plan& plan, const published::rule& paper_rule,
       first_wrong_choice(plan, paper_rule, result.actions, result.clock_doubt);
   if (deviation.empty())
     deviation = first_wrong_time(plan, paper_rule, result.sums);
-  if (plan.updates_are_by(update_by::all_replicas))
+  if (updates_are_by(plan, update_by::all_replicas))
     return deviation;
   if (deviation.empty())
     deviation = first_wrong_access(plan, result);

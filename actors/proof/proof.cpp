@@ -6,6 +6,7 @@
 #include "actors/proof/record_validation.hpp"
 #include "actors/proof/replay.hpp"
 #include "actors/proof/step_validator.hpp"
+#include "plan/sharding.hpp"
 
 #include <functional>
 #include <stdexcept>
@@ -48,11 +49,11 @@ proof replayed(const run_plan& plan, const run_result& result) {
 /// Returns the proof that all holders of the same parameters end with equal values;
 /// absent if every parameter has one holder.
 std::optional<proof> of_copies(const run_plan& plan, const run_result& result) {
-  const bool has_copies = plan.directions() * plan.tensor > 1;
-  if (!has_copies && (plan.data == 1 || !plan.replicas_agree()))
+  const bool has_copies = plan.directions() * plan.mesh[axis::tensor] > 1;
+  if (!has_copies && (plan.mesh[axis::data] == 1 || !replicas_agree(plan)))
     return {};
   const auto& odd = result.odd_stage;
-  return judged(plan.replicas_agree() ? "replicas" : "directions",
+  return judged(replicas_agree(plan) ? "replicas" : "directions",
                 odd.empty() ? "" : odd + " has parameters that differ from replica 0's",
                 "equal to the bit");
 }
@@ -65,7 +66,7 @@ proof by_formula(const run_plan& plan, const run_result& result,
   const auto deviation = first_wrong(plan, *paper_rule, result);
   if (!deviation.empty())
     return judged("formula", deviation, "");
-  if (!plan.updates_are_by(update_by::all_replicas))
+  if (!updates_are_by(plan, update_by::all_replicas))
     return judged("formula", "", "versions, counts and answers follow the rule");
   if (paper_rule->name == "ampnet")
     return judged("formula", "",
@@ -80,21 +81,21 @@ proof by_formula(const run_plan& plan, const run_result& result,
 } // namespace
 
 void keep_for_proofs(run_plan& plan) {
-  plan.keep_record = true;
-  plan.keep_weights = true;
-  plan.keep_gradients = true;
-  plan.keep_versions = sums_elsewhere(plan);
+  plan.keep.record = true;
+  plan.keep.weights = true;
+  plan.keep.gradients = true;
+  plan.keep.versions = sums_elsewhere(plan);
 }
 
 bool can_be_replayed(const run_plan& plan) {
-  return plan.clock == clock_kind::virtual_time
-         || !plan.updates_are_by(update_by::itself);
+  return plan.machine.clock == clock_kind::virtual_time
+         || !updates_are_by(plan, update_by::itself);
 }
 
 std::vector<proof> prove(const run_plan& plan, const run_result& result,
                          const std::optional<published::rule>& paper_rule) {
   std::vector<proof> proofs;
-  if (!plan.sch.asynchronous() && plan.updates_are_by(update_by::all_replicas))
+  if (!plan.sch.asynchronous() && updates_are_by(plan, update_by::all_replicas))
     proofs.push_back(compared("plain loop", plan, result, plainly(plain_of(plan))));
   proofs.push_back(replayed(plan, result));
   if (auto copies = of_copies(plan, result))

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/proof/record_validation.hpp"
 
+#include "plan/sharding.hpp"
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -36,7 +38,8 @@ public:
       rank_(plan.pipe_rank(rank)),
       share_(dims_.microbatches / published::directions(paper_rule)),
       recomputes_(plan.recomputes()),
-      forwards_wait_(plan.tensor > 1 || plan.shares_out(shared_out::parameters)
+      forwards_wait_(plan.mesh[axis::tensor] > 1
+                     || shares_out(plan, shared_out::parameters)
                      || (plan.work && !plan.work->whole.experts.empty())),
       name_("rank " + std::to_string(rank)) {
     for (int d = 0; d < published::directions(paper_rule); ++d)

@@ -5,6 +5,7 @@
 #include "actors/run/recorder.hpp"
 #include "kernels/device.hpp"
 #include "models/data/read_samples.hpp"
+#include "plan/sharding.hpp"
 
 #include <map>
 #include <stdexcept>
@@ -42,8 +43,8 @@ public:
     : plan_(plan),
       work_(*plan.work),
       log_(plan),
-      where_(memory_of(plan.processor_of(0))),
-      stream_(stream_on(plan.processor_of(0), 1, work_.whole.options.stored)),
+      where_(memory_of(plan.machine.processor_of(0))),
+      stream_(stream_on(plan.machine.processor_of(0), 1, work_.whole.options.stored)),
       stages_(stages_of(plan, ran)),
       updates_(plan, stages_, accesses, stream_, witness) {
     // nop
@@ -162,7 +163,7 @@ private:
     p.kept = k.kept_gradients.data();
     for (const auto& bucket : stage.parameters())
       p.parameters.emplace_back(bucket.data());
-    const bool apart = plan_.shares_out(shared_out::gradients);
+    const bool apart = shares_out(plan_, shared_out::gradients);
     const bool sums = adds_gradient(a.op);
     if (apart && sums)
       stage.by_microbatch.push_back(stage.sum);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/proof/replayed_exchange.hpp"
 
+#include "plan/sharding.hpp"
+
 #include <algorithm>
 
 namespace troupe {
@@ -8,14 +10,16 @@ namespace troupe {
 replayed_exchange::replayed_exchange(const run_plan& plan,
                                      const layer_list<float>& layers, buckets initial,
                                      std::vector<std::vector<shared_access>> histories)
-  : parameters_(std::move(initial)), pushed_(static_cast<std::size_t>(plan.data)) {
+  : parameters_(std::move(initial)),
+    pushed_(static_cast<std::size_t>(plan.mesh[axis::data])) {
   const auto& work = *plan.work;
   const int count = static_cast<int>(histories.size());
   for (int i = 0; i < count; ++i) {
     auto& new_share = shares_.emplace_back();
     new_share.which = {i, count};
     new_share.history = std::move(histories[static_cast<std::size_t>(i)]);
-    const int states = plan.updates_are_by(update_by::itself) ? plan.data : 1;
+    const int states =
+      updates_are_by(plan, update_by::itself) ? plan.mesh[axis::data] : 1;
     for (int s = 0; s < states; ++s)
       new_share.optimizers.emplace_back(work.optimizer, layers,
                                         work.batch * plan.dims.steps, account_,

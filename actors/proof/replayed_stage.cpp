@@ -18,7 +18,7 @@ replayed_stage::replayed_stage(const run_plan& plan, position stage_position,
     if (hosted_stage{s.action.direction, s.action.stage} == where.hosted() && !s.part)
       todo.push_back(s);
   auto& initial = versions[0];
-  const space_allocator<float> allocator{memory_of(plan.processor_of(0))};
+  const space_allocator<float> allocator{memory_of(plan.machine.processor_of(0))};
   const auto first = static_cast<std::size_t>(
     plan.work->first_layers[static_cast<std::size_t>(where.stage)]);
   for (std::size_t i = 0; i < layers().layers().size(); ++i) {

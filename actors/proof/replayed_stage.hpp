@@ -3,6 +3,7 @@
 
 #include "kernels/space_allocator.hpp"
 #include "messaging/record.hpp"
+#include "models/slices_by_length.hpp"
 #include "plan/run_plan.hpp"
 
 #include <cstdint>

@@ -3,6 +3,7 @@
 
 #include "actors/proof/replica_sums.hpp"
 #include "kernels/device.hpp"
+#include "plan/sharding.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -36,10 +37,10 @@ replayed_updates::replayed_updates(const run_plan& plan,
     stages_(stages),
     stream_(compute_stream),
     witness_(witness),
-    account_(memory_of(plan.processor_of(0))) {
+    account_(memory_of(plan.machine.processor_of(0))) {
   const auto& work = *plan.work;
   const auto count = static_cast<std::size_t>(plan.dims.stages);
-  const auto shares = static_cast<std::size_t>(plan.state_shares());
+  const auto shares = static_cast<std::size_t>(state_shares(plan));
   if (const auto tied = work.whole.tied())
     for (const auto& [layer, offset] : {tied->head, tied->embedding})
       for (std::size_t s = 0; s < count; ++s)
@@ -52,7 +53,7 @@ replayed_updates::replayed_updates(const run_plan& plan,
     buckets_.push_back(gradient_buckets_of(plan, static_cast<int>(s)));
     optimizers_.emplace_back(work.optimizer, layers, work.batch * plan.dims.steps,
                              account_);
-    if (plan.updates_are_by(update_by::all_replicas))
+    if (updates_are_by(plan, update_by::all_replicas))
       continue;
     std::vector<std::vector<shared_access>> histories;
     for (std::size_t i = 0; i < shares; ++i)
@@ -169,7 +170,7 @@ void replayed_updates::make_version(int s, int version, std::int64_t samples,
 
 /// Sums the gradients of all replicas into the stage of the first pipeline.
 void replayed_updates::add_replicas(int s) {
-  if (plan_.shares_out(shared_out::gradients)) {
+  if (shares_out(plan_, shared_out::gradients)) {
     add_microbatches(s);
     return add_directions(s);
   }

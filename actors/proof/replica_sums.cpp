@@ -2,6 +2,8 @@
 #include "actors/proof/replica_sums.hpp"
 
 #include "messaging/sum_in_order.hpp"
+#include "plan/sharding.hpp"
+#include "plan/stage_layers.hpp"
 
 #include <algorithm>
 
@@ -22,35 +24,35 @@ void sum_replicas(const run_plan& plan, const std::vector<float*>& arrays,
 
 void sum_data_replicas(const run_plan& plan, const std::vector<float*>& arrays,
                        std::int64_t n) {
-  if (plan.data == 1)
+  if (plan.mesh[axis::data] == 1)
     return;
   const auto& order = plan.exchange->sum;
   const std::vector<const float*> read{arrays.begin(), arrays.end()};
-  const auto sum =
-    sum_in_order(order.name, read, chunks::even(n, order.chunks(plan.data)));
+  const auto sum = sum_in_order(order.name, read,
+                                chunks::even(n, order.chunks(plan.mesh[axis::data])));
   std::ranges::copy(sum, arrays.front());
 }
 
 std::vector<gradient_bucket> summed_buckets(const run_plan& plan, std::size_t layer) {
-  const bool shared = plan.shares_out(shared_out::optimizer_state);
-  const int replicas = shared ? plan.data : plan.expert;
+  const bool shared = shares_out(plan, shared_out::optimizer_state);
+  const int replicas = shared ? plan.mesh[axis::data] : plan.mesh[axis::expert];
   gradient_bucket without_experts{plan.work->whole.layers[layer], {}};
   for (int d = 0; d < replicas; ++d)
-    without_experts.measured.push_back(shared
-                                         ? std::optional{bucket_share{d, plan.data}}
-                                       : d == 0 ? std::optional{bucket_share{}}
-                                                : std::nullopt);
+    without_experts.measured.push_back(
+      shared   ? std::optional{bucket_share{d, plan.mesh[axis::data]}}
+      : d == 0 ? std::optional{bucket_share{}}
+               : std::nullopt);
   std::vector<gradient_bucket> result{std::move(without_experts)};
   const auto& experts = plan.work->whole.experts;
   for (std::size_t e = 0; e < experts.size(); ++e) {
     if (experts[e].of_layer != layer)
       continue;
-    result.front().layout = plan.network_of({}).layers[layer];
+    result.front().layout = network_of(plan, {}).layers[layer];
     auto& expert_bucket = result.emplace_back(gradient_bucket{experts[e].expert, {}});
     for (int d = 0; d < replicas; ++d)
-      if (plan.host_of(static_cast<int>(e), {d, 0, 0}).data == d)
-        expert_bucket.measured.emplace_back(
-          bucket_share{d / plan.expert, replicas / plan.expert});
+      if (host_of(plan, static_cast<int>(e), {d, 0, 0}).data == d)
+        expert_bucket.measured.emplace_back(bucket_share{
+          d / plan.mesh[axis::expert], replicas / plan.mesh[axis::expert]});
       else
         expert_bucket.measured.emplace_back();
   }

@@ -45,7 +45,7 @@ std::string short_number(double value) {
 } // namespace
 
 bool sums_elsewhere(const run_plan& plan) {
-  return plan.tensor > 1 || plan.expert > 1;
+  return plan.mesh[axis::tensor] > 1 || plan.mesh[axis::expert] > 1;
 }
 
 std::size_t step_validator::first_layer(int stage) const {
@@ -156,7 +156,7 @@ void step_validator::judge_parameters(int version, std::size_t layer,
     return;
   const double step = apart{run, previous, p.values()}.norm,
                value = norm_of({run, static_cast<std::size_t>(p.values())});
-  if (plan_.tensor > 1 && plan_.work->optimizer.clip > 0
+  if (plan_.mesh[axis::tensor] > 1 && plan_.work->optimizer.clip > 0
       && difference.norm <= of_step * step + of_value * value)
     return;
   const auto i = difference.where;

@@ -56,7 +56,7 @@ public:
   static double tolerance_for(const run_plan& plan) {
     if (plan.work->whole.options.stored == precision::bf16)
       return tolerance_of_bf16;
-    return plan.processor_of(0).tf32 ? tolerance_of_tf32 : tolerance;
+    return plan.machine.processor_of(0).tf32 ? tolerance_of_tf32 : tolerance;
   }
 
   void summed(int stage, int version, const std::vector<float*>& gradients) override;

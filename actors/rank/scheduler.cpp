@@ -32,12 +32,12 @@ void send_samples(self_pointer self) {
 void keep(self_pointer self, const measured_action& measured) {
   auto& state = self->state;
   const auto& plan = *state.shared.plan;
-  if (!plan.keep_record && !plan.model_times && !plan.watched
-      && state.noted > plan.keep_first)
+  if (!plan.keep.record && !plan.observed.model_times && !plan.observed.watched
+      && state.noted > plan.keep.first_actions)
     return;
   ++state.noted;
   state.samples.push_back(measured);
-  if ((plan.watched && plan.clock == clock_kind::real)
+  if ((plan.observed.watched && plan.machine.clock == clock_kind::real)
       || state.samples.size() >= samples_at_once)
     send_samples(self);
 }
@@ -58,7 +58,7 @@ void note(self_pointer self, const measured_action& measured) {
 void note(self_pointer self, const mail::paused& p) {
   if (p.measured.end > p.measured.start)
     note(self, p.measured);
-  else if (self->state.shared.plan->model_times)
+  else if (self->state.shared.plan->observed.model_times)
     keep(self, p.measured);
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/rank/scheduler_core.hpp"
 
+#include "plan/sharding.hpp"
+
 #include <algorithm>
 #include <utility>
 #include <variant>
@@ -15,21 +17,21 @@ scheduler_core::scheduler_core(std::shared_ptr<const run_plan> plan,
   hosted_ = plan_->hosted_by(*rank_);
   order_ = make_order(plan_->sch, plan_->dims, plan_->pipe_rank(*rank_));
   passes_meet_ = std::ranges::any_of(
-    hosted_, [this](const position& p) { return plan_->passes_meet(p.stage); });
-  if (const int every = plan_->pause_every(); every > 0) {
+    hosted_, [this](const position& p) { return passes_meet(*plan_, p.stage); });
+  if (const int every = plan_->copies.pause_every(); every > 0) {
     next_checkpoint_ = every - plan_->dims.batches_before % every;
     order_->pause_after(next_checkpoint_);
   }
   const auto& front = hosted_.front();
-  if (plan_->evaluate_every == 0 || front.data > 0)
+  if (plan_->copies.evaluate_every == 0 || front.data > 0)
     return;
   const int share = plan_->dims.microbatches / plan_->directions();
-  backwards_to_evaluation_ = std::int64_t{plan_->evaluate_every} * share;
+  backwards_to_evaluation_ = std::int64_t{plan_->copies.evaluate_every} * share;
   for (const auto& where : hosted_) // backwards of the highest stage come first
     if (where.direction == 0)
       evaluated_stage_ = where.stage;
-  copies_ = plan_->snapshots_of({0, 0, evaluated_stage_, front.tensor});
-  backwards_ = plan_->dims.batches_before % plan_->evaluate_every * share;
+  copies_ = snapshots_of(*plan_, {0, 0, evaluated_stage_, front.tensor});
+  backwards_ = plan_->dims.batches_before % plan_->copies.evaluate_every * share;
 }
 
 void scheduler_core::handle(const mail::arrived& a) {
@@ -65,7 +67,7 @@ std::optional<int> scheduler_core::at_checkpoint() {
 }
 
 void scheduler_core::handle(const mail::resume_from_checkpoint&) {
-  next_checkpoint_ += plan_->pause_every();
+  next_checkpoint_ += plan_->copies.pause_every();
   order_->pause_after(next_checkpoint_);
 }
 

@@ -10,6 +10,8 @@
 #include "actors/run/coordinator.hpp"
 #include "actors/updates/optimizer_core.hpp"
 #include "actors/updates/server_core.hpp"
+#include "plan/sharding.hpp"
+#include "plan/stage_layers.hpp"
 
 #include <caf/exit_reason.hpp>
 
@@ -50,7 +52,8 @@ void actor_registry::spawn(caf::actor_system& system) {
 void actor_registry::spawn_experts(caf::actor_system& system) {
   for (const auto& e : resources_.experts())
     handles_->experts[{index(e.host), e.number}] = spawn(
-      system, {role::expert, e.host, e.number}, plan_->name_of_expert(e.number, e.host),
+      system, {role::expert, e.host, e.number},
+      name_of_expert(*plan_, e.number, e.host),
       resources_.rank_of_stage(e.host).devices(),
       [plan = plan_, e](performer_port& port) {
         return std::make_shared<expert_core>(plan, e.host, e.number, port, e.work);
@@ -59,8 +62,8 @@ void actor_registry::spawn_experts(caf::actor_system& system) {
     if (is_here(rank))
       continue;
     for (const auto& host : plan_->hosted_by(rank))
-      for (const int number : plan_->experts_of(host.stage))
-        if (plan_->host_of(number, host) == host)
+      for (const int number : experts_of(*plan_, host.stage))
+        if (host_of(*plan_, number, host) == host)
           handles_->experts[{index(host), number}] =
             remote_actors_->performer({role::expert, host, number});
   }
@@ -118,7 +121,7 @@ void actor_registry::spawn_shard(caf::actor_system& system, position where) {
       resources_.rank_of_stage({where.data, d, where.stage, where.tensor})
         .computer.get());
   auto memory = resources_.optimizer_of(where);
-  if (plan_->updates_are_by(update_by::servers)) {
+  if (updates_are_by(*plan_, update_by::servers)) {
     auto& server_device = resources_.server_device(where);
     handles_->server_schedulers.push_back(
       system.spawn(scheduler, shared_, std::optional<int>{}, server_device.depth()));

@@ -2,6 +2,7 @@
 #include "actors/run/coordinator.hpp"
 
 #include "actors/mail/failure.hpp"
+#include "plan/sharding.hpp"
 
 #include <caf/exit_reason.hpp>
 
@@ -61,9 +62,9 @@ void gather(self_pointer self, mail::snapshot part) {
   auto& state = self->state;
   const int batches = part.batches;
   const auto& plan = *state.shared.plan;
-  if (batches <= state.last_snapshot || !plan.in_snapshot(part.where)
+  if (batches <= state.last_snapshot || !in_snapshot(plan, part.where)
       || static_cast<int>(add(self, state.snapshots[batches], std::move(part)))
-           < plan.dims.stages * plan.tensor * plan.data_in_snapshot())
+           < plan.dims.stages * plan.mesh[axis::tensor] * data_in_snapshot(plan))
     return;
   state.last_snapshot = batches;
   state.status->post_snapshot(take_all(state.snapshots.extract(batches).mapped()));
@@ -127,11 +128,11 @@ void gather(self_pointer self, const mail::started& part) {
   const auto& plan = *state.shared.plan;
   std::map<int, int> most; // by group
   for (const auto& [rank, count] : state.started)
-    most[plan.stops_with(rank)] = std::max(most[plan.stops_with(rank)], count);
+    most[stops_with(plan, rank)] = std::max(most[stops_with(plan, rank)], count);
   for (const auto& [rank, count] : state.started)
     send_from(self, *state.shared.meter,
               state.handles->schedulers[static_cast<std::size_t>(rank)],
-              mail::stop_after{most[plan.stops_with(rank)]});
+              mail::stop_after{most[stops_with(plan, rank)]});
 }
 
 void gather(self_pointer self, const mail::at_checkpoint& part) {

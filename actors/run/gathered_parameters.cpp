@@ -2,6 +2,9 @@
 #include "actors/run/gathered_parameters.hpp"
 
 #include "kernels/arrays.hpp"
+#include "plan/layout.hpp"
+#include "plan/sharding.hpp"
+#include "plan/stage_layers.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -21,8 +24,8 @@ struct held_bucket {
 
 std::vector<held_bucket> held_by(const run_plan& plan, position where) {
   std::vector<held_bucket> result;
-  const auto shares = plan.shares_of(where);
-  for (auto& bucket : plan.layer_buckets(where))
+  const auto shares = shares_of(plan, where);
+  for (auto& bucket : layer_buckets(plan, where))
     result.push_back({std::move(bucket), shares[result.size()]});
   return result;
 }
@@ -35,11 +38,11 @@ void put_together(const run_plan& plan, shared_out kind, const held_bucket& buck
   const auto& shard = *bucket.is.owner;
   const auto values = shard.bucket();
   const auto& share = bucket.share;
-  if (share.count == 1 || (kind == shared_out::parameters && !plan.shares_out(kind)))
+  if (share.count == 1 || (kind == shared_out::parameters && !shares_out(plan, kind)))
     return insert_shard(whole, shard, held, layer_values);
   std::vector<float> merged(static_cast<std::size_t>(values));
   extract_shard(whole, shard, layer_values, merged.data());
-  const bool only_share = plan.shares_out(kind);
+  const bool only_share = shares_out(plan, kind);
   arrays<float>::copy(held + (only_share ? 0 : share.begin(values)), share.held(values),
                       merged.data() + share.begin(values));
   insert_shard(whole, shard, merged.data(), layer_values);
@@ -59,8 +62,8 @@ void keep_parameters(const run_plan& plan, position where, const held_bucket& bu
   const auto& whole = *plan.work->whole.layers[bucket.is.of_layer];
   auto& parameters = result.parameters[bucket.is.of_layer];
   parameters.resize(static_cast<std::size_t>(whole.bucket()));
-  const bool first = plan.in_snapshot(where);
-  const bool only_share = plan.shares_out(shared_out::parameters);
+  const bool first = in_snapshot(plan, where);
+  const bool only_share = shares_out(plan, shared_out::parameters);
   if (first && where.tensor == 0 && (where.data == 0 || only_share))
     return put_together(plan, shared_out::parameters, bucket, held, parameters.data());
   auto copy = parameters;
@@ -78,7 +81,8 @@ void keep_parameters(const run_plan& plan, position where, const held_bucket& bu
 void keep_gradients(const run_plan& plan, position where, const held_bucket& bucket,
                     const float* held, kept_version& result) {
   const bool has_some =
-    where.direction == 0 && (where.data < plan.expert || bucket.share.count > 1);
+    where.direction == 0
+    && (where.data < plan.mesh[axis::expert] || bucket.share.count > 1);
   if (!has_some)
     return;
   auto& gradients = result.gradients[bucket.is.of_layer];
@@ -104,7 +108,7 @@ kept_version put_together(const run_plan& plan, std::vector<Part> parts,
     const auto held_there = held_by(plan, part.where);
     for (std::size_t b = 0; b < part.parameters.size(); ++b) {
       const auto& bucket = held_there[b];
-      if (part.where.data > 0 && !plan.replicas_agree())
+      if (part.where.data > 0 && !replicas_agree(plan))
         continue;
       keep_parameters(plan, part.where, bucket, part.parameters[b].data(), result,
                       odd_stage);
@@ -122,7 +126,7 @@ gathered_parameters::gathered_parameters(const run_plan& plan,
   : put_together_(plan.work->whole.layers.size()),
     buckets_(plan.work->whole.layers.size()) {
   const bool in_parts =
-    !plan.work->shards.empty() || plan.shares_out(shared_out::parameters);
+    !plan.work->shards.empty() || shares_out(plan, shared_out::parameters);
   for (const auto& part : parts) {
     const auto held_there = held_by(plan, part.where);
     for (std::size_t b = 0; b < part.parameters.size(); ++b) {
@@ -145,7 +149,7 @@ void keep_weights(const run_plan& plan, std::vector<mail::collected> parts,
   if (!plan.work || parts.empty())
     return;
   auto kept =
-    put_together(plan, std::move(parts), plan.keep_gradients, result.odd_stage);
+    put_together(plan, std::move(parts), plan.keep.gradients, result.odd_stage);
   result.parameters = std::move(kept.parameters);
   result.gradients = std::move(kept.gradients);
   for (const auto& share : shared)
@@ -170,7 +174,7 @@ std::string count_updates(const run_plan& plan,
                           run_result& result) {
   if (parts.empty())
     return {};
-  const bool alone = !plan.updates_are_by(update_by::all_replicas);
+  const bool alone = !updates_are_by(plan, update_by::all_replicas);
   result.updates.assign(static_cast<std::size_t>(plan.dims.stages), 0);
   for (const auto& part : parts) {
     const auto& where = part.where;
@@ -193,7 +197,7 @@ std::string count_updates(const run_plan& plan,
   std::map<int, const mail::collected*> first; // of ranks that stop together
   for (const auto& part : parts) {
     const auto& reference =
-      *first.emplace(plan.stops_with(plan.rank_of(part.where)), &part).first->second;
+      *first.emplace(stops_with(plan, plan.rank_of(part.where)), &part).first->second;
     if (part.updates != reference.updates)
       return plan.name_of(reference.where) + " ended after update "
              + std::to_string(reference.updates) + ", " + plan.name_of(part.where)

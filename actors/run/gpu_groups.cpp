@@ -179,7 +179,7 @@ gpu_groups::gpu_groups(const run_plan& plan, const known_groups& known,
       const auto& where = group.members[static_cast<std::size_t>(m)];
       if (!is_here(plan, where, local_ranks))
         continue;
-      const auto gpu = plan.processor_of(plan.rank_of(where));
+      const auto gpu = plan.machine.processor_of(plan.rank_of(where));
       const auto members = static_cast<int>(group.members.size());
       members_.emplace_back(new local_member{
         .exchange = group,

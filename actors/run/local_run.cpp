@@ -14,12 +14,12 @@ using namespace std::chrono_literals;
 local_run::local_run(std::shared_ptr<const run_plan> plan, part which,
                      const run_callbacks& callbacks)
   : plan_(std::move(plan)),
-    interconnect_(virtual_clock_, plan_->machines, plan_->ranks()),
+    interconnect_(virtual_clock_, plan_->machine.links, plan_->ranks()),
     resources_(*plan_, virtual_clock_, watch_, which.ranks,
                callbacks.disorder.make_device, which.groups, which.ended),
     log_(which.leads ? std::make_shared<run_log>(*plan_) : nullptr),
     runtime_(
-      plan_->clock, [this] { watch_.break_down(); }, callbacks.system),
+      plan_->machine.clock, [this] { watch_.break_down(); }, callbacks.system),
     remote_actors_(which.make_remote_actors
                      ? which.make_remote_actors(runtime_.system(), shared())
                      : nullptr),

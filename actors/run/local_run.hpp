@@ -67,7 +67,7 @@ public:
   /// object may be destroyed.
   bool at_work() const { return at_work_; }
 
-  bool real() const { return plan_->clock == clock_kind::real; }
+  bool real() const { return plan_->machine.clock == clock_kind::real; }
   const run_plan& plan() const { return *plan_; }
   message_meter& meter() { return meter_; }
   /// Wall time, also of a run in virtual time.

@@ -2,6 +2,8 @@
 #include "actors/run/modelled_times.hpp"
 
 #include "actors/meetings/tie_meeting.hpp"
+#include "plan/sharding.hpp"
+#include "plan/stage_layers.hpp"
 
 #include <algorithm>
 #include <stdexcept>
@@ -67,7 +69,7 @@ modelled_times::modelled_times(const run_plan& plan, moved report)
 }
 
 bool modelled_times::can_model(const run_plan& plan) {
-  return plan.expert == 1 && plan.updates_are_by(update_by::all_replicas);
+  return plan.mesh[axis::expert] == 1 && updates_are_by(plan, update_by::all_replicas);
 }
 
 int modelled_times::directions() const {
@@ -78,7 +80,7 @@ int modelled_times::directions() const {
 /// group's first stage.
 std::int64_t modelled_times::stage_index(position where) const {
   const std::int64_t pipeline =
-    std::int64_t{plan_.replica_at(where)} * plan_.tensor + where.tensor;
+    std::int64_t{plan_.replica_at(where)} * plan_.mesh[axis::tensor] + where.tensor;
   return pipeline * plan_.dims.stages + where.stage;
 }
 
@@ -87,10 +89,10 @@ modelled_times::stage_state& modelled_times::state_of(position where) {
   auto& stage = entry->second;
   if (!is_new)
     return stage;
-  stage.layers = static_cast<int>(plan_.buckets_of(where).size());
+  stage.layers = static_cast<int>(buckets_of(plan_, where).size());
   stage.is_tied = has_tied_end(plan_, where);
   if (plan_.work && plan_.work->optimizer.clip > 0) {
-    const auto group = plan_.norm_group(where);
+    const auto group = norm_group(plan_, where);
     stage.norm_of = stage_index(group.front());
     if (group.size() > 1 || plan_.work->optimizer.scope == clip_scope::network)
       stage.in_norm = static_cast<int>(group.size());
@@ -123,13 +125,15 @@ void modelled_times::place_moment(int rank, part p) {
 
 dependency modelled_times::shard_meeting(position where, int number) const {
   where.tensor = 0;
-  return {shards_met, stage_index(where), number, plan_.tensor, plan_.tensor};
+  return {shards_met, stage_index(where), number, plan_.mesh[axis::tensor],
+          plan_.mesh[axis::tensor]};
 }
 
 /// A meeting of data replicas for a layer, numbered as each replica counts.
 dependency modelled_times::layer_meeting(int kind, position where, int number) const {
   where.data = 0;
-  return {kind, stage_index(where), number, plan_.data, plan_.data};
+  return {kind, stage_index(where), number, plan_.mesh[axis::data],
+          plan_.mesh[axis::data]};
 }
 
 // The start of a part may both wait for milestones and give one: a layer's gathering
@@ -139,8 +143,8 @@ void modelled_times::add_pass(int rank, position where, const measured_action& s
   auto& stage = state_of(where);
   const auto& a = s.action;
   const bool gathers =
-               plan_.shares_out(shared_out::parameters) && a.op != op::weight_gradient,
-             sums = plan_.shares_out(shared_out::gradients) && adds_gradient(a.op);
+               shares_out(plan_, shared_out::parameters) && a.op != op::weight_gradient,
+             sums = shares_out(plan_, shared_out::gradients) && adds_gradient(a.op);
   const auto pipeline =
     stage_index({where.data, where.direction, 0, where.tensor}) / plan_.dims.stages;
   part now{s.end - s.start, {}, {}};
@@ -186,7 +190,7 @@ void modelled_times::add_pass(int rank, position where, const measured_action& s
   if (!s.part) {
     add_messages(plan_.dims.stages, plan_.sch.recomputes, pipeline, a, false, true,
                  now);
-    if (plan_.exchanges_at_update() && adds_gradient(a.op))
+    if (exchanges_at_update(plan_) && adds_gradient(a.op))
       now.outputs.push_back(sum_of(where, update_of(a)));
     stage.gathers += gathers ? stage.layers : 0;
     stage.sums += sums ? stage.layers : 0;
@@ -209,7 +213,8 @@ int modelled_times::update_of(const action& a) const {
 /// All gradients of an update have been summed, of all data replicas.
 dependency modelled_times::sum_of(position where, int update) const {
   where.data = where.direction = 0;
-  return {summed, stage_index(where), update, plan_.data * size_of(update), plan_.data};
+  return {summed, stage_index(where), update, plan_.mesh[axis::data] * size_of(update),
+          plan_.mesh[axis::data]};
 }
 
 /// All directions have come to an update.
@@ -244,7 +249,7 @@ std::vector<dependency> modelled_times::gradients_of(position where, int update)
   std::vector<dependency> result;
   if (directions() > 1)
     result.push_back(coming_of(where, update));
-  if (plan_.exchanges_at_update())
+  if (exchanges_at_update(plan_))
     result.push_back(sum_of(where, update));
   return result;
 }
@@ -262,8 +267,8 @@ void modelled_times::add_update(int rank, position where, const measured_action&
   first.direction = 0;
   const dependency for_others{whole, stage_index(first), update, 1, directions() - 1};
   first.data = 0;
-  const dependency version{version_share, stage_index(first), update, plan_.data,
-                           plan_.data},
+  const dependency version{version_share, stage_index(first), update,
+                           plan_.mesh[axis::data], plan_.mesh[axis::data]},
     norm{measured, stage.norm_of, update, stage.in_norm, stage.in_norm};
   part now{s.end - s.start, {}, {}};
   auto first_direction = where;
@@ -281,7 +286,7 @@ void modelled_times::add_update(int rank, position where, const measured_action&
     now = {now.length, gradients_of(where, update), given_of(first_direction, update)};
   else if (s.ends_in == norm_measured)
     now = {now.length, before_norm, {norm}};
-  else if (s.ends_in != version_made && plan_.gathers_at_update())
+  else if (s.ends_in != version_made && gathers_at_update(plan_))
     now.inputs = {version};
   else if (stage.in_norm > 0)
     now.inputs = {norm};

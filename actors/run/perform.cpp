@@ -100,14 +100,14 @@ void whole_run::run_actors() {
   if (status().finished())
     waiting->serve_snapshots();
   waiting->finish_saving();
-  if (plan_->keep_weights && !status().failure())
+  if (plan_->keep.weights && !status().failure())
     last_ = waiting->collect();
   if (!status().failure()) // the last may have come another way, and later
     waiting->serve_snapshots();
   interrupted_ = waiting->stopping();
-  if (plan_->checkpoint_every > 0 && !last_.empty() && !status().failure())
+  if (plan_->copies.checkpoint_every > 0 && !last_.empty() && !status().failure())
     save_end(*waiting);
-  if (plan_->keep_steps && status().failure()) {
+  if (plan_->copies.keep_steps && status().failure()) {
     if (auto recovered = waiting->fetch_kept_state())
       recovered_ = std::move(*recovered);
     else

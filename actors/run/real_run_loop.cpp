@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/run/real_run_loop.hpp"
 
+#include "plan/sharding.hpp"
+
 #include <algorithm>
 #include <exception>
 
@@ -9,7 +11,8 @@ namespace troupe {
 using namespace std::chrono_literals;
 
 void real_run_loop::wait() {
-  run_.runtime.start_threads(std::clamp(run_.plan.threads, 1, run_.plan.devices()));
+  run_.runtime.start_threads(
+    std::clamp(run_.plan.machine.threads, 1, device_count(run_.plan)));
   watch_.begin(
     run_.status,
     [this] { send_external(run_.meter, run_.coordinator, mail::explain{}); },

@@ -2,6 +2,7 @@
 #include "actors/run/recorder.hpp"
 
 #include "actors/mail/failure.hpp"
+#include "plan/sharding.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -19,26 +20,26 @@ int entry_size(const run_plan& plan) {
 
 loss_log::loss_log(const run_plan& plan)
   : plan_(plan),
-    entries_(plan.keep_record ? 0 : most_entries),
-    ends_(plan.keep_record ? 0 : most_entries) {
+    entries_(plan.keep.record ? 0 : most_entries),
+    ends_(plan.keep.record ? 0 : most_entries) {
   // nop
 }
 
 /// The index of a microbatch's loss: entry by entry, and in an entry replica by
 /// replica.
 std::int64_t loss_log::loss_index_of(int microbatch) const {
-  const int share = plan_.dims.microbatches, of_all = share * plan_.data;
+  const int share = plan_.dims.microbatches, of_all = share * plan_.mesh[axis::data];
   const int data = microbatch % of_all / share;
   const int replica_microbatch = microbatch / of_all * share + microbatch % share;
   const int size = entry_size(plan_), first = replica_microbatch / size * size;
   const std::int64_t entry_microbatches = std::min(size, plan_.dims.total() - first);
-  return std::int64_t{first} * plan_.data + data * entry_microbatches
+  return std::int64_t{first} * plan_.mesh[axis::data] + data * entry_microbatches
          + (replica_microbatch - first);
 }
 
 bool loss_log::ends_entry(std::int64_t loss_index) const {
-  return loss_index % (std::int64_t{entry_size(plan_)} * plan_.data) == 0
-         || loss_index == std::int64_t{plan_.dims.total()} * plan_.data;
+  return loss_index % (std::int64_t{entry_size(plan_)} * plan_.mesh[axis::data]) == 0
+         || loss_index == std::int64_t{plan_.dims.total()} * plan_.mesh[axis::data];
 }
 
 progress loss_log::add(const mail::microbatch_loss& loss) {
@@ -91,8 +92,8 @@ std::vector<std::int64_t> loss_log::samples() const {
 
 std::int64_t loss_log::missing(bool to_end) const {
   const auto expected =
-    to_end ? std::int64_t{plan_.dims.total()} * plan_.data
-    : early_.empty() || plan_.stops_with(plan_.ranks() - 1) != 0
+    to_end ? std::int64_t{plan_.dims.total()} * plan_.mesh[axis::data]
+    : early_.empty() || stops_with(plan_, plan_.ranks() - 1) != 0
       ? next_ + std::ssize(early_) // replicas end after different updates
       : early_.rbegin()->first + 1;
   return expected - next_ - std::ssize(early_);
@@ -124,9 +125,9 @@ std::vector<nanoseconds> loss_log::ends() const {
 
 run_log::run_log(const run_plan& plan)
   : sums(static_cast<std::size_t>(plan.ranks())), losses(plan), plan_(plan) {
-  if (plan.keep_record || plan.keep_first > 0)
+  if (plan.keep.record || plan.keep.first_actions > 0)
     actions.resize(sums.size());
-  if (!plan.model_times)
+  if (!plan.observed.model_times)
     return;
   modelled_.resize(sums.size());
   model_.emplace(plan, [this](int rank, const measured_action& s) {
@@ -137,12 +138,12 @@ run_log::run_log(const run_plan& plan)
 }
 
 void run_log::keep(int rank, const measured_action& s) {
-  if (plan_.watched)
+  if (plan_.observed.watched)
     fresh_.push_back({rank, s});
   if (actions.empty())
     return;
   auto& row = actions[static_cast<std::size_t>(rank)];
-  if (plan_.keep_record || std::ssize(row) < plan_.keep_first)
+  if (plan_.keep.record || std::ssize(row) < plan_.keep.first_actions)
     row.push_back(s);
   else
     cut = true;

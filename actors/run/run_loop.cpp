@@ -100,7 +100,7 @@ void run_loop::take_saved() {
 
 /// Whether a checkpoint is due, after this many batches of the run.
 bool run_loop::is_on_disk(int batches) const {
-  const int every = run_.plan.checkpoint_every;
+  const int every = run_.plan.copies.checkpoint_every;
   return every > 0 && (run_.plan.dims.batches_before + batches) % every == 0;
 }
 
@@ -109,8 +109,8 @@ bool run_loop::is_on_disk(int batches) const {
 bool run_loop::has_evaluated(int batches) const {
   const auto& plan = run_.plan;
   const int total_batches = plan.dims.batches_before + batches,
-            every = plan.evaluate_every;
-  return !run_.plan.keep_steps || every == 0
+            every = plan.copies.evaluate_every;
+  return !run_.plan.copies.keep_steps || every == 0
          || total_batches / every * every <= evaluated_to_
          || total_batches / every * every <= plan.dims.batches_before;
 }
@@ -130,7 +130,7 @@ void run_loop::serve_checkpoint() {
   take_copied();
   take_saved();
   if (const auto batches = run_.status.take_checkpoint())
-    due_ = mail::save{*batches, is_on_disk(*batches), run_.plan.keep_steps};
+    due_ = mail::save{*batches, is_on_disk(*batches), run_.plan.copies.keep_steps};
   if (!due_ || (due_->hand_over && saving_))
     return;
   copying_ = std::exchange(due_, {});
@@ -182,8 +182,8 @@ public:
   state_fetch(run_loop& loop, int batches) : loop_(loop), batches_(batches) {
     const auto& plan = loop_.run_.plan;
     for (int stage = 0; stage < plan.dims.stages; ++stage)
-      for (int shard = 0; shard < plan.tensor; ++shard)
-        for (int data = 0; data < plan.expert; ++data)
+      for (int shard = 0; shard < plan.mesh[axis::tensor]; ++shard)
+        for (int data = 0; data < plan.mesh[axis::expert]; ++data)
           stages_.push_back({{data, 0, stage, shard}, {}});
   }
 
@@ -197,10 +197,11 @@ public:
       const auto& plan = loop_.run_.plan;
       auto& replica = entry.next;
       const auto previous_data = replica.data;
-      while (replica.data < plan.data
+      while (replica.data < plan.mesh[axis::data]
              && loop_.run_.remote_part->has_lost(plan.rank_of(replica)))
-        replica.data += plan.expert; // the next replica with the same experts
-      if (replica.data >= plan.data)
+        replica.data +=
+          plan.mesh[axis::expert]; // the next replica with the same experts
+      if (replica.data >= plan.mesh[axis::data])
         continue;
       waits = true;
       if (!std::exchange(entry.asked, true) || replica.data != previous_data)

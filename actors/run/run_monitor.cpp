@@ -2,6 +2,8 @@
 #include "actors/run/run_monitor.hpp"
 
 #include "actors/mail/relay_ledger.hpp"
+#include "plan/sharding.hpp"
+#include "plan/stage_layers.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -24,13 +26,13 @@ std::vector<std::string> names_of(const run_plan& plan) {
         result.push_back(plan.source_of(where));
       if (where.direction == 0)
         result.push_back(plan.optimizer_of(where));
-      if (where.direction == 0 && plan.updates_are_by(update_by::servers))
+      if (where.direction == 0 && updates_are_by(plan, update_by::servers))
         result.push_back(plan.server_of(where));
       if (plan.has_relays && where.stage + 1 < plan.dims.stages)
         result.push_back(name_of_relay(plan.replica_at(where), where.stage));
-      for (const int number : plan.experts_of(where.stage))
-        if (plan.host_of(number, where) == where)
-          result.push_back(plan.name_of_expert(number, where));
+      for (const int number : experts_of(plan, where.stage))
+        if (host_of(plan, number, where) == where)
+          result.push_back(name_of_expert(plan, number, where));
     }
   }
   return result;
@@ -110,7 +112,7 @@ void run_monitor::begin(run_status& status, std::function<void()> request_explan
     return remote_watch != nullptr ? remote_watch->at_work() : at_work();
   };
   watchdog_ = std::make_unique<stall_watchdog>(
-    plan_.stall_timeout, status,
+    plan_.machine.stall_timeout, status,
     stall_watchdog::controls{.look = std::move(look_everywhere),
                              .at_work = std::move(all_at_work),
                              .request_explanations = std::move(request_explanations),
@@ -126,7 +128,7 @@ stall_rule::verdict run_monitor::look_at(distant_watch& remote_watch) {
   const auto waited = waited_awake();
   if (verdict != stall_rule::verdict::stalled)
     stalled_since_ = waited;
-  const auto timeout = std::chrono::nanoseconds{plan_.stall_timeout}.count();
+  const auto timeout = std::chrono::nanoseconds{plan_.machine.stall_timeout}.count();
   return verdict == stall_rule::verdict::stalled && waited - stalled_since_ < timeout
            ? stall_rule::verdict::slow
            : verdict;

@@ -82,7 +82,7 @@ public:
   // here or in another process. The functions look() and at_work() apply a stall_rule
   // to these tasks, and need an earlier watch_here() or begin(). One thread at a time
   // may call look().
-  void watch_here() { rule_.emplace(watched_tasks_, plan_.stall_timeout); }
+  void watch_here() { rule_.emplace(watched_tasks_, plan_.machine.stall_timeout); }
   stall_rule::verdict look() { return rule_->look(clock_.now(), waited_awake()); }
   std::string at_work() const { return rule_->at_work(clock_.now()); }
 

@@ -8,6 +8,8 @@
 #include "kernels/switched_off.hpp"
 #include "plan/costs.hpp"
 #include "plan/layer_reader.hpp"
+#include "plan/sharding.hpp"
+#include "plan/stage_layers.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -41,11 +43,11 @@ run_resources::run_resources(const run_plan& plan, virtual_clock& clock,
     make_virtual_(make_virtual) {
   if (real() && plan.work && !local_ranks.empty())
     threads_ = std::make_shared<compute_threads>(
-      std::clamp(
-        plan.threads, 1,
-        std::max(static_cast<int>(local_ranks.size()) * plan.devices() / plan.ranks(),
-                 1)),
-      std::max(plan.threads, 1));
+      std::clamp(plan.machine.threads, 1,
+                 std::max(static_cast<int>(local_ranks.size()) * device_count(plan)
+                            / plan.ranks(),
+                          1)),
+      std::max(plan.machine.threads, 1));
   if (threads_)
     threads_->broken = [this] { watch_.break_down(); };
   ranks_.resize(static_cast<std::size_t>(plan.ranks()));
@@ -123,16 +125,18 @@ group_finder run_resources::groups_of(position where) {
 void run_resources::make_rank(int rank) {
   auto& resources = ranks_[static_cast<std::size_t>(rank)];
   resources = std::make_unique<rank_resources>(plan_, rank);
-  if (rank == 0 && plan_.choices)
-    resources->main_stream.measure_choices(plan_.choices);
+  if (rank == 0 && plan_.observed.choices)
+    resources->main_stream.measure_choices(plan_.observed.choices);
   const auto of_data = static_cast<std::size_t>(plan_.data_of(rank));
-  const double slowdown = plan_.slowdowns.empty() ? 1 : plan_.slowdowns[of_data];
+  const double slowdown =
+    plan_.machine.slowdowns.empty() ? 1 : plan_.machine.slowdowns[of_data];
   resources->computer =
     make_device(slowdown, real() ? &watch_.device_of(rank) : nullptr,
                 resources->main_stream.threads(), &resources->main_stream,
-                rank == 0 ? plan_.launches.get() : nullptr);
-  if (plan_.sums_take_time())
-    resources->sums = make_virtual_device(costs_of_sums(plan_.sum_rate), slowdown);
+                rank == 0 ? plan_.observed.launches.get() : nullptr);
+  if (plan_.machine.sums_take_time())
+    resources->sums =
+      make_virtual_device(costs_of_sums(plan_.machine.sum_rate), slowdown);
 }
 
 /// \param seen null in virtual time
@@ -143,7 +147,7 @@ std::unique_ptr<device> run_resources::make_device(double slowdown, occupation* 
   if (seen != nullptr)
     return std::make_unique<cpu_device>(*seen, threads_, threads, compute_stream,
                                         text_of, times);
-  return make_virtual_device(plan_.cost, slowdown, compute_stream);
+  return make_virtual_device(plan_.machine.cost, slowdown, compute_stream);
 }
 
 std::unique_ptr<device>
@@ -216,7 +220,7 @@ peer_channels run_resources::channels_between(position where, position neighbour
   peer_channels result{.outgoing = {groups_->find_channel(where, neighbour, where)},
                        .incoming = {groups_->find_channel(neighbour, where, where)},
                        .buffers = std::move(shared_pool),
-                       .at_launch = is_here(neighbour) && plan_.leaves_at_launch(lower)
+                       .at_launch = is_here(neighbour) && leaves_at_launch(plan_, lower)
                                     && !switched_off("TROUPE_MARKS")};
   if (!result.buffers || result.incoming.group != nullptr)
     result.buffers = boundary_pool(plan_, lower, rank_of_stage(where).memory);
@@ -241,19 +245,19 @@ void run_resources::make_optimizer(position where) {
   }
   memory.groups = groups_of(where);
   memory.state = std::make_shared<optimizer>(
-    work.optimizer, plan_.layers_of(where),
+    work.optimizer, layers_of(plan_, where),
     work.batch * (plan_.dims.batches_before + plan_.dims.steps),
-    uses.account(memory_use::optimizer), plan_.state_shares_of(where),
-    plan_.extent_of(shared_out::gradients),
-    has_servers() ? bucket_extent::share : plan_.extent_of(shared_out::parameters));
+    uses.account(memory_use::optimizer), state_shares_of(plan_, where),
+    extent_of(plan_, shared_out::gradients),
+    has_servers() ? bucket_extent::share : extent_of(plan_, shared_out::parameters));
   resume(*memory.state, where);
-  if (plan_.checkpoint_every > 0 || plan_.keep_steps)
+  if (plan_.copies.checkpoint_every > 0 || plan_.copies.keep_steps)
     savers_[index(where)] = std::make_shared<stage_saver>(
       plan_, where, memory.state, uses.account(memory_use::checkpoint));
-  if (plan_.sums_at_update())
+  if (sums_at_update(plan_))
     memory.sums =
       std::make_shared<exchange_pools>(plan_, where, exchange_step::sum, passing);
-  if (plan_.gathers_at_update())
+  if (gathers_at_update(plan_))
     memory.gathers =
       std::make_shared<exchange_pools>(plan_, where, exchange_step::gather, passing);
 }
@@ -263,7 +267,7 @@ void run_resources::resume(optimizer& state, position where) const {
   const auto& earlier = plan_.work->earlier;
   if (earlier.updates.empty())
     return;
-  const auto buckets = plan_.layer_buckets(where);
+  const auto buckets = layer_buckets(plan_, where);
   state.resume(plan_.batches().preceding_samples,
                earlier.updates[buckets.front().of_layer]);
   for (int moment = 0; moment < static_cast<int>(earlier.moments.size()); ++moment) {
@@ -289,8 +293,8 @@ void run_resources::make_experts() {
         continue;
       auto& resources = rank_of_stage(where);
       const auto pools = plan_.work ? pools_of(plan_, where) : stage_pools{};
-      for (const int expert : plan_.experts_of(where.stage)) {
-        if (plan_.host_of(expert, where) != where)
+      for (const int expert : experts_of(plan_, where.stage)) {
+        if (host_of(plan_, expert, where) != where)
           continue;
         auto& entry = experts_.emplace_back(hosted_expert{where, expert, nullptr});
         if (plan_.work)
@@ -308,7 +312,7 @@ void run_resources::make_experts() {
 void run_resources::make_exchange(position where) {
   if (!is_here(where))
     return;
-  if (plan_.has_shared_parameters(where))
+  if (has_shared_parameters(plan_, where))
     shared_[shard_index(where)] = std::make_shared<shared_parameters>(
       plan_, where,
       plan_.work ? &rank_of_stage(where).memory.account(memory_use::parameters)

@@ -14,6 +14,7 @@
 #include "actors/updates/optimizer_core.hpp"
 #include "kernels/cpu_device.hpp"
 #include "kernels/virtual_clock.hpp"
+#include "plan/sharding.hpp"
 #include "plan/stage_indexing.hpp"
 #include "plan/stage_pools.hpp"
 
@@ -27,9 +28,9 @@ namespace troupe {
 /// object and sets the devices.
 struct rank_resources {
   rank_resources(const run_plan& plan, int rank)
-    : memory(plan.memory_at(rank)),
+    : memory(plan.machine.memory_at(rank)),
       main_stream(
-        stream_on(plan.processor_of(rank), team_size(plan, rank),
+        stream_on(plan.machine.processor_of(rank), team_size(plan, rank),
                   plan.work ? plan.work->whole.options.stored : precision::fp32)) {
     // nop
   }
@@ -183,8 +184,8 @@ public:
   }
 
 private:
-  bool real() const { return plan_.clock == clock_kind::real; }
-  bool has_servers() const { return plan_.updates_are_by(update_by::servers); }
+  bool real() const { return plan_.machine.clock == clock_kind::real; }
+  bool has_servers() const { return updates_are_by(plan_, update_by::servers); }
   bool is_here(position where) const {
     return ranks_[static_cast<std::size_t>(plan_.rank_of(where))] != nullptr;
   }

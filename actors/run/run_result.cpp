@@ -3,6 +3,7 @@
 
 #include "actors/run/recorder.hpp"
 #include "actors/run/run_resources.hpp"
+#include "plan/sharding.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -77,9 +78,9 @@ run_result measured(const run_plan& plan, run_log& log, const run_resources& res
   result.loss_every = log.losses.every();
   result.missing_losses = plan.work ? log.losses.missing(to_end) : 0;
   result.samples = result.loss_samples.empty() ? 0 : result.loss_samples.back();
-  if (!plan.updates_are_by(update_by::all_replicas)) {
+  if (!updates_are_by(plan, update_by::all_replicas)) {
     result.exchange = measures_of(resources.shared(), plan.dims.stages);
-    if (plan.keep_record)
+    if (plan.keep.record)
       result.accesses = history_of(resources.shared());
   }
   if (plan.work) {

@@ -2,6 +2,7 @@
 #include "actors/run/timing.hpp"
 
 #include "actors/run/modelled_times.hpp"
+#include "plan/sharding.hpp"
 
 #include <algorithm>
 #include <thread>
@@ -10,12 +11,12 @@ namespace troupe {
 
 bool has_thread_a_rank(const run_plan& plan) {
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
-  return std::min(plan.threads, cores) >= plan.devices();
+  return std::min(plan.machine.threads, cores) >= device_count(plan);
 }
 
 bool needs_modelled_times(const run_plan& plan, bool is_remote) {
-  return plan.clock == clock_kind::real && (is_remote || !has_thread_a_rank(plan))
-         && modelled_times::can_model(plan);
+  return plan.machine.clock == clock_kind::real
+         && (is_remote || !has_thread_a_rank(plan)) && modelled_times::can_model(plan);
 }
 
 } // namespace troupe

@@ -3,6 +3,8 @@
 
 #include "kernels/arrays.hpp"
 #include "plan/costs.hpp"
+#include "plan/sharding.hpp"
+#include "plan/stage_layers.hpp"
 
 #include <cmath>
 #include <numeric>
@@ -33,7 +35,7 @@ optimizer_core::optimizer_core(std::shared_ptr<const run_plan> plan, position wh
   if (steps_.servers)
     servers_.emplace(*plan_, where);
   const auto request_sum = [&port](requested_sum s) { port.sum(std::move(s)); };
-  if (plan_->sums_take_time())
+  if (plan_->machine.sums_take_time())
     list().yield_sums(request_sum);
   if (memory_.groups)
     list().exchange_by(memory_.groups, request_sum);
@@ -42,12 +44,12 @@ optimizer_core::optimizer_core(std::shared_ptr<const run_plan> plan, position wh
       *port_, list(), [this, d] { return directions_.request_of(d).measured; });
   if (!plan_->work)
     return;
-  const auto shares = plan_->shares_of(where);
+  const auto shares = shares_of(*plan_, where);
   if (plan_->work->optimizer.clip > 0)
-    clipped_ = parts_of(plan_->layers_of(where), shares);
-  gradients_ = plan_->held_of(shared_out::gradients, where);
-  parameters_ = plan_->held_of(shared_out::parameters, where);
-  const auto buckets = plan_->buckets_of(where);
+    clipped_ = parts_of(layers_of(*plan_, where), shares);
+  gradients_ = held_of(*plan_, shared_out::gradients, where);
+  parameters_ = held_of(*plan_, shared_out::parameters, where);
+  const auto buckets = buckets_of(*plan_, where);
   for (std::size_t b = 0; b < buckets.size(); ++b)
     operations_ += update_operations(shares[b].held(buckets[b]));
 }
@@ -163,7 +165,8 @@ std::vector<double> optimizer_core::squares(bool shards_only) const {
   if (clipped_.empty())
     return {};
   return squares_of(clipped_, readable(directions_.request_of(0).gradients),
-                    stream_of(0), shards_only, plan_->extent_of(shared_out::gradients));
+                    stream_of(0), shards_only,
+                    extent_of(*plan_, shared_out::gradients));
 }
 
 /// Of parameters that several tensor shards or data replicas update as a whole, only
@@ -171,8 +174,8 @@ std::vector<double> optimizer_core::squares(bool shards_only) const {
 void optimizer_core::measure() {
   add_all();
   const bool is_copy = where_.tensor > 0
-                       || (where_.data % plan_->expert > 0
-                           && !plan_->shares_out(shared_out::optimizer_state));
+                       || (where_.data % plan_->mesh[axis::expert] > 0
+                           && !shares_out(*plan_, shared_out::optimizer_state));
   if (norm_)
     norm_->expect({where_, directions_.request_of(0).samples, squares(is_copy)});
   if (servers_)

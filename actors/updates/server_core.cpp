@@ -2,6 +2,7 @@
 #include "actors/updates/server_core.hpp"
 
 #include "plan/costs.hpp"
+#include "plan/sharding.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -15,8 +16,8 @@ server_core::server_core(std::shared_ptr<const run_plan> plan, position where,
     port_(&port),
     staleness_(plan_->exchange->staleness),
     memory_(std::move(memory)),
-    values_(plan_->state_values_of(where)),
-    applied_(static_cast<std::size_t>(plan_->data)) {
+    values_(state_values_of(*plan_, where)),
+    applied_(static_cast<std::size_t>(plan_->mesh[axis::data])) {
   // nop
 }
 

@@ -2,6 +2,8 @@
 #include "actors/updates/shared_parameters.hpp"
 
 #include "kernels/arrays.hpp"
+#include "plan/sharding.hpp"
+#include "plan/stage_layers.hpp"
 
 #include <algorithm>
 
@@ -9,16 +11,16 @@ namespace troupe {
 
 shared_parameters::shared_parameters(const run_plan& plan, position where,
                                      memory_account* account)
-  : read_at_(static_cast<std::size_t>(plan.data)),
-    staleness_(static_cast<std::size_t>(plan.data)),
-    keeps_history_(plan.keep_record
-                   && (plan.clock == clock_kind::virtual_time
-                       || plan.updates_are_by(update_by::servers))) {
+  : read_at_(static_cast<std::size_t>(plan.mesh[axis::data])),
+    staleness_(static_cast<std::size_t>(plan.mesh[axis::data])),
+    keeps_history_(plan.keep.record
+                   && (plan.machine.clock == clock_kind::virtual_time
+                       || updates_are_by(plan, update_by::servers))) {
   if (account == nullptr)
     return;
   samples_ = plan.batches().preceding_samples;
-  sizes_ = plan.buckets_of(where);
-  shares_ = plan.state_shares_of(where);
+  sizes_ = buckets_of(plan, where);
+  shares_ = state_shares_of(plan, where);
   first_layer_ = static_cast<std::size_t>(
     plan.work->first_layers[static_cast<std::size_t>(where.stage)]);
   for (std::size_t b = 0; b < sizes_.size(); ++b) {

@@ -7,6 +7,7 @@
 #include "actors/meetings/server_meeting.hpp"
 #include "actors/meetings/tie_meeting.hpp"
 #include "actors/meetings/user_meeting.hpp"
+#include "plan/sharding.hpp"
 
 #include <utility>
 
@@ -32,14 +33,14 @@ piece wait_for(meeting_step step) {
 
 update_steps steps_of(const run_plan& plan, position where) {
   update_steps result{.tied = has_tied_end(plan, where),
-                      .servers = plan.updates_are_by(update_by::servers),
-                      .sums = plan.sums_at_update(),
+                      .servers = updates_are_by(plan, update_by::servers),
+                      .sums = sums_at_update(plan),
                       .has_user_exchange =
-                        plan.exchanges_at_update() && plan.user_exchange,
-                      .gathers = plan.gathers_at_update(),
+                        exchanges_at_update(plan) && plan.user_exchange,
+                      .gathers = gathers_at_update(plan),
                       .directions = plan.directions()};
   if (plan.work && plan.work->optimizer.clip > 0)
-    result.norm = plan.norm_group(where).size() > 1 || result.servers
+    result.norm = norm_group(plan, where).size() > 1 || result.servers
                   || plan.work->optimizer.scope == clip_scope::network;
   result.measures = result.norm || result.servers;
   return result;

@@ -21,9 +21,10 @@ price price_of(const schedule& sch, const shape& dims, clock_kind clock, int thr
       .sch = sch,
       .dims = dims,
       .work = {},
-      .clock = clock,
-      .cost = costs_from(parse_costs("F=1,B=2", {.stages = dims.stages})->actions),
-      .threads = threads};
+      .machine = {
+        .clock = clock,
+        .threads = threads,
+        .cost = costs_from(parse_costs("F=1,B=2", {.stages = dims.stages})->actions)}};
     run_result result;
     const double elapsed = seconds_of([&] { result = perform(plan); });
     if (result.outcome == ending::failed)
@@ -80,8 +81,8 @@ double start_seconds(std::chrono::milliseconds idle, int repeats) {
                                  .batch = 1,
                                  .optimizer = {},
                                  .weights = std::move(weights)},
-                .threads = 2,
-                .keep_record = true};
+                .machine = {.threads = 2},
+                .keep = {.record = true}};
   const auto result = perform(plan);
   if (result.outcome == ending::failed)
     throw std::runtime_error(result.failure);
@@ -102,7 +103,7 @@ double start_seconds(std::chrono::milliseconds idle, int repeats) {
 void measure_actors(const benchmark& b) {
   using namespace std::chrono_literals;
   constexpr double micro = 1e6;
-  const int threads = b.plan.threads;
+  const int threads = b.plan.machine.threads;
   const auto report_value = [&](const std::string& name, double value,
                                 const std::string& unit) {
     b.report({"actors", name, value, unit, {}, ""});

@@ -64,7 +64,7 @@ tl::expected<run_plan, std::string> plan_of_row(const benchmark& b,
       return problem{"--microbatches " + std::to_string(plan.dims.microbatches)
                      + " is no multiple of " + std::to_string(row.ranks)
                      + " replicas: give an even --microbatches"};
-    plan.data = row.ranks;
+    plan.mesh[axis::data] = row.ranks;
     plan.dims.microbatches /= row.ranks;
     plan.exchange = exchange_catalog().front();
   }
@@ -105,12 +105,12 @@ std::vector<std::string> options_of_row(const benchmark& b, const pytorch_row& r
                                         const run_plan& plan) {
   const auto& m = b.model;
   const auto& optimizer = plan.work->optimizer;
-  const auto where = plan.processor_of(0);
+  const auto where = plan.machine.processor_of(0);
   std::vector<std::string> result{
     "--row",       row.name,
     "--ranks",     std::to_string(row.ranks),
     "--blocks",    blocks_of(plan),
-    "--threads",   std::to_string(plan.threads),
+    "--threads",   std::to_string(plan.machine.threads),
     "--device",    where.is_gpu() ? "cuda:" + std::to_string(where.gpu) : "cpu",
     "--precision", b.asked.run.products == precision::bf16 ? "bf16" : "fp32",
     "--optimizer", optimizer.kind == optimizer_kind::sgd ? "sgd" : "adamw",
@@ -124,7 +124,7 @@ std::vector<std::string> options_of_row(const benchmark& b, const pytorch_row& r
   add("--seq", std::to_string(m.length));
   add("--vocab", std::to_string(m.words));
   add("--batch", std::to_string(plan.work->batch));
-  add("--microbatches", std::to_string(plan.dims.microbatches * plan.data));
+  add("--microbatches", std::to_string(plan.dims.microbatches * plan.mesh[axis::data]));
   add("--lr", text_of(optimizer.rate));
   add("--momentum", text_of(optimizer.momentum));
   add("--eps", text_of(optimizer.epsilon));
@@ -262,7 +262,7 @@ tl::expected<json, std::string> measure_pytorch_comparison(const benchmark& b,
               {"troupe", build_info()},
               {"rounds", rounds},
               {"steps_a_round", steps - 1},
-              {"threads", b.plan.threads},
+              {"threads", b.plan.machine.threads},
               {"rows", json::array()}};
   if (to != nullptr)
     std::fprintf(to, "%-34s %10s %10s %7s\n", "tokens/s, medians of 5 rounds", "troupe",

@@ -149,7 +149,7 @@ wake_times measure_wake_times() {
 void measure_ceilings(const benchmark& b) {
   const auto operations =
     2.0 * thread_group::side * thread_group::side * thread_group::side;
-  const int cores = b.plan.threads;
+  const int cores = b.plan.machine.threads;
   thread_group single_core{1}, all_cores{cores};
   const auto on_cores = [&](const char* name) {
     return std::string{name} + " on " + std::to_string(cores) + " cores";

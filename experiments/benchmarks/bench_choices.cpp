@@ -50,16 +50,17 @@ choices_in(const std::filesystem::path& path) {
 
 cuda::product_choices measure_choices(const benchmark& b) {
   auto plan = plan_of_1f1b(b.plan, 1, 2);
-  plan.threads = 1;
-  plan.stall_timeout = std::chrono::minutes{10}; // an action measures many algorithms
-  plan.choices = std::make_shared<cuda::product_choices>();
+  plan.machine.threads = 1;
+  plan.machine.stall_timeout =
+    std::chrono::minutes{10}; // an action measures many algorithms
+  plan.observed.choices = std::make_shared<cuda::product_choices>();
   (void)performed(plan);
-  for (const auto& [key, choice] : plan.choices->rows)
+  for (const auto& [key, choice] : plan.observed.choices->rows)
     b.report({"products",
               text_of(key) + ", algorithm " + std::to_string(choice.algorithm),
               choice.microseconds, "us",
               choice.microseconds / choice.first_microseconds, "algorithm 0"});
-  return std::move(*plan.choices);
+  return std::move(*plan.observed.choices);
 }
 
 tl::expected<std::size_t, std::string> write_choices(const benchmark& b) {

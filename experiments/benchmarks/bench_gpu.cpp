@@ -68,7 +68,7 @@ double gpu_product_rate(const processor& where, precision product_precision,
 }
 
 void measure_gpu(const benchmark& b) {
-  auto where = b.plan.processor_of(0);
+  auto where = b.plan.machine.processor_of(0);
   const auto side = b.gpu_side;
   const auto product = "product " + std::to_string(side) + "^3 of ";
   const auto on_it = " on " + to_string(where);

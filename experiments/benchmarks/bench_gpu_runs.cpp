@@ -54,7 +54,7 @@ trained step_on(const benchmark& b, const network<float>& whole,
                         .reads = {},
                         .optimizer = b.plan.work->optimizer,
                         .weights = b.plan.work->weights,
-                        .threads = b.plan.threads,
+                        .threads = b.plan.machine.threads,
                         .compute_processor = where,
                         .progress = {}});
 }
@@ -63,7 +63,7 @@ void compare_with_cpu(const benchmark& b) {
   auto options = b.plan.work->whole.options;
   options.stored = precision::fp32;
   const auto whole = *make_network<float>(options);
-  auto where = b.plan.processor_of(0);
+  auto where = b.plan.machine.processor_of(0);
   where.tf32 = false;
   const auto on_cpu = step_on(b, whole, {}), on_gpu = step_on(b, whole, where);
   const auto loss = on_cpu.loss.front();
@@ -78,7 +78,7 @@ void compare_with_cpu(const benchmark& b) {
 
 /// The parameters after a run.
 buckets parameters_after(run_plan plan) {
-  plan.keep_weights = true;
+  plan.keep.weights = true;
   return performed(plan).parameters;
 }
 
@@ -102,10 +102,10 @@ void measure_actions(const benchmark& b) {
   constexpr int measured_batches = 4;
   const int batches = warmup_batches(b.plan) + measured_batches;
   auto plan = plan_of_1f1b(b.plan, 1, batches);
-  plan.threads = 1;
-  plan.launches = std::make_shared<launch_times>();
+  plan.machine.threads = 1;
+  plan.observed.launches = std::make_shared<launch_times>();
   (void)performed(plan);
-  const auto& launches_made = plan.launches->launches;
+  const auto& launches_made = plan.observed.launches->launches;
   const auto actions_of_a_batch =
     launches_made.size() / static_cast<std::size_t>(batches);
   std::vector<double> gaps, host;

@@ -36,7 +36,7 @@ run_plan plan_of_steps(run_plan plan, const schedule& sch, int stages, int steps
   plan.sch = sch;
   plan.dims.stages = stages;
   plan.dims.steps = steps;
-  plan.keep_record = true;
+  plan.keep.record = true;
   plan.work->first_layers = *cut(plan.work->whole, stages, {});
   return plan;
 }
@@ -54,7 +54,7 @@ seconds_list without_warmup(const run_plan& plan, seconds_list batches) {
 }
 
 seconds_list through_actors(run_plan plan, int threads) {
-  plan.threads = threads;
+  plan.machine.threads = threads;
   return without_warmup(plan, batch_seconds(plan, performed(plan).actions));
 }
 
@@ -72,7 +72,7 @@ seconds_list bare(const run_plan& plan, int threads, int steps) {
                  .optimizer = work.optimizer,
                  .weights = work.weights,
                  .threads = threads,
-                 .compute_processor = plan.processor_of(0),
+                 .compute_processor = plan.machine.processor_of(0),
                  .progress = [&](double) { ends.push_back(clock::now()); }});
   seconds_list result;
   for (std::size_t i = 1; i < ends.size(); ++i)
@@ -82,13 +82,14 @@ seconds_list bare(const run_plan& plan, int threads, int steps) {
 
 /// Steps of a run that warms up, and then measures for 0.7 seconds.
 int steps_of_a_run(const run_plan& plan) {
-  const int steps_before = plan.processor_of(0).is_gpu() ? 6 : 2; // the first are slow
+  const int steps_before =
+    plan.machine.processor_of(0).is_gpu() ? 6 : 2; // the first are slow
   return std::clamp(static_cast<int>(0.7 / bare(plan, 1, steps_before).back()), 2, 50)
          + warmup_batches(plan);
 }
 
 double product_rate(const benchmark& b) {
-  if (const auto where = b.plan.processor_of(0); where.is_gpu())
+  if (const auto where = b.plan.machine.processor_of(0); where.is_gpu())
     return gpu_product_rate(where, b.plan.work->whole.options.stored, b.gpu_side);
   constexpr std::int64_t n = 1024;
   std::vector<float> space(3 * n * n, 0.5F);
@@ -113,12 +114,13 @@ step_size size_of_a_step(const benchmark& b) {
 int warmup_batches(const run_plan& plan) {
   // A list of launches becomes a graph when it repeats, and batches take turns with the
   // slots of rings.
-  return plan.processor_of(0).is_gpu() && !switched_off("TROUPE_GRAPHS") ? 12 : 1;
+  return plan.machine.processor_of(0).is_gpu() && !switched_off("TROUPE_GRAPHS") ? 12
+                                                                                 : 1;
 }
 
 run_plan plan_of_sharing(const run_plan& plan, int steps) {
   auto result = plan_of_1f1b(plan, sharing_stages, steps);
-  result.processors = {plan.processor_of(0)};
+  result.machine.processors = {plan.machine.processor_of(0)};
   return result;
 }
 
@@ -137,7 +139,7 @@ void measure_training(const benchmark& b) {
   using clock = std::chrono::steady_clock;
   const auto [predictions, unit] = size_of_a_step(b);
   const int steps = steps_of_a_run(b.plan);
-  const bool on_gpu = b.plan.processor_of(0).is_gpu();
+  const bool on_gpu = b.plan.machine.processor_of(0).is_gpu();
   const bool shares = on_gpu && b.plan.work->whole.units() >= sharing_stages;
   const auto one_stage = plan_of_1f1b(b.plan, 1, steps);
   seconds_list plain, actors, rates, sharing;
@@ -149,7 +151,8 @@ void measure_training(const benchmark& b) {
     rates.push_back(product_rate(b));
     append(actors, through_actors(one_stage, 1));
     if (shares)
-      append(sharing, through_actors(plan_of_sharing(b.plan, steps), b.plan.threads));
+      append(sharing,
+             through_actors(plan_of_sharing(b.plan, steps), b.plan.machine.threads));
   }
   b.report({"training",
             "parameters",
@@ -171,7 +174,7 @@ void measure_training(const benchmark& b) {
     b.report({"training", "1f1b, 4 stages that share the GPU",
               predictions / median(sharing), unit, median(actors) / median(sharing),
               "one stage"});
-  if (const int threads = b.plan.threads; threads > 1 && !on_gpu) {
+  if (const int threads = b.plan.machine.threads; threads > 1 && !on_gpu) {
     const double rate = predictions / median(through_actors(one_stage, threads));
     b.report({"training", "one stage's actors, " + std::to_string(threads) + " threads",
               rate, unit, rate / one_core, "bare loop"});
@@ -191,7 +194,7 @@ void measure_schedules(const benchmark& b) {
       const auto plan = plan_of_steps(b.plan, sch, stages, steps);
       if (!validation_error(plan).empty())
         continue;
-      const double took = median(through_actors(plan, plan.threads));
+      const double took = median(through_actors(plan, plan.machine.threads));
       b.report({"schedules", sch.name + ", " + std::to_string(plan.ranks()) + " ranks",
                 predictions / took, unit, plain / took, "bare loop"});
     }

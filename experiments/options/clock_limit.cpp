@@ -28,8 +28,9 @@ std::string outlasts_clock(const cost_options& costs, const run_plan& plan) {
   double slowdown = 1;
   for (const double of_replica : costs.slowdowns)
     slowdown = std::max(slowdown, of_replica);
-  const auto link = plan.machines.slowest();
-  const double in_line = 5.0 * std::clamp(plan.machines.ranks_each, 1, plan.ranks());
+  const auto link = plan.machine.links.slowest();
+  const double in_line =
+    5.0 * std::clamp(plan.machine.links.ranks_each, 1, plan.ranks());
   const auto transfer_time = [](double bytes, double rate) {
     return rate > 0 ? bytes / rate * 1e9 : 0;
   };
@@ -39,9 +40,9 @@ std::string outlasts_clock(const cost_options& costs, const run_plan& plan) {
            + slowdown * transfer_time(bytes, costs.sum_rate);
   };
   double slowest = travels(message);
-  if (plan.tensor > 1) // no sum has more rounds than four for each shard
-    slowest += 4.0 * plan.tensor * sums * travels(sum);
-  if (plan.expert > 1) // rows go to experts and come back
+  if (plan.mesh[axis::tensor] > 1) // no sum has more rounds than four for each shard
+    slowest += 4.0 * plan.mesh[axis::tensor] * sums * travels(sum);
+  if (plan.mesh[axis::expert] > 1) // rows go to experts and come back
     slowest += 2 * travels(sizes.experts + sum) * buckets;
   // each end receives the gradient of the other end
   if (plan.work && plan.work->whole.tied())
@@ -50,9 +51,10 @@ std::string outlasts_clock(const cost_options& costs, const run_plan& plan) {
     for (const auto value : values)
       slowest += static_cast<double>(value) * slowdown;
   // No exchange has more rounds than two for each data replica.
-  const double exchange = plan.data > 1 || plan.directions() > 1
-                            ? 2.0 * plan.data * buckets * travels(gradient / buckets)
-                            : 0;
+  const double exchange =
+    plan.mesh[axis::data] > 1 || plan.directions() > 1
+      ? 2.0 * plan.mesh[axis::data] * buckets * travels(gradient / buckets)
+      : 0;
   const auto& dims = plan.dims;
   const double total =
     (slowest * dims.stages + exchange) * dims.microbatches * dims.steps;

@@ -10,6 +10,7 @@
 #include "experiments/options/training_options.hpp"
 #include "kernels/bf16_choice.hpp"
 #include "plan/evaluated_parts.hpp"
+#include "plan/sharding.hpp"
 #include "schedules/catalog/catalog.hpp"
 
 #include <cmath>
@@ -31,7 +32,7 @@ bool counts_operations(const options& o) {
 caller_bytes bytes_of_evaluation(const run_plan& plan, bool is_local) {
   const auto parts = evaluated_parts(plan, is_local);
   const auto bytes = evaluator::bytes(
-    plan.work->whole, evaluation_batch(plan.work->batch), plan.threads, parts);
+    plan.work->whole, evaluation_batch(plan.work->batch), plan.machine.threads, parts);
   caller_bytes result;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const auto& where = parts[i].where;
@@ -45,22 +46,22 @@ run_plan common_plan(const options& o) {
   run_plan plan;
   plan.dims = {o.mesh.stages, o.schedules.microbatches / o.mesh.data,
                o.schedules.steps};
-  plan.data = o.mesh.data;
-  plan.tensor = o.mesh.tensor;
-  plan.expert = o.mesh.expert;
+  plan.mesh[axis::data] = o.mesh.data;
+  plan.mesh[axis::tensor] = o.mesh.tensor;
+  plan.mesh[axis::expert] = o.mesh.expert;
   plan.sequence_parallel = o.mesh.sequence_parallel;
   plan.recomputed_units = o.mesh.recomputed_units;
   if (const auto& uneven = o.schedules.uneven;
       !uneven.samples.empty() || !uneven.lengths.empty())
     plan.uneven = std::make_shared<const uneven_microbatches>(uneven);
   plan.exchange = o.mesh.exchange;
-  plan.clock = o.run.clock;
-  plan.stall_timeout = o.run.stall_timeout;
-  plan.machines = o.machines.model;
+  plan.machine.clock = o.run.clock;
+  plan.machine.stall_timeout = o.run.stall_timeout;
+  plan.machine.links = o.machines.model;
   plan.sizes = o.cost.sizes;
   plan.sizes.stored = o.run.products;
-  plan.sum_rate = o.cost.sum_rate;
-  plan.slowdowns = o.cost.slowdowns;
+  plan.machine.sum_rate = o.cost.sum_rate;
+  plan.machine.slowdowns = o.cost.slowdowns;
   return plan;
 }
 
@@ -96,11 +97,11 @@ std::string complete(const options& o, const chosen_schedule& chosen, run_plan& 
     chosen.sizes ? chosen.sizes->stages : stages_on(plan.sch.where, o.mesh.stages);
   if (plan.dims.stages > most_stages)
     return validation_error(plan.sch, plan.dims);
-  plan.cost =
+  plan.machine.cost =
     counts_operations(o)
       ? costs_by_operations()
       : costs_from(shared_by_stages(o.cost.actions, plan.sch.where, plan.dims),
-                   plan.tensor, plan.state_shares());
+                   plan.mesh[axis::tensor], state_shares(plan));
   if (!plan.work)
     return {};
   auto first_layers =
@@ -196,18 +197,18 @@ std::string add_training(const options& o, const std::filesystem::path& within,
       return steps.error();
     plan.dims.steps = *steps;
   }
-  plan.threads =
+  plan.machine.threads =
     o.run.threads > 0
       ? o.run.threads
       : static_cast<int>(std::max(std::thread::hardware_concurrency(), 1U));
-  plan.processors = o.run.processors;
-  if (const auto listed = std::ssize(plan.processors);
+  plan.machine.processors = o.run.processors;
+  if (const auto listed = std::ssize(plan.machine.processors);
       o.run.lists_processors && listed > plan.ranks())
     return "--device lists " + std::to_string(listed) + " processors for "
            + (plan.ranks() == 1 ? "one rank" : std::to_string(plan.ranks()) + " ranks")
            + ": list at most one processor for each rank";
   if (o.evaluation.samples > 0 && work->data->evaluation_size() > 0)
-    plan.evaluate_every = o.evaluation.every;
+    plan.copies.evaluate_every = o.evaluation.every;
   plan.work = std::move(*work);
   return {};
 }
@@ -393,8 +394,8 @@ set_up_part(const options& o, const std::optional<std::vector<int>>& local_ranks
   if (o.trains) {
     if (auto error = add_training(o, within, plan, result.notes); !error.empty())
       return problem{error};
-    plan.checkpoint_every = std::min(o.checkpoint.every, plan.dims.steps);
-    plan.keep_steps = o.nodes.keep_steps;
+    plan.copies.checkpoint_every = std::min(o.checkpoint.every, plan.dims.steps);
+    plan.copies.keep_steps = o.nodes.keep_steps;
     if (!o.checkpoint.resume.empty())
       if (auto error = resume(o, plan, result); !error.empty())
         return problem{error};
@@ -409,7 +410,7 @@ set_up_part(const options& o, const std::optional<std::vector<int>>& local_ranks
     result.loss_floor = data.loss_floor();
     result.evaluates_training_data = data.evaluates_training_data();
   }
-  if (plan.clock == clock_kind::virtual_time)
+  if (plan.machine.clock == clock_kind::virtual_time)
     result.rates = rates_of(o);
   if (auto error = add_requests(o, plan, local_ranks, result); !error.empty())
     return problem{error};

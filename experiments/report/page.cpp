@@ -79,7 +79,8 @@ std::string numbers_of(const run_plan& plan, int rank,
 
 /// Whether ranks wait for pipelines and nothing else; a page can lay out such a run.
 bool is_pipeline_alone(const run_plan& plan) {
-  return plan.data == 1 && plan.tensor == 1 && plan.expert == 1 && !plan.uneven;
+  return plan.mesh[axis::data] == 1 && plan.mesh[axis::tensor] == 1
+         && plan.mesh[axis::expert] == 1 && !plan.uneven;
 }
 
 /// The most stage-microbatches that each rank holds, by the schedule. Null if there are
@@ -103,8 +104,8 @@ json bounds_json(const run_plan& plan) {
 /// The time of a message between two stages in virtual time. Null in real time, and
 /// where messages differ.
 json link_json(const run_plan& plan) {
-  const auto& link = plan.machines.inside;
-  if (plan.clock == clock_kind::real || plan.machines.ranks_each > 0
+  const auto& link = plan.machine.links.inside;
+  if (plan.machine.clock == clock_kind::real || plan.machine.links.ranks_each > 0
       || (plan.work && link.bytes_per_second > 0)
       || (plan.directions() > 1 && link.bytes_per_second > 0))
     return nullptr;

@@ -54,16 +54,16 @@ int steps_before(const run_account& run, const loss_history::series& losses) {
 
 /// "cpu", "cuda", or "cpu and cuda".
 std::string devices_of(const run_plan& plan) {
-  if (plan.mixes_processors())
+  if (plan.machine.mixes_processors(plan.ranks()))
     return "cpu and cuda";
-  return plan.processor_of(0).is_gpu() ? "cuda" : "cpu";
+  return plan.machine.processor_of(0).is_gpu() ? "cuda" : "cpu";
 }
 
 const char* precision_of(const run_plan& plan) {
   if (plan.sizes.stored == precision::bf16)
     return "bf16";
   for (int rank = 0; rank < plan.ranks(); ++rank)
-    if (plan.processor_of(rank).tf32)
+    if (plan.machine.processor_of(rank).tf32)
       return "tf32";
   return "fp32";
 }
@@ -80,8 +80,8 @@ json bf16_path_of(const run_plan& plan) {
 /// The libraries of the first GPU of the run; null without products of bf16 on a GPU.
 /// All GPUs of a run are of one kind. Libraries are null if the GPU is elsewhere.
 json gpu_libraries_of(const run_plan& plan) {
-  const auto gpu = std::ranges::find_if(plan.processors, &processor::is_gpu);
-  if (gpu == plan.processors.end() || plan.sizes.stored != precision::bf16)
+  const auto gpu = std::ranges::find_if(plan.machine.processors, &processor::is_gpu);
+  if (gpu == plan.machine.processors.end() || plan.sizes.stored != precision::bf16)
     return nullptr;
   const auto used = libraries_of(*gpu);
   const auto known = [](const std::string& text) {
@@ -156,10 +156,10 @@ json run_json(const run_account& run) {
     {"stages", plan.dims.stages},
     {"ranks", plan.ranks()},
     {"replicas", plan.replicas()},
-    {"exchange", plan.data > 1 ? json(plan.exchange->name) : json(nullptr)},
-    {"tensor", plan.tensor},
+    {"exchange", plan.mesh[axis::data] > 1 ? json(plan.exchange->name) : json(nullptr)},
+    {"tensor", plan.mesh[axis::tensor]},
     {"sequence_parallel", plan.sequence_parallel},
-    {"expert", plan.expert},
+    {"expert", plan.mesh[axis::expert]},
     {"recompute", recompute_of(plan)},
     {"microbatches", plan.batches().microbatches},
     {"microbatch_sizes", plan.uneven ? json(plan.uneven->samples) : json(nullptr)},
@@ -190,7 +190,7 @@ json run_json(const run_account& run) {
       {"tensor", r.bytes_moved[3]},
       {"experts", r.bytes_moved[4]},
       {"tied", r.bytes_moved[5]}}},
-    {"gpu_groups", plan.has_gpus()
+    {"gpu_groups", plan.machine.has_gpus()
                      ? json{{"count", r.gpu_groups}, {"absence", r.ungrouped_reason}}
                      : json(nullptr)},
     {"gpu_libraries", gpu_libraries_of(plan)},

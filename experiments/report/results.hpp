@@ -70,7 +70,9 @@ struct run_account {
   /// Updates cover these samples.
   std::int64_t samples() const;
 
-  bool virtual_time() const { return request->plan.clock == clock_kind::virtual_time; }
+  bool virtual_time() const {
+    return request->plan.machine.clock == clock_kind::virtual_time;
+  }
 
   /// Samples a second of the last start, by the wall clock or by the virtual clock.
   /// Absent in a simulation, or if the start took no time.

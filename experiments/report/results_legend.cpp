@@ -20,7 +20,7 @@ std::string timing_legend(const setup& shared, const std::vector<run_account>& r
     if (run.outcome() != ending::failed)
       shown_kinds.insert(run.timing());
   const auto& plan = shared.runs.front().plan;
-  const std::string scarce = plan.threads < plan.ranks() ? "threads" : "cores";
+  const std::string scarce = plan.machine.threads < plan.ranks() ? "threads" : "cores";
   std::string result;
   if (shown_kinds.contains(timing_kind::modelled))
     result += "\nmodelled: makespan, idle and bubble are computed from the measured "
@@ -97,14 +97,17 @@ std::string description_of(const setup& shared) {
   return shared.model.model + " of " + std::to_string(plan.work->whole.values())
          + " parameters on " + shared.data + "; " + std::to_string(stages)
          + (stages == 1 ? " stage, " : " stages, ")
-         + (plan.tensor > 1 ? std::to_string(plan.tensor) + " tensor shards"
-                                + (plan.sequence_parallel ? " by sequence, " : ", ")
-                            : "")
-         + (plan.data > 1 ? std::to_string(plan.data) + " data replicas by "
-                              + plan.exchange->name + ", "
-                          : "")
-         + (plan.expert > 1
-              ? "experts spread over " + std::to_string(plan.expert) + " replicas, "
+         + (plan.mesh[axis::tensor] > 1
+              ? std::to_string(plan.mesh[axis::tensor]) + " tensor shards"
+                  + (plan.sequence_parallel ? " by sequence, " : ", ")
+              : "")
+         + (plan.mesh[axis::data] > 1
+              ? std::to_string(plan.mesh[axis::data]) + " data replicas by "
+                  + plan.exchange->name + ", "
+              : "")
+         + (plan.mesh[axis::expert] > 1
+              ? "experts spread over " + std::to_string(plan.mesh[axis::expert])
+                  + " replicas, "
               : "")
          + std::to_string(plan.batches().microbatches) + " microbatches, "
          + std::to_string(steps) + (steps == 1 ? " step of " : " steps of ")

@@ -4,6 +4,7 @@
 #include "messaging/held_activations.hpp"
 #include "models/utf8.hpp"
 #include "plan/stage_indexing.hpp"
+#include "plan/stage_layers.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -129,13 +130,13 @@ private:
               {"microbatch", s.action.microbatch},
               {"version", s.version}};
     if (plan_.replicas() > 1)
-      args["replica"] = pipeline_of(rank, s.action) / plan_.tensor;
-    if (plan_.tensor > 1)
-      args["tensor shard"] = rank % plan_.tensor;
+      args["replica"] = pipeline_of(rank, s.action) / plan_.mesh[axis::tensor];
+    if (plan_.mesh[axis::tensor] > 1)
+      args["tensor shard"] = rank % plan_.mesh[axis::tensor];
     if (s.expert >= 0) {
       const int data = plan_.hosted_by(rank).front().data;
       args["expert"] =
-        plan_.name_of_expert(s.expert, {data, s.action.direction, s.action.stage});
+        name_of_expert(plan_, s.expert, {data, s.action.direction, s.action.stage});
     }
     if (s.action.op == op::update) {
       args["gradients"] = s.gradients;

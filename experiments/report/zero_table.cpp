@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/report/zero_table.hpp"
 
+#include "plan/sharding.hpp"
+#include "plan/stage_layers.hpp"
+
 #include <cmath>
 
 namespace troupe {
@@ -19,7 +22,7 @@ zero_bytes shared(zero_bytes whole, int replicas, shared_out shares) {
 
 std::int64_t parameters_at(const run_plan& plan, position where) {
   std::int64_t sum = 0;
-  for (const auto& l : plan.layers_of(where))
+  for (const auto& l : layers_of(plan, where))
     for (const auto& p : l->parameters())
       sum += p.values();
   return sum;
@@ -41,8 +44,8 @@ std::optional<zero_bytes> zero_bytes_of(const run_plan& plan, int rank) {
     updated += where.direction == 0 ? count : 0;
   }
   const int state = optimizer::state_size(plan.work->optimizer);
-  return shared({4 * parameters, 4 * parameters, 4.0 * state * updated}, plan.data,
-                plan.exchange->shares);
+  return shared({4 * parameters, 4 * parameters, 4.0 * state * updated},
+                plan.mesh[axis::data], plan.exchange->shares);
 }
 
 zero_traffic zero_traffic_of(const run_plan& plan) {
@@ -55,16 +58,16 @@ zero_traffic zero_traffic_of(const run_plan& plan) {
   const double readings = plan.recomputes() ? 3 : 2; // of a microbatch
   zero_traffic result;
   for (int s = 0; s < plan.dims.stages; ++s)
-    for (int t = 0; t < plan.tensor; ++t) {
+    for (int t = 0; t < plan.mesh[axis::tensor]; ++t) {
       const double bytes = 4.0 * static_cast<double>(parameters_at(plan, {0, 0, s, t}));
       // Each rank in a group of N sends all but the rank's own share.
-      const double once = (plan.data - 1) * bytes;
+      const double once = (plan.mesh[axis::data] - 1) * bytes;
       // Each replica sends all that it holds, from one direction to the other and back.
-      const double across = (directions - 1) * updates * plan.data * bytes;
+      const double across = (directions - 1) * updates * plan.mesh[axis::data] * bytes;
       result.gradients +=
-        across / (plan.shares_out(shared_out::gradients) ? plan.data : 1);
+        across / (shares_out(plan, shared_out::gradients) ? plan.mesh[axis::data] : 1);
       result.parameters +=
-        across / (plan.shares_out(shared_out::parameters) ? plan.data : 1);
+        across / (shares_out(plan, shared_out::parameters) ? plan.mesh[axis::data] : 1);
       switch (exchange.shares) {
       case shared_out::nothing:
         result.gradients += 2 * updates * once;

@@ -161,16 +161,16 @@ bool can_resume(const run_plan& plan, const mail::prepare& facts) {
 }
 
 void keep(const mail::kept_results& kept, run_plan& plan) {
-  plan.keep_record = kept.record;
-  plan.keep_first = kept.first;
-  plan.watched = kept.watched;
-  plan.keep_weights = kept.weights;
-  plan.keep_gradients = kept.gradients;
-  plan.keep_versions = kept.versions;
-  plan.model_times = kept.model_times;
-  plan.evaluate_every = kept.evaluate_every;
-  plan.checkpoint_every = kept.checkpoint_every;
-  plan.keep_steps = kept.steps;
+  plan.keep.record = kept.record;
+  plan.keep.first_actions = kept.first;
+  plan.observed.watched = kept.watched;
+  plan.keep.weights = kept.weights;
+  plan.keep.gradients = kept.gradients;
+  plan.keep.versions = kept.versions;
+  plan.observed.model_times = kept.model_times;
+  plan.copies.evaluate_every = kept.evaluate_every;
+  plan.copies.checkpoint_every = kept.checkpoint_every;
+  plan.copies.keep_steps = kept.steps;
 }
 
 /// Bytes for messages to and from other nodes. At most as much is needed as between
@@ -192,7 +192,7 @@ std::int64_t bytes_of_links(const run_plan& plan, position where,
     result += boundary_bytes(plan, where); // gradients to receive
   const auto sizes = pools_of(plan, where);
   std::int64_t values = sizes.exchanged;
-  if (plan.checkpoint_every > 0)
+  if (plan.copies.checkpoint_every > 0)
     values += sizes.optimizer; // moments, copied for the leader
   for (const auto& copies : {sizes.to_shards, sizes.sums, sizes.gathers, sizes.ties})
     values += copies.buffers * copies.values;

@@ -70,7 +70,7 @@ std::vector<int> node_runs::node_map_of(const run_plan& plan) const {
 
 std::string node_runs::first_placement_error(const run_plan& plan) const {
   auto error = placement_error(plan);
-  if (error.empty() && plan.keep_steps)
+  if (error.empty() && plan.copies.keep_steps)
     error = redundancy_error(plan, node_map_of(plan));
   return error;
 }

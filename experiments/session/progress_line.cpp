@@ -32,8 +32,9 @@ std::size_t columns() {
 } // namespace
 
 double all_of(const run_plan& plan) {
-  return plan.work ? static_cast<double>(plan.work->batch * plan.dims.steps)
-                   : 1.0 * plan.data * plan.tensor * plan.dims.total();
+  return plan.work
+           ? static_cast<double>(plan.work->batch * plan.dims.steps)
+           : 1.0 * plan.mesh[axis::data] * plan.mesh[axis::tensor] * plan.dims.total();
 }
 
 std::string fitting(const std::vector<std::string>& parts, std::size_t width) {
@@ -56,7 +57,8 @@ std::shared_ptr<const double> count_microbatches(run_plan& plan) {
       operation == op::input_gradient || operation == op::weight_gradient;
     return stage != 0 ? 0 : half ? 0.5 : operation == op::backward ? 1 : 0;
   };
-  plan.cost = [done, part, cost = std::move(plan.cost)](const work& executed) {
+  plan.machine.cost = [done, part,
+                       cost = std::move(plan.machine.cost)](const work& executed) {
     double parts = part(executed.kind, executed.stage);
     for (const auto& paired : executed.also)
       parts += part(paired.kind, paired.stage);

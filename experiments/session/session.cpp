@@ -39,7 +39,8 @@ constexpr int widest_picture = 4000; // characters
 /// checkpoint until the next checkpoint is written.
 std::size_t losses_apart(const run_plan& plan, const checkpoint_options& o) {
   constexpr std::int64_t most = 1'000'000;
-  const std::int64_t steps = std::int64_t{plan.checkpoint_every} * (o.keep + 2) + 2;
+  const std::int64_t steps =
+    std::int64_t{plan.copies.checkpoint_every} * (o.keep + 2) + 2;
   return static_cast<std::size_t>(std::min(most, steps * plan.batches().microbatches));
 }
 
@@ -172,11 +173,11 @@ private:
     }
     auto plan = request.plan;
     run_callbacks callbacks{.interrupted = &interruption()};
-    plan.keep_record = output_.print || !output_.exported.empty();
-    plan.keep_first = files_.actions_shown(plan);
-    plan.model_times = account.modelled =
+    plan.keep.record = output_.print || !output_.exported.empty();
+    plan.keep.first_actions = files_.actions_shown(plan);
+    plan.observed.model_times = account.modelled =
       needs_modelled_times(plan, performs_.uses_nodes());
-    plan.watched = live_ != nullptr;
+    plan.observed.watched = live_ != nullptr;
     run_observer observer{account, output_, files_.events_of(request), live_.get(),
                           [this](const std::string& error) { complain(error); }};
     std::optional<evaluator> judge;
@@ -196,7 +197,7 @@ private:
         callbacks.watch = [&](const recent_actions& recent) {
           observer.report_actions(recent);
         };
-      if (plan.checkpoint_every > 0) {
+      if (plan.copies.checkpoint_every > 0) {
         saver.emplace(options_.checkpoint, request.plan, [&](const std::string& error) {
           observer.end_line();
           complain(error);
@@ -338,14 +339,14 @@ private:
                       std::optional<loss_history>& losses,
                       std::optional<evaluator>& judge, run_observer& observer) const {
     judge.emplace(plan.work->whole, *plan.work->data, options_.evaluation.samples,
-                  evaluation_batch(plan.work->batch), plan.threads,
+                  evaluation_batch(plan.work->batch), plan.machine.threads,
                   evaluated_parts(plan, !performs_.uses_nodes()));
     callbacks.report = [&observer, &losses](const progress& p) {
       if (losses)
         losses->add(p.losses);
       observer.report_progress(p);
     };
-    plan.keep_weights = true;
+    plan.keep.weights = true;
     callbacks.evaluate = [&](int batches, const std::vector<const float*>& parameters) {
       const total_steps steps{batches};
       if (steps == last_step(plan))
@@ -407,8 +408,8 @@ private:
     account.evaluated_to_end = account.evaluated.has_value();
     const auto& plan = account.request->plan;
     const auto steps = last_step(plan);
-    if (account.evaluated && plan.evaluate_every > 0
-        && steps.count % plan.evaluate_every == 0)
+    if (account.evaluated && plan.copies.evaluate_every > 0
+        && steps.count % plan.copies.evaluate_every == 0)
       account.evaluations.emplace_back(steps, *account.evaluated);
     if (!account.evaluated_to_end)
       exit_code_ = ended_by_user;

@@ -56,19 +56,24 @@ private:
 std::string name_of(const run_request& request) {
   const auto& plan = request.plan;
   return request.text + ", " + std::to_string(plan.dims.stages) + " stages, "
-         + (plan.tensor > 1 ? std::to_string(plan.tensor) + " tensor shards"
-                                + (plan.sequence_parallel ? " by sequence, " : ", ")
-                            : "")
-         + (plan.data > 1 ? std::to_string(plan.data) + " data replicas by "
-                              + std::string{plan.exchange->name} + ", "
-                          : "")
-         + (plan.expert > 1 ? "experts over " + std::to_string(plan.expert) + ", " : "")
+         + (plan.mesh[axis::tensor] > 1
+              ? std::to_string(plan.mesh[axis::tensor]) + " tensor shards"
+                  + (plan.sequence_parallel ? " by sequence, " : ", ")
+              : "")
+         + (plan.mesh[axis::data] > 1
+              ? std::to_string(plan.mesh[axis::data]) + " data replicas by "
+                  + std::string{plan.exchange->name} + ", "
+              : "")
+         + (plan.mesh[axis::expert] > 1
+              ? "experts over " + std::to_string(plan.mesh[axis::expert]) + ", "
+              : "")
          + std::to_string(plan.batches().microbatches) + " microbatches, "
          + std::to_string(plan.dims.steps) + " steps of "
          + std::to_string(plan.work->batch) + ", "
-         + (plan.clock == clock_kind::real ? std::to_string(plan.threads) + " threads"
-                                           : "virtual time")
-         + (plan.processor_of(0).is_gpu() ? ", on a GPU" : "");
+         + (plan.machine.clock == clock_kind::real
+              ? std::to_string(plan.machine.threads) + " threads"
+              : "virtual time")
+         + (plan.machine.processor_of(0).is_gpu() ? ", on a GPU" : "");
 }
 
 void print(const std::string& run_name, const proof& p) {
@@ -106,19 +111,20 @@ program_info verify_program() {
 }
 
 void prove_on_local_gpu(run_plan& plan) {
-  if (const auto first = plan.processor_of(0);
-      first.is_gpu() && !plan.mixes_processors())
-    plan.processors = {{.gpu = 0, .tf32 = first.tf32}};
+  if (const auto first = plan.machine.processor_of(0);
+      first.is_gpu() && !plan.machine.mixes_processors(plan.ranks()))
+    plan.machine.processors = {{.gpu = 0, .tf32 = first.tf32}};
 }
 
 std::string proof_error(const run_plan& plan) {
   if (!can_be_replayed(plan))
     return "hogwild cannot be proved in real time, where no record has the order of "
            "writes: say --clock virtual, or another --exchange";
-  if (plan.mixes_processors())
+  if (plan.machine.mixes_processors(plan.ranks()))
     return "a proof needs all stages on the CPU or all on GPUs, as CPU and GPU differ "
            "in bits: say --device cpu or --device cuda";
-  if (const auto why = absence_of_gpus(); plan.processor_of(0).is_gpu() && !why.empty())
+  if (const auto why = absence_of_gpus();
+      plan.machine.processor_of(0).is_gpu() && !why.empty())
     return "a proof also computes all stages on this machine, which has no usable GPU: "
            + why;
   return {};
@@ -166,8 +172,8 @@ verification verify_first(const run_request& request, int steps) {
   auto& plan = part.plan;
   plan.work->optimizer.schedule.course = plan.work->batch * plan.dims.steps;
   plan.dims.steps = first_whole(plan, steps);
-  plan.evaluate_every = plan.checkpoint_every = 0;
-  plan.keep_steps = false;
+  plan.copies.evaluate_every = plan.copies.checkpoint_every = 0;
+  plan.copies.keep_steps = false;
   try {
     return verify(part);
   } catch (const std::bad_alloc&) {

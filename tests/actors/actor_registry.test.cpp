@@ -18,11 +18,11 @@ std::size_t actors_of(const run_plan& made) {
   message_meter meter;
   wall_clock wall;
   virtual_clock clock;
-  interconnect links{clock, plan->machines, plan->ranks()};
+  interconnect links{clock, plan->machine.links, plan->ranks()};
   run_monitor watch{*plan, wall};
   run_resources equipped{*plan, clock, watch, all_ranks(*plan)};
   const auto board = std::make_shared<run_status>();
-  auto house = std::make_unique<actor_runtime>(plan->clock);
+  auto house = std::make_unique<actor_runtime>(plan->machine.clock);
   actor_registry all{
     {plan, &meter, &clock, &links}, equipped, std::make_shared<run_log>(*plan), board};
   all.spawn(house->system());

@@ -38,10 +38,10 @@ std::vector<double> uneven(int data) {
 }
 
 run_plan apart(run_plan plan, int data, const std::string& exchange) {
-  plan.data = data;
+  plan.mesh[axis::data] = data;
   plan.exchange = find_exchange(exchange);
-  plan.slowdowns = uneven(data);
-  plan.machines.inside = {.latency = 100'000, .bytes_per_second = 1e8};
+  plan.machine.slowdowns = uneven(data);
+  plan.machine.links.inside = {.latency = 100'000, .bytes_per_second = 1e8};
   if (plan.work)
     plan.work->batch = std::int64_t{data} * plan.dims.microbatches + 1;
   return plan;
@@ -54,8 +54,8 @@ run_plan learning(const std::string& schedule, shape dims, clock_kind clock, int
 }
 
 void check_proofs(const run_plan& plan) {
-  INFO(plan.sch.name << " " << plan.data << "x" << plan.dims.stages << " by "
-                     << plan.exchange->name);
+  INFO(plan.sch.name << " " << plan.mesh[axis::data] << "x" << plan.dims.stages
+                     << " by " << plan.exchange->name);
   REQUIRE(validation_error(plan).empty());
   const auto result = perform(plan);
   INFO(result.failure);
@@ -83,7 +83,7 @@ double end_ms(const run_result& result, std::size_t data) {
 int furthest_ahead(const run_plan& plan, const run_result& result) {
   int most = 0;
   for (const auto& accesses : result.accesses) {
-    std::vector<int> applied(static_cast<std::size_t>(plan.data));
+    std::vector<int> applied(static_cast<std::size_t>(plan.mesh[axis::data]));
     for (const auto& [data, update] : accesses) {
       const int mine = applied[static_cast<std::size_t>(data)] += update;
       if (!update)
@@ -170,8 +170,8 @@ TEST_CASE("without a common update nobody waits for whoever is slow this time",
           "[async]") {
   const auto makespan = [](const std::string& exchange) {
     auto plan = simulated(50, 2, exchange);
-    plan.slowdowns.clear();
-    plan.cost = [random = std::make_shared<std::mt19937>(1)](const work& what) {
+    plan.machine.slowdowns.clear();
+    plan.machine.cost = [random = std::make_shared<std::mt19937>(1)](const work& what) {
       return what.kind < 2 ? nanoseconds{1'000'000} * ((*random)() % 4)
                            : nanoseconds{0};
     };
@@ -227,7 +227,7 @@ TEST_CASE("a failure ends a run whose replicas wait for one another", "[async]")
 TEST_CASE("a tensor shard that fails ends the run with its name", "[async]") {
   const auto clock = GENERATE(from_range(tiny::clocks()));
   auto plan = learning("1f1b", {2, 4, 40}, clock, 2, "ring");
-  plan.tensor = 2;
+  plan.mesh[axis::tensor] = 2;
   plan.work->shards = *make_shards<float>(tiny::gpt(), 2);
   plan.work->optimizer = {.kind = optimizer_kind::sgd, .rate = 1e30};
   const auto result = perform(plan);
@@ -245,7 +245,7 @@ TEST_CASE("evaluations change no bits where updates are of one data replica each
   auto plan = learning("1f1b", {2, 4, 4}, clock, 2, exchange);
   const auto without = perform(plan);
   std::vector<int> evaluated;
-  plan.evaluate_every = 1;
+  plan.copies.evaluate_every = 1;
   const auto with =
     perform(plan, {.evaluate = [&](int batches, const std::vector<const float*>&) {
               evaluated.push_back(batches);
@@ -261,7 +261,7 @@ TEST_CASE("an interrupted run keeps what servers and hogwild hold", "[async]") {
     GENERATE("server:async", "server:staleness=0", "hogwild");
   const auto clock = GENERATE(from_range(tiny::clocks()));
   auto plan = learning("1f1b", {2, 4, 100'000}, clock, 2, exchange);
-  plan.keep_record = false;
+  plan.keep.record = false;
   std::atomic<bool> interrupted = false;
   const auto end_soon = [&](const progress& p) {
     if (p.loss)
@@ -281,7 +281,7 @@ TEST_CASE("what cannot be updated one by one is refused in a sentence", "[async]
                         int tensor = 1) {
     auto plan =
       apart(tiny::simulation(*find_schedule(schedule), {2, 4, 1}), 2, exchange);
-    plan.tensor = tensor;
+    plan.mesh[axis::tensor] = tensor;
     return validation_error(plan);
   };
   CHECK(wrong("ampnet", "server:async").empty());

@@ -4,6 +4,9 @@
 #include "actors/meetings/bucket_meeting.hpp"
 
 #include "plan/exchange_sizes.hpp"
+#include "plan/layout.hpp"
+#include "plan/sharding.hpp"
+#include "plan/stage_layers.hpp"
 #include "tests/actors/meeting_office.hpp"
 #include "tests/actors/tiny.hpp"
 
@@ -69,11 +72,11 @@ struct exchanged_buckets {
   exchanged_buckets(const run_plan& plan, exchange_step step, unsigned seed) {
     std::mt19937 chance{seed};
     meeting_office office{seed % 2 == 1};
-    for (int d = 0; d < plan.data; ++d) {
+    for (int d = 0; d < plan.mesh[axis::data]; ++d) {
       const position where{d, 0, 0};
       std::vector<std::vector<array>> all(3);
       for (auto& update : all)
-        for (const auto values : plan.buckets_of(where))
+        for (const auto values : buckets_of(plan, where))
           update.push_back(tiny::random_numbers(chance, values));
       before.push_back(all);
       members.push_back(
@@ -121,7 +124,7 @@ TEST_CASE("data replicas sum every bucket of every update", "[meetings][buckets]
       const auto sum = tiny::sum_of(e.of(all_of(data), u, b));
       for (std::size_t d = 0; d < n; ++d) {
         const auto& after = e.members[d]->updates[u][b];
-        if (plan.shares_out(shared_out::optimizer_state)) // only the share is needed
+        if (shares_out(plan, shared_out::optimizer_state)) // only the share is needed
           CHECK(tiny::part_of(after, d, n) == tiny::part_of(sum, d, n));
         else
           CHECK(after == sum);
@@ -151,7 +154,7 @@ TEST_CASE("data replicas that spread experts sum each expert with those that hav
                                       one_f_one_b(), {1, 4}, clock_kind::virtual_time);
   const exchanged_buckets e{plan, exchange_step::sum, seed};
   for (std::size_t d = 0; d < 4; ++d) {
-    const auto buckets = plan.layer_buckets({static_cast<int>(d), 0, 0});
+    const auto buckets = layer_buckets(plan, {static_cast<int>(d), 0, 0});
     REQUIRE(std::ranges::count(buckets, -1, &layer_bucket::expert)
             < static_cast<std::ptrdiff_t>(buckets.size()));
     for (std::size_t b = 0; b < buckets.size(); ++b) {

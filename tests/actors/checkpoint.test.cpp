@@ -37,7 +37,7 @@ run_result finished(const run_plan& plan, run_callbacks told = {}) {
 /// Runs a plan with checkpoints; returns all checkpoints.
 all_saved saved_by(run_plan plan, int every, run_result& result) {
   all_saved all;
-  plan.checkpoint_every = every;
+  plan.copies.checkpoint_every = every;
   result = finished(plan, {.save = [&](const training_copies& one) {
                       all.push_back(std::make_shared<const training_state>(
                         whole_of(plan, one, savers::first_holder).value()));
@@ -130,7 +130,7 @@ TEST_CASE("each value is saved by one stage, and counted in its rank's memory",
   plan.work->optimizer.momentum = 0;
   INFO(sch.name << " with " << mesh.text());
   const auto without = bytes_needed(plan);
-  plan.checkpoint_every = 2;
+  plan.copies.checkpoint_every = 2;
   std::int64_t versions = 0, moments = 0;
   const auto result = finished(
     plan, {.save = [&](const training_copies& copies) {
@@ -169,7 +169,7 @@ TEST_CASE("under a local rule a run goes on as one with the same checkpoints did
   REQUIRE(all.size() == 3);
   for (const auto& one : {all[0], all[1]}) {
     auto rest = rest_of(plan, one);
-    rest.checkpoint_every = 2;
+    rest.copies.checkpoint_every = 2;
     const auto went_on = finished(rest, {.save = [](const training_copies&) {}});
     CHECK((went_on.parameters == whole.parameters));
   }
@@ -208,7 +208,7 @@ TEST_CASE("evaluations count batches from the first that was ever trained on",
   run_result whole;
   const auto saved = saved_by(plan, 4, whole);
   auto rest = rest_of(plan, saved[0]);
-  rest.evaluate_every = 3;
+  rest.copies.evaluate_every = 3;
   std::vector<int> evaluated;
   finished(rest, {.evaluate = [&](int batches, const std::vector<const float*>&) {
              evaluated.push_back(batches);
@@ -219,14 +219,14 @@ TEST_CASE("evaluations count batches from the first that was ever trained on",
 TEST_CASE("what holds no one network between batches is not saved", "[checkpoint]") {
   auto plan = tiny::training_on({.data = 2, .exchange = "server:async"}, one_f_one_b(),
                                 {2, 4, 4}, clock_kind::virtual_time);
-  plan.checkpoint_every = 1;
+  plan.copies.checkpoint_every = 1;
   CHECK_THAT(validation_error(plan),
              ContainsSubstring("server:async updates data replicas one "
                                "by one"));
   plan = tiny::training_on({}, pipedream(3), {2, 4, 6}, clock_kind::virtual_time);
-  plan.checkpoint_every = 2;
+  plan.copies.checkpoint_every = 2;
   CHECK_THAT(validation_error(plan), ContainsSubstring("say --checkpoint-every 3"));
-  plan.checkpoint_every = 3;
+  plan.copies.checkpoint_every = 3;
   CHECK(validation_error(plan) == "");
   plan.dims.batches_before = 2;
   CHECK_THAT(

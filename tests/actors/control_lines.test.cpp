@@ -226,7 +226,7 @@ TEST_CASE("who ends a line for damage can say so, and a closed line has no reaso
 TEST_CASE("control frames that come twice change no bit of a run", "[nodes]") {
   auto plan = clipped();
   const auto whole = perform(plan);
-  plan.evaluate_every = plan.checkpoint_every = 1;
+  plan.copies.evaluate_every = plan.copies.checkpoint_every = 1;
   nodes_here there{plan, 2};
   const auto twice = [](frame_bytes frame) {
     const auto again = frame;

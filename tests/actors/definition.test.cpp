@@ -68,7 +68,7 @@ const model_options model{"gpt", 4, 8, 4, 4, 11};
 /// Microbatches of other sizes, or of shorter sequences, or both.
 void make_uneven(dice& d, run_plan& plan) {
   uneven_microbatches how;
-  const int microbatches = plan.data * plan.dims.microbatches;
+  const int microbatches = plan.mesh[axis::data] * plan.dims.microbatches;
   if (d.coin()) {
     for (int k = 0; k < microbatches; ++k)
       how.samples.push_back(d.number(1, 4));
@@ -89,14 +89,16 @@ run_plan some_run(dice& d, published& by) {
   } while (!validation_error(by.sch, {stages, share, 1}).empty());
   const auto clock = d.coin() ? clock_kind::real : clock_kind::virtual_time;
   auto plan = tiny::training_of(by.sch, {stages, share, d.number(2, 4)}, clock, model);
-  plan.data = d.number(1, 3);
+  plan.mesh[axis::data] = d.number(1, 3);
   plan.exchange = find_exchange(d.one_of(std::array{
     "naive", "tree", "ring", "halving", "server", "zero1", "zero2", "zero3"}));
-  plan.tensor = d.one_of(std::array{1, 1, 2, 4});
-  plan.sequence_parallel = plan.tensor > 1 && d.coin();
-  if (plan.tensor > 1)
-    plan.work->shards = *make_shards<float>(model, plan.tensor, plan.sequence_parallel);
-  plan.work->batch = plan.data * share + d.number(0, 2 * plan.data * share);
+  plan.mesh[axis::tensor] = d.one_of(std::array{1, 1, 2, 4});
+  plan.sequence_parallel = plan.mesh[axis::tensor] > 1 && d.coin();
+  if (plan.mesh[axis::tensor] > 1)
+    plan.work->shards =
+      *make_shards<float>(model, plan.mesh[axis::tensor], plan.sequence_parallel);
+  plan.work->batch =
+    plan.mesh[axis::data] * share + d.number(0, 2 * plan.mesh[axis::data] * share);
   if (d.coin())
     make_uneven(d, plan);
   plan.work->optimizer =
@@ -124,9 +126,9 @@ TEST_CASE("runs train what their definition says in double", "[definition]") {
   dice d{static_cast<unsigned>(seed)};
   published by;
   const auto plan = some_run(d, by);
-  CAPTURE(seed, plan.sch.name, plan.data, plan.dims.stages, plan.tensor,
-          plan.sequence_parallel, plan.dims.microbatches, plan.dims.steps,
-          plan.exchange->name, plan.work->batch);
+  CAPTURE(seed, plan.sch.name, plan.mesh[axis::data], plan.dims.stages,
+          plan.mesh[axis::tensor], plan.sequence_parallel, plan.dims.microbatches,
+          plan.dims.steps, plan.exchange->name, plan.work->batch);
   REQUIRE(validation_error(plan).empty());
   const auto result = perform(plan);
   INFO(result.failure);
@@ -148,9 +150,10 @@ TEST_CASE("evaluations see the weights that the definition has after their batch
   dice d{static_cast<unsigned>(seed)};
   published by;
   auto plan = some_run(d, by);
-  CAPTURE(seed, plan.sch.name, plan.data, plan.dims.stages, plan.tensor);
-  plan.machines.inside = {.latency = 1'000'000, .bytes_per_second = 1e6};
-  plan.evaluate_every = 1;
+  CAPTURE(seed, plan.sch.name, plan.mesh[axis::data], plan.dims.stages,
+          plan.mesh[axis::tensor]);
+  plan.machine.links.inside = {.latency = 1'000'000, .bytes_per_second = 1e6};
+  plan.copies.evaluate_every = 1;
   std::vector<std::vector<std::vector<float>>> seen;
   const auto see = [&](int batches, const std::vector<const float*>& parameters) {
     CHECK(batches == static_cast<int>(seen.size()) + 1);
@@ -186,7 +189,7 @@ TEST_CASE("weights that only decay tell the rates of all updates, whoever makes 
   constexpr int data = 2, share = 4, steps = 3, samples = 3; // of a microbatch
   const auto sch = name == "ampnet" ? ampnet(4, 2) : *find_schedule(name);
   auto plan = tiny::training_of(sch, {2, share, steps}, clock_kind::virtual_time);
-  plan.data = data;
+  plan.mesh[axis::data] = data;
   plan.exchange = find_exchange(exchange);
   plan.work->batch = data * share * samples;
   if (!validation_error(plan).empty())

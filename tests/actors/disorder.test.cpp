@@ -35,14 +35,14 @@ std::string refusals(run_plan plan, std::uint64_t seed) {
   if (result.outcome != ending::finished)
     return result.failure;
   const auto by = rule_of(plan.sch);
-  plan.clock = clock_kind::real; // real times follow no formula
+  plan.machine.clock = clock_kind::real; // real times follow no formula
   return tiny::proved_run{std::move(plan), std::move(result), by}.refusals();
 }
 
 /// With every other seed sums are work of such devices too.
 void check(run_plan plan, const std::string& of) {
   for (std::uint64_t seed = 1; seed <= seeds(); ++seed) {
-    plan.sum_rate = seed % 2 == 1 ? 1e9 : 0;
+    plan.machine.sum_rate = seed % 2 == 1 ? 1e9 : 0;
     INFO(of << ", seed " << seed);
     CHECK(refusals(plan, seed) == "");
   }
@@ -106,7 +106,7 @@ TEST_CASE("a run whose devices take their time evaluates what an orderly one doe
   const int microbatches = GENERATE(1, 4);
   auto plan =
     tiny::training_on({}, sch, {4, microbatches, 3}, clock_kind::virtual_time);
-  plan.evaluate_every = 1;
+  plan.copies.evaluate_every = 1;
   if (sch.local_rule() || !validation_error(plan).empty())
     return; // a local rule's evaluations depend on time
   const auto evaluated = [&](virtual_disorder disorder) {

@@ -25,27 +25,27 @@ constexpr const char* file = TROUPE_GOLDEN "/envelopes.txt";
 /// quarter of a millisecond; nothing is computed.
 run_plan simulated(const std::string& name) {
   auto plan = tiny::simulation(*find_schedule(name), {2, 2, 2}, 1, 2, 1);
-  plan.machines.inside.latency = 250'000;
+  plan.machine.links.inside.latency = 250'000;
   plan.sizes.buckets = 2;
   return plan;
 }
 
 run_plan by_replicas(const std::string& exchange) {
   auto plan = simulated("1f1b");
-  plan.data = 2;
+  plan.mesh[axis::data] = 2;
   plan.exchange = find_exchange(exchange);
   return plan;
 }
 
 run_plan in_shards() {
   auto plan = simulated("1f1b");
-  plan.tensor = 2;
+  plan.mesh[axis::tensor] = 2;
   return plan;
 }
 
 run_plan spread_experts() {
   auto plan = by_replicas("ring");
-  plan.expert = 2;
+  plan.mesh[axis::expert] = 2;
   return plan;
 }
 
@@ -54,7 +54,7 @@ run_plan clipped() {
   auto plan =
     tiny::training_of(*find_schedule("1f1b"), {2, 2, 2}, clock_kind::virtual_time);
   plan.work->optimizer.clip = 0.5;
-  plan.keep_record = plan.keep_weights = plan.keep_gradients = false;
+  plan.keep.record = plan.keep.weights = plan.keep.gradients = false;
   return plan;
 }
 

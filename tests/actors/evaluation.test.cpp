@@ -21,7 +21,7 @@ using seen_parameters = std::map<int, std::vector<std::vector<float>>>;
 /// Makes a plan store a copy of the parameters at each evaluation.
 seen_parameters observe(run_plan plan, int every, run_result& result) {
   seen_parameters seen;
-  plan.evaluate_every = every;
+  plan.copies.evaluate_every = every;
   const auto see = [&](int batches, const std::vector<const float*>& parameters) {
     auto& copy = seen[batches];
     for (std::size_t l = 0; l < parameters.size(); ++l)

@@ -22,7 +22,7 @@ constexpr position host{1, 0, 1};
 
 std::shared_ptr<const run_plan> spread_experts() {
   auto plan = tiny::simulation(one_f_one_b(), {2, 2, 2});
-  plan.data = plan.expert = 2;
+  plan.mesh[axis::data] = plan.mesh[axis::expert] = 2;
   plan.exchange = find_exchange("ring");
   return std::make_shared<const run_plan>(plan);
 }

@@ -4,6 +4,7 @@
 
 #include "actors/meetings/expert_meeting.hpp"
 
+#include "plan/stage_layers.hpp"
 #include "tests/actors/meeting_office.hpp"
 #include "tests/actors/tiny.hpp"
 
@@ -31,7 +32,7 @@ class multiplying_expert : public meeting {
 public:
   multiplying_expert(const run_plan& plan, int expert, position host)
     : expert_(expert), host_(host) {
-    const auto of_stage = plan.experts_of(0);
+    const auto of_stage = experts_of(plan, 0);
     in_stage_ =
       static_cast<int>(std::ranges::find(of_stage, expert) - of_stage.begin());
   }
@@ -152,9 +153,9 @@ struct asked_experts {
     std::mt19937 chance{seed};
     for (int d = 0; d < 2; ++d)
       stages.push_back(std::make_unique<asking_stage>(plan, d, chance));
-    for (const int e : plan.experts_of(0))
+    for (const int e : experts_of(plan, 0))
       experts.push_back(
-        std::make_unique<multiplying_expert>(plan, e, plan.host_of(e, {0, 0, 0})));
+        std::make_unique<multiplying_expert>(plan, e, host_of(plan, e, {0, 0, 0})));
   }
 
   void run(
@@ -168,8 +169,8 @@ struct asked_experts {
                   std::move(steps));
     }
     for (std::size_t i = 0; i < experts.size(); ++i) {
-      const int e = plan.experts_of(0)[i];
-      office.join({role::expert, plan.host_of(e, {0, 0, 0}), e}, meeting_kind::experts,
+      const int e = experts_of(plan, 0)[i];
+      office.join({role::expert, host_of(plan, e, {0, 0, 0}), e}, meeting_kind::experts,
                   *experts[i], {});
     }
     office.run(seed);
@@ -242,7 +243,7 @@ TEST_CASE("an expert is lent the version that the action reads, by the stage bes
     }
   }
   for (const auto& s : all.stages) {
-    const auto buckets = all.plan.layer_buckets(s->where);
+    const auto buckets = layer_buckets(all.plan, s->where);
     REQUIRE(s->lent.size() == 24); // two experts of two layers, six times
     for (const auto& one : s->lent)
       CHECK(buckets[one.bucket].expert >= 0);
@@ -252,7 +253,7 @@ TEST_CASE("an expert is lent the version that the action reads, by the stage bes
 TEST_CASE("rows of a segment that a backward recomputes are a recomputation's",
           "[meetings][experts]") {
   auto plan = tiny::simulation(one_f_one_b(), {2, 4});
-  plan.data = plan.expert = 2;
+  plan.mesh[axis::data] = plan.mesh[axis::expert] = 2;
   plan.exchange = find_exchange("ring");
   expert_meeting meets{plan, {0, 0, 1}, {}, nullptr};
   meets.expect({op::backward, 0, 1, 3}, 2,
@@ -273,7 +274,7 @@ TEST_CASE("rows of a segment that a backward recomputes are a recomputation's",
 TEST_CASE("a stage of a simulation sends every expert as many rows, and waits for each",
           "[meetings][experts]") {
   auto plan = tiny::simulation(one_f_one_b(), {2, 4});
-  plan.data = plan.expert = 2;
+  plan.mesh[axis::data] = plan.mesh[axis::expert] = 2;
   plan.exchange = find_exchange("ring");
   expert_meeting meets{plan, {1, 0, 1}, {}, nullptr};
   CHECK(meets.share() == 1.0 / 3);

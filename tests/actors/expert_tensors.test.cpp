@@ -4,6 +4,7 @@
 
 #include "actors/experts/expert_tensors.hpp"
 
+#include "plan/stage_layers.hpp"
 #include "tests/actors/tiny.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -206,7 +207,7 @@ TEST_CASE("an update to which no rows came begins with gradients of 0", "[expert
 TEST_CASE("rows cost their share of the stage's forward", "[expert]") {
   computing_expert e;
   const auto stage = e.work.operations_of_stage();
-  CHECK(stage == e.plan.operations_of(0));
+  CHECK(stage == operations_of(e.plan, 0));
   CHECK(e.work.share_of(6, 3) == e.expert.operations() * 6 / (stage * 3));
 }
 

@@ -5,6 +5,9 @@
 #include "actors/meetings/bucket_meeting.hpp"
 #include "actors/proof/proof.hpp"
 #include "actors/proof/replica_sums.hpp"
+#include "plan/layout.hpp"
+#include "plan/sharding.hpp"
+#include "plan/stage_layers.hpp"
 #include "plan/stage_pools.hpp"
 #include "tests/actors/tiny.hpp"
 #include "tests/actors/written_port.hpp"
@@ -37,8 +40,8 @@ run_plan with_experts(const schedule& sch, shape dims, clock_kind clock,
                       const std::string& exchange = "ring") {
   const auto model = moe(experts);
   auto plan = tiny::training_of(sch, dims, clock, model);
-  plan.data = data;
-  plan.expert = expert;
+  plan.mesh[axis::data] = data;
+  plan.mesh[axis::expert] = expert;
   plan.exchange = find_exchange(exchange);
   plan.work->batch = 2 * data * dims.microbatches + 1;
   plan.work->shards = {make_without_experts<float>(model)};
@@ -52,8 +55,9 @@ run_result check_proofs(run_plan plan) {
   INFO(validation_error(plan));
   REQUIRE(validation_error(plan).empty());
   auto result = perform(plan);
-  INFO(plan.sch.name << " " << plan.data << "x" << plan.dims.stages << ", expert "
-                     << plan.expert << ": " << result.failure);
+  INFO(plan.sch.name << " " << plan.mesh[axis::data] << "x" << plan.dims.stages
+                     << ", expert " << plan.mesh[axis::expert] << ": "
+                     << result.failure);
   REQUIRE(result.outcome == ending::finished);
   CHECK(result.reserved_bytes == bytes_needed(plan));
   for (const auto& p : prove(plan, result)) {
@@ -96,7 +100,7 @@ TEST_CASE("experts on several ranks train what one device would", "[experts]") {
   const expert_options experts{.count = 4, .chosen = 2, .capacity = 1, .shared = true};
   auto plan =
     with_experts(*find_schedule(name), {2, 4, 3}, clock, experts, data, expert);
-  plan.machines.inside = {.latency = 100'000, .bytes_per_second = 1e6};
+  plan.machine.links.inside = {.latency = 100'000, .bytes_per_second = 1e6};
   const auto result = check_proofs(plan);
   CHECK(result.late_allocations == 0);
   CHECK((result.bytes_moved[static_cast<std::size_t>(traffic::experts)] > 0)
@@ -189,9 +193,9 @@ TEST_CASE("a norm goes through data replicas and their buckets as a plain loop d
     for (auto& x : gradients.emplace_back(static_cast<std::size_t>(l->bucket())))
       x = d.normal();
   std::vector<double> expected;
-  for (const auto& where : plan.norm_group({})) {
+  for (const auto& where : norm_group(plan, {})) {
     std::vector<std::vector<float>> held;
-    for (const auto& bucket : plan.layer_buckets(where)) {
+    for (const auto& bucket : layer_buckets(plan, where)) {
       auto& values =
         held.emplace_back(static_cast<std::size_t>(bucket.owner->bucket()));
       extract_shard(*layers[bucket.of_layer], *bucket.owner,
@@ -200,7 +204,7 @@ TEST_CASE("a norm goes through data replicas and their buckets as a plain loop d
     stream on;
     const bool is_copy = where.data > 0 && plan.exchange->name == "ring";
     for (const double part :
-         squares_of(parts_of(plan.layers_of(where), plan.shares_of(where)),
+         squares_of(parts_of(layers_of(plan, where), shares_of(plan, where)),
                     readable(held), on, is_copy))
       expected.push_back(part);
   }
@@ -260,7 +264,7 @@ TEST_CASE("an action takes as long as its rows at home and with experts", "[expe
   // and the backward's 24 ms, and on one rank no message takes time.
   auto plan = with_experts(*find_schedule("gpipe"), {1, 1, 1}, clock_kind::virtual_time,
                            {.count = 1, .capacity = 1});
-  plan.cost = costs_from(tiny::costs(12, 24));
+  plan.machine.cost = costs_from(tiny::costs(12, 24));
   const auto result = perform(plan);
   REQUIRE(result.outcome == ending::finished);
   CHECK(std::abs(result.sums.makespan - 36'000'000) < 10); // nanoseconds
@@ -273,7 +277,7 @@ TEST_CASE("experts cost what their rows are of a shorter microbatch", "[experts]
   plan.work->batch = 6;
   plan.uneven = std::make_shared<const uneven_microbatches>(
     uneven_microbatches{.samples = {4, 2}, .lengths = {4, 2}});
-  plan.cost = costs_from(tiny::costs(12, 24));
+  plan.machine.cost = costs_from(tiny::costs(12, 24));
   const auto result = perform(plan);
   REQUIRE(result.outcome == ending::finished);
   // The second expert has 4 of 16 tokens.
@@ -284,7 +288,7 @@ TEST_CASE("experts have their share of an input gradient and of a weight gradien
           "[experts]") {
   auto plan = with_experts(zb_h1(), {1, 1, 1}, clock_kind::virtual_time,
                            {.count = 1, .capacity = 1});
-  plan.cost = costs_from(tiny::costs(12, 24));
+  plan.machine.cost = costs_from(tiny::costs(12, 24));
   const auto result = perform(plan);
   REQUIRE(result.outcome == ending::finished);
   std::map<op, nanoseconds> took, took_by_experts;
@@ -303,10 +307,10 @@ TEST_CASE("simulated rows take their way to experts and back", "[experts]") {
   // The experts take a third of an action; half of the rows go to the other rank.
   const auto makespan_ms = [](int expert, double bytes) {
     auto plan = tiny::simulation(*find_schedule("gpipe"), {1, 1, 1}, 12, 24);
-    plan.data = 2;
-    plan.expert = expert;
+    plan.mesh[axis::data] = 2;
+    plan.mesh[axis::expert] = expert;
     plan.exchange = find_exchange("ring");
-    plan.machines.inside = {.latency = 100'000, .bytes_per_second = 1e9};
+    plan.machine.links.inside = {.latency = 100'000, .bytes_per_second = 1e9};
     plan.sizes.experts = bytes;
     const auto result = perform(plan);
     REQUIRE(result.outcome == ending::finished);
@@ -342,7 +346,7 @@ TEST_CASE("experts' gradients wait for the data replica that has the same",
   const auto plan = with_experts(*find_schedule("gpipe"), {2, 4, 1},
                                  clock_kind::virtual_time, {.count = 4}, 4, 2);
   const position where{1, 0, 1};
-  const auto buckets = plan.layer_buckets(where);
+  const auto buckets = layer_buckets(plan, where);
   const auto first =
     std::ranges::find_if(buckets, [](const layer_bucket& b) { return b.expert >= 0; });
   bucket_meeting sums{plan, where, exchange_step::sum, nullptr};
@@ -368,7 +372,7 @@ TEST_CASE("experts that cannot be placed are refused with the reason", "[experts
   CHECK(refusal_of(4, 2, 4, "zero1").empty());
   CHECK(refusal_of(4, 4, 4, "server").empty());
   auto plan = tiny::training_of(*find_schedule("gpipe"), {2, 4, 1}, clock_kind::real);
-  plan.data = plan.expert = 2;
+  plan.mesh[axis::data] = plan.mesh[axis::expert] = 2;
   plan.exchange = find_exchange("ring");
   CHECK_THAT(validation_error(plan), ContainsSubstring("say --model moe"));
 }

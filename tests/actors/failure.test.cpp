@@ -38,7 +38,7 @@ TEST_CASE("a data replica that fails ends a run whose experts wait for it",
   const auto clock = GENERATE(from_range(tiny::clocks()));
   const model_options model{"moe", 4, 8, 2, 4, 11, {.count = 4}};
   auto plan = tiny::training_of(*find_schedule("1f1b"), {2, 4, 3}, clock, model, 16);
-  plan.data = plan.expert = 2;
+  plan.mesh[axis::data] = plan.mesh[axis::expert] = 2;
   plan.exchange = find_exchange("ring");
   plan.work->shards = {make_without_experts<float>(model)};
   plan.work->experts = model.experts;
@@ -117,7 +117,7 @@ TEST_CASE("a run that is interrupted keeps what it has", "[interruption]") {
   auto plan =
     tiny::training_of(*find_schedule(entry.name), {4, 4, 100'000}, clock, tiny::gpt(4));
   std::atomic<bool> interrupted = false;
-  plan.keep_record = false;
+  plan.keep.record = false;
   const auto end_soon = [&](const progress& p) {
     if (p.loss)
       interrupted = true;
@@ -187,7 +187,7 @@ TEST_CASE("a run that fails while copies for a checkpoint lie about ends in peac
           "[failure]") {
   const int sample = GENERATE(9, 13, 17);
   auto plan = tiny::training_of(one_f_one_b(), {2, 2, 6}, clock_kind::real);
-  plan.checkpoint_every = 1;
+  plan.copies.checkpoint_every = 1;
   plan.work->data = std::make_shared<tiny::brittle_data>(plan.work->data, sample, [] {
     std::this_thread::sleep_for(60ms);
     throw std::runtime_error("the disk is on fire");

@@ -49,7 +49,7 @@ TEST_CASE("PyTorch's breadth-first file, and its others, are proved right", "[fi
   auto plan = tiny::training_of(filed.sch, dims, clock);
   check_proofs(plan);
   for (const char* exchange : {"ring", "zero2"}) {
-    plan.data = 2;
+    plan.mesh[axis::data] = 2;
     plan.exchange = *parse_exchange(exchange);
     plan.work->batch = 4 * dims.microbatches;
     check_proofs(plan);

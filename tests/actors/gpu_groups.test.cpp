@@ -5,6 +5,7 @@
 #include "plan/gpu_groups.hpp"
 
 #include "actors/nodes/gpus_of_nodes.hpp"
+#include "plan/sharding.hpp"
 #include "tests/actors/tiny.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -131,7 +132,7 @@ TEST_CASE("only ranks on GPUs of their own make a group", "[groups]") {
   CHECK(on({"a", "b", "a", "c"}) == ranks{1, 2, 3, 4, 5});
   CHECK(on({"a", "", "c", "d"}) == ranks{0, 4, 5});
   CHECK(on({"", "", "", ""}).empty());
-  plan.clock = clock_kind::virtual_time;
+  plan.machine.clock = clock_kind::virtual_time;
   CHECK(on({"a", "b", "c", "d"}).empty());
 }
 
@@ -180,7 +181,7 @@ TEST_CASE("nodes whose GPUs cannot be in groups leave out theirs alone", "[group
 
 TEST_CASE("a node refuses groups that it cannot be in", "[groups]") {
   auto plan = plan_with({.data = 2, .exchange = "ring"}); // groups {0, 2}, {1, 3}
-  plan.processors = {processor{0}, processor{}};
+  plan.machine.processors = {processor{0}, processor{}};
   const auto fault = [&](const std::vector<int>& groups, ranks here = {0, 1, 2, 3}) {
     return group_error(plan, here, groups);
   };

@@ -2,6 +2,7 @@
 // Passes that are granted while others are under way: the grants of a scheduler, and
 // the work of a stage.
 
+#include "plan/sharding.hpp"
 #include "tests/actors/scheduled.hpp"
 #include "tests/actors/staged.hpp"
 
@@ -75,8 +76,8 @@ TEST_CASE("while an update waits nothing is granted ahead of it", "[scheduler]")
 TEST_CASE("passes that meet others are granted alone, as they may pause",
           "[scheduler]") {
   auto shards = two_stages(), shared_out = two_stages(), spread = two_stages();
-  shards.tensor = 2;
-  shared_out.data = spread.data = spread.expert = 2;
+  shards.mesh[axis::tensor] = 2;
+  shared_out.mesh[axis::data] = spread.mesh[axis::data] = spread.mesh[axis::expert] = 2;
   shared_out.exchange = find_exchange("zero2");
   spread.exchange = find_exchange("ring");
   for (const auto& plan : {shards, shared_out, spread}) {
@@ -142,8 +143,8 @@ TEST_CASE("turns count passes that may be granted behind others, rank-wide",
 TEST_CASE("how far a rank is ahead of evaluations does not depend on a device's depth",
           "[scheduler]") {
   auto plan = tiny::simulation(pipedream(4), {1, 1, 9});
-  plan.evaluate_every = 1;
-  REQUIRE(plan.snapshots_of({0, 0, 0}) == 3);
+  plan.copies.evaluate_every = 1;
+  REQUIRE(snapshots_of(plan, {0, 0, 0}) == 3);
   for (const int depth : {1, 2}) {
     scheduled s{plan, 0, depth};
     for (int m = 0; m < 9; ++m)
@@ -221,7 +222,7 @@ TEST_CASE(
   "a snapshot is of the parameters that a pass under way reads, not of later ones",
   "[stage]") {
   auto plan = tiny::simulation(pipedream(3), {2, 1, 9});
-  plan.evaluate_every = 1;
+  plan.copies.evaluate_every = 1;
   staged<> s{plan, first};
   s.forward(0);
   s.forward(1);

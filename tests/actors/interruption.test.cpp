@@ -49,8 +49,8 @@ struct reported_losses {
 /// have begun.
 run_result interrupted_after(run_plan plan, int works) {
   std::atomic<bool> interrupted = false;
-  plan.cost = [&interrupted, works, cost = plan.cost,
-               begun = 0](const work& w) mutable {
+  plan.machine.cost = [&interrupted, works, cost = plan.machine.cost,
+                       begun = 0](const work& w) mutable {
     interrupted = interrupted || ++begun >= works;
     return cost(w);
   };
@@ -61,7 +61,8 @@ run_result interrupted_after(run_plan plan, int works) {
   REQUIRE(result.outcome == ending::interrupted);
   CHECK(told.values == result.loss);
   CHECK(told.samples == result.loss_samples);
-  if (plan.updates_are_by(
+  if (updates_are_by(
+        plan,
         update_by::all_replicas)) // else replicas end after different updates
     CHECK(told.last_samples == result.samples);
   return result;
@@ -94,8 +95,8 @@ run_result after(run_plan plan, std::int64_t updates) {
         initial.parameters.emplace_back(plan.work->whole.layers[l]->bucket()).data());
     return initial;
   }
-  plan.evaluate_every = 0;
-  plan.keep_record = false;
+  plan.copies.evaluate_every = 0;
+  plan.keep.record = false;
   plan.dims.steps = static_cast<int>(updates);
   auto result = perform(plan);
   REQUIRE(result.outcome == ending::finished);
@@ -209,7 +210,7 @@ TEST_CASE("an interrupted pipedream leaves what its record says, after one updat
     CHECK(std::ranges::count(result.updates, updates) == 4);
     CHECK((result.parameters == replay(plan, what_counts(result.actions)).parameters));
     std::int64_t samples = 0;
-    for (int d = 0; d < plan.data; ++d)
+    for (int d = 0; d < plan.mesh[axis::data]; ++d)
       for (int m = 0; m < updates * every; ++m)
         samples += plan.samples_of(d, m);
     CHECK(result.updated_samples == samples);
@@ -222,9 +223,9 @@ TEST_CASE("an interrupted run whose times are modelled knows when its losses cam
           "[interruption]") {
   auto plan = tiny::training_on({}, pipedream(), {4, 4, 50}, clock_kind::virtual_time);
   for (const int works : {30, 80, 130}) {
-    plan.model_times = false;
+    plan.observed.model_times = false;
     const auto was = interrupted_after(plan, works);
-    plan.model_times = true;
+    plan.observed.model_times = true;
     const auto modelled = interrupted_after(plan, works);
     REQUIRE_FALSE(was.loss.empty());
     CHECK(was.loss_times.size() == was.loss.size());
@@ -248,7 +249,7 @@ TEST_CASE("an interrupted run without common updates ends when all that came in 
     tiny::training_on({.data = alone ? 1 : 3, .exchange = alone ? "ring" : exchange},
                       *find_schedule(schedule), {4, 4, 50}, clock_kind::virtual_time);
   if (!alone)
-    plan.slowdowns = {1, 1.5, 2.5};
+    plan.machine.slowdowns = {1, 1.5, 2.5};
   for (int works = 1; works < 400; works += 400 / moments) {
     INFO(schedule << " by " << exchange << ", interrupted at work " << works);
     const auto result = interrupted_after(plan, works);
@@ -284,7 +285,7 @@ TEST_CASE("a rank that waits for an evaluation does not keep a run from ending",
   const auto clock = GENERATE(from_range(tiny::clocks()));
   auto plan = tiny::training_of(two_bw(), {4, 4, 1000}, clock, tiny::gpt(4));
   std::atomic<bool> interrupted = false;
-  plan.evaluate_every = 1;
+  plan.copies.evaluate_every = 1;
   const auto end_at_3 = [&](int batches, const std::vector<const float*>&) {
     interrupted = interrupted || batches >= 3;
   };

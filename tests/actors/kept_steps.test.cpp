@@ -6,6 +6,7 @@
 #include "actors/nodes/node_maps.hpp"
 #include "actors/nodes/node_registry.hpp"
 #include "actors/pipeline/stage_saver.hpp"
+#include "plan/stage_layers.hpp"
 #include "plan/stage_pools.hpp"
 #include "tests/actors/nodes.hpp"
 #include "tests/actors/slow_relay.hpp"
@@ -38,14 +39,14 @@ run_plan plan_of(const lost_run& one) {
   auto plan = tiny::training_on(one.mesh, one.sch, {2, 4, 6}, clock_kind::real);
   plan.work->optimizer.kind = optimizer_kind::adamw;
   plan.work->optimizer.momentum = 0;
-  plan.keep_steps = true;
-  plan.checkpoint_every = 2; // the link is cut as a checkpoint comes
+  plan.copies.keep_steps = true;
+  plan.copies.checkpoint_every = 2; // the link is cut as a checkpoint comes
   return plan;
 }
 
 std::vector<std::vector<float>> undisturbed(run_plan plan) {
-  plan.keep_steps = false;
-  plan.checkpoint_every = 0;
+  plan.copies.keep_steps = false;
+  plan.copies.checkpoint_every = 0;
   const auto result = perform(plan);
   REQUIRE(result.outcome == ending::finished);
   return result.parameters;
@@ -85,8 +86,8 @@ TEST_CASE("what a lost node had is with the other data replicas, after the last 
   CHECK(result.recovered->batches <= 5); // the sixth needs the lost one
 
   auto rest = plan;
-  rest.keep_steps = false;
-  rest.checkpoint_every = 0;
+  rest.copies.keep_steps = false;
+  rest.copies.checkpoint_every = 0;
   rest.dims.steps -= result.recovered->batches;
   resume_from(result.recovered, rest);
   const auto end = perform(rest);
@@ -96,8 +97,8 @@ TEST_CASE("what a lost node had is with the other data replicas, after the last 
 
 TEST_CASE("steps are kept also where no checkpoint is due", "[nodes]") {
   auto plan = plan_of({{.data = 2}, one_f_one_b()});
-  plan.checkpoint_every = 0;
-  plan.evaluate_every = 5;
+  plan.copies.checkpoint_every = 0;
+  plan.copies.evaluate_every = 5;
   nodes_here there{plan, 2};
   auto& cluster = there.reached_by();
   auto to_second = std::make_unique<slow_relay>(cluster.nodes[1], 0ms);
@@ -151,7 +152,7 @@ TEST_CASE("who says that it has lost a node is not taken for lost", "[nodes]") {
 TEST_CASE("a run that fails by itself is not asked what is left", "[nodes]") {
   auto plan = plan_of({{.data = 2}, one_f_one_b()});
   plan.work->optimizer.rate = 1e30;
-  plan.checkpoint_every = 0;
+  plan.copies.checkpoint_every = 0;
   nodes_here there{plan, 2};
   const auto result = there.perform(plan);
   CHECK_THAT(result.failure, ContainsSubstring("not finite"));
@@ -161,14 +162,14 @@ TEST_CASE("a run that fails by itself is not asked what is left", "[nodes]") {
 
 TEST_CASE("what a run keeps of its steps is counted before it begins", "[nodes]") {
   auto plan = plan_of({{.data = 2}, one_f_one_b()});
-  plan.checkpoint_every = 0;
+  plan.copies.checkpoint_every = 0;
   const auto with = bytes_needed(plan);
-  plan.keep_steps = false;
+  plan.copies.keep_steps = false;
   const auto without = bytes_needed(plan);
   for (int rank = 0; rank < plan.ranks(); ++rank) {
     std::int64_t values = 0;
     for (const auto& where : plan.hosted_by(rank))
-      for (const auto& layer : plan.layers_of(where))
+      for (const auto& layer : layers_of(plan, where))
         for (const auto& p : layer->parameters())
           values += p.values();
     const auto r = static_cast<std::size_t>(rank);
@@ -202,7 +203,7 @@ TEST_CASE("a stage keeps its last two steps, as they were", "[nodes]") {
   const auto plan = plan_of({{.data = 2}, one_f_one_b()});
   const position where{1, 0, 1};
   memory_account account;
-  const auto layers = plan.layers_of(where);
+  const auto layers = layers_of(plan, where);
   stage_saver saver{
     plan, where,
     std::make_shared<const optimizer>(plan.work->optimizer, layers, 1, account),
@@ -210,14 +211,14 @@ TEST_CASE("a stage keeps its last two steps, as they were", "[nodes]") {
   std::vector<std::unique_ptr<pool>> pools;
   std::vector<buffer> held;
   aged_version newest{0, {}};
-  for (const auto values : plan.buckets_of(where)) {
+  for (const auto values : buckets_of(plan, where)) {
     pools.push_back(std::make_unique<pool>("a test", 1, values, account));
     held.push_back(pools.back()->acquire());
     newest.buckets.emplace_back(held.back().data());
   }
   for (int batches = 1; batches <= 3; ++batches) {
     for (std::size_t b = 0; b < pools.size(); ++b)
-      std::fill_n(held[b].data(), plan.buckets_of(where)[b], batches);
+      std::fill_n(held[b].data(), buckets_of(plan, where)[b], batches);
     saver.keep(batches, {newest});
   }
   CHECK(saver.fetch_kept_state(1).versions.empty());

@@ -3,6 +3,7 @@
 
 #include "actors/meetings/layer_meeting.hpp"
 
+#include "plan/sharding.hpp"
 #include "tests/actors/meeting_office.hpp"
 #include "tests/actors/tiny.hpp"
 
@@ -45,8 +46,8 @@ class layer_member {
 public:
   layer_member(const run_plan& plan, int d)
     : data_(d),
-      count_(static_cast<std::size_t>(plan.data)),
-      gathers_(plan.shares_out(shared_out::parameters)),
+      count_(static_cast<std::size_t>(plan.mesh[axis::data])),
+      gathers_(shares_out(plan, shared_out::parameters)),
       // Buffers for two layers, each in use until the layer's last message has arrived.
       sum_copies_("a test's sums", 4 * bound(plan, exchange_step::sum).buffers,
                   bound(plan, exchange_step::sum).values, memory_),
@@ -98,7 +99,8 @@ private:
   static payload_bound bound(const run_plan& plan, exchange_step step) {
     if (step == exchange_step::gather && !plan.exchange->gather)
       return {1, 1};
-    return payloads_of(even_part(plan.exchange->order_of(step), 0, plan.data,
+    return payloads_of(even_part(plan.exchange->order_of(step), 0,
+                                 plan.mesh[axis::data],
                                  static_cast<std::int64_t>(layer_values)));
   }
 

@@ -3,6 +3,7 @@
 
 #include "actors/run/real_run_loop.hpp"
 #include "actors/run/virtual_run_loop.hpp"
+#include "plan/stage_layers.hpp"
 #include "tests/actors/stand_in.hpp"
 #include "tests/actors/tiny.hpp"
 
@@ -63,7 +64,7 @@ public:
       [note](const mail::explain&) { note("explain"); });
     const managed_run run{plan,  callbacks,   board, house,
                           meter, coordinator, wall,  others};
-    if (plan.clock == clock_kind::real)
+    if (plan.machine.clock == clock_kind::real)
       return std::make_unique<real_run_loop>(run, *watch);
     return std::make_unique<virtual_run_loop>(run, clock);
   }
@@ -76,7 +77,7 @@ public:
   /// The snapshot of the only stage after a batch: every parameter is the batch's
   /// number.
   run_status::snapshot shown(int batches) {
-    const auto buckets = plan.buckets_of({});
+    const auto buckets = buckets_of(plan, {});
     mail::snapshot part{batches, {}, {}};
     for (const auto values : buckets) {
       auto& pool =

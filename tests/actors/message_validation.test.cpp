@@ -5,6 +5,7 @@
 
 #include "actors/nodes/message_sizes.hpp"
 #include "plan/gpu_groups.hpp"
+#include "plan/stage_layers.hpp"
 #include "tests/actors/tiny.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -158,7 +159,7 @@ TEST_CASE("ranks, positions and versions are those of the plan", "[nodes]") {
 
 TEST_CASE("copies for a checkpoint are those that the stage saves", "[nodes]") {
   auto saves = plan();
-  saves.checkpoint_every = 1;
+  saves.copies.checkpoint_every = 1;
   saves.work->optimizer.kind = optimizer_kind::adamw;
   saves.work->optimizer.momentum = 0;
   const message_validation rules{std::make_shared<const run_plan>(saves)};
@@ -184,7 +185,7 @@ TEST_CASE("copies for a checkpoint are those that the stage saves", "[nodes]") {
     CHECK_FALSE(passes(wrong));
   // A stage hands over a whole kept step, whichever data replica the stage is of, or
   // nothing.
-  saves.keep_steps = true;
+  saves.copies.keep_steps = true;
   const message_validation keeping{std::make_shared<const run_plan>(saves)};
   const auto recalls = [&](const mail::saved& what) {
     wire::addressed_message mail{coordinator, mail::kept_state{what}, {}};
@@ -295,8 +296,8 @@ TEST_CASE("rows of any count take one kind of buffer, and no more than their lar
   const auto moe = tiny::training_on({.data = 2, .expert = 2, .experts = true},
                                      one_f_one_b(), {1, 2, 1}, clock_kind::real);
   const message_validation of{std::make_shared<const run_plan>(moe)};
-  const int expert = moe.experts_of(0).front();
-  const auto host = moe.host_of(expert, {0, 0, 0});
+  const int expert = experts_of(moe, 0).front();
+  const auto host = host_of(moe, expert, {0, 0, 0});
   const auto width = moe.work->whole.experts.front().expert->input();
   const auto rows = [&](std::int64_t count) {
     wire::addressed_message result{

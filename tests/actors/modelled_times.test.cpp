@@ -47,7 +47,7 @@ void check_model(run_plan plan, const std::string& name) {
   const auto was = perform(plan);
   INFO(was.failure);
   REQUIRE(was.outcome == ending::finished);
-  plan.model_times = true;
+  plan.observed.model_times = true;
   const auto modelled = perform(plan);
   INFO(modelled.failure);
   REQUIRE(modelled.outcome == ending::finished);
@@ -102,17 +102,18 @@ TEST_CASE("the model of a simulation is the simulation", "[model]") {
   for (int i = 0; i < plans; ++i) {
     const shape dims{any(random, 1, 5), any(random, 1, 6), any(random, 1, 3)};
     auto plan = tiny::simulation(any_schedule(random, dims), dims);
-    plan.cost = random_costs(random());
+    plan.machine.cost = random_costs(random());
     if (!plan.sch.local_rule()) {
-      plan.data = any(random, 1, 4);
-      plan.tensor = any(random, 1, 3);
+      plan.mesh[axis::data] = any(random, 1, 4);
+      plan.mesh[axis::tensor] = any(random, 1, 3);
     }
-    plan.sequence_parallel = plan.tensor > 1 && any(random, 0, 1) == 1;
+    plan.sequence_parallel = plan.mesh[axis::tensor] > 1 && any(random, 0, 1) == 1;
     plan.exchange = find_exchange(any_of(random, exchanges));
     plan.sizes.buckets = any(random, 1, 4);
     plan.sizes.sums = any(random, 1, 3);
-    check_model(plan, "data=" + std::to_string(plan.data) + " tensor="
-                        + std::to_string(plan.tensor) + " " + plan.exchange->name);
+    check_model(plan, "data=" + std::to_string(plan.mesh[axis::data])
+                        + " tensor=" + std::to_string(plan.mesh[axis::tensor]) + " "
+                        + plan.exchange->name);
   }
 }
 
@@ -133,7 +134,7 @@ TEST_CASE("the model of a training in virtual time is the training", "[model]") 
       mesh.tensor = any(random, 1, 2);
     mesh.by_sequence = mesh.tensor > 1 && any(random, 0, 1) == 1;
     auto plan = tiny::training_on(mesh, sch, dims, clock_kind::virtual_time);
-    plan.cost = random_costs(random());
+    plan.machine.cost = random_costs(random());
     check_model(plan, mesh.text());
   }
 }
@@ -142,11 +143,11 @@ TEST_CASE("the model of an interrupted run is of what ran", "[model]") {
   auto plan = tiny::training_on({.data = 2, .exchange = "zero3"}, one_f_one_b(),
                                 {2, 4, 100}, clock_kind::virtual_time);
   std::atomic<bool> interrupted = false;
-  plan.cost = [&interrupted, begun = 0](const work&) mutable {
+  plan.machine.cost = [&interrupted, begun = 0](const work&) mutable {
     interrupted = interrupted || ++begun > 100;
     return 1000;
   };
-  plan.model_times = true;
+  plan.observed.model_times = true;
   const auto result = perform(plan, {.interrupted = &interrupted});
   REQUIRE(result.outcome == ending::interrupted);
   CHECK(result.sums.makespan > 0);
@@ -159,7 +160,7 @@ TEST_CASE("the model of an interrupted run is of what ran", "[model]") {
 TEST_CASE("in real time a model has the lengths of what ran", "[model]") {
   auto plan = tiny::training_on({.data = 2, .exchange = "zero1", .clips = true},
                                 chimera(), {4, 4, 5}, clock_kind::real);
-  plan.model_times = true;
+  plan.observed.model_times = true;
   const auto result = perform(plan);
   INFO(result.failure);
   REQUIRE(result.outcome == ending::finished);
@@ -177,7 +178,7 @@ TEST_CASE("in real time a model has the lengths of what ran", "[model]") {
 
 TEST_CASE("there is no model of what nobody knows the order of", "[model]") {
   auto plan = tiny::simulation(gpipe(), {1, 4, 1});
-  plan.data = 2;
+  plan.mesh[axis::data] = 2;
   for (const char* name : {"ring", "zero3", "server"}) {
     plan.exchange = find_exchange(name);
     CHECK(modelled_times::can_model(plan));
@@ -187,7 +188,7 @@ TEST_CASE("there is no model of what nobody knows the order of", "[model]") {
     CHECK_FALSE(modelled_times::can_model(plan));
   }
   plan.exchange = find_exchange("ring");
-  plan.expert = 2;
+  plan.mesh[axis::expert] = 2;
   CHECK_FALSE(modelled_times::can_model(plan));
 }
 

@@ -59,7 +59,7 @@ TEST_CASE("what nodes cannot play is refused with what is allowed", "[nodes]") {
     node_map_error(on({.data = 2, .exchange = "hogwild"}, one_f_one_b(), 1), {1, 2}, 2),
     ContainsSubstring("hogwild needs memory that all data replicas share"));
   auto simulated = plan;
-  simulated.clock = clock_kind::virtual_time;
+  simulated.machine.clock = clock_kind::virtual_time;
   CHECK_THAT(node_map_error(simulated, {1, 2}, 2),
              ContainsSubstring("has one process"));
 }

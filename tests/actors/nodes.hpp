@@ -23,12 +23,12 @@ public:
     : nodes_here(
       [plan = std::move(plan)](const mail::prepare& facts) {
         auto part = plan;
-        part.keep_record = facts.keep.record;
-        part.keep_versions = facts.keep.versions;
-        part.evaluate_every = facts.keep.evaluate_every;
-        part.checkpoint_every = facts.keep.checkpoint_every;
-        part.keep_steps = facts.keep.steps;
-        part.threads = 1;
+        part.keep.record = facts.keep.record;
+        part.keep.versions = facts.keep.versions;
+        part.copies.evaluate_every = facts.keep.evaluate_every;
+        part.copies.checkpoint_every = facts.keep.checkpoint_every;
+        part.copies.keep_steps = facts.keep.steps;
+        part.machine.threads = 1;
         return part;
       },
       count) {

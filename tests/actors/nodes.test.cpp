@@ -97,7 +97,7 @@ TEST_CASE("evaluations and checkpoints come from all nodes, and a run goes on th
   plan.work->optimizer.kind = optimizer_kind::adamw;
   plan.work->optimizer.momentum = 0;
   const auto whole = alone(plan);
-  plan.checkpoint_every = plan.evaluate_every = 2;
+  plan.copies.checkpoint_every = plan.copies.evaluate_every = 2;
   std::vector<training_state> saved;
   std::vector<int> evaluated;
   nodes_here there{plan, 2};
@@ -115,7 +115,7 @@ TEST_CASE("evaluations and checkpoints come from all nodes, and a run goes on th
   CHECK(saved.front().moments.size() == 2);
 
   auto rest = plan;
-  rest.checkpoint_every = rest.evaluate_every = 0;
+  rest.copies.checkpoint_every = rest.copies.evaluate_every = 0;
   nodes_here others{rest, 4};
   rest.dims.steps -= saved.front().batches;
   resume_from(std::make_shared<const training_state>(saved.front()), rest);
@@ -130,7 +130,7 @@ TEST_CASE("evaluations and checkpoints come from all nodes, and a run goes on th
 TEST_CASE("links that take 200 ms more change no bit, and nobody is lost", "[nodes]") {
   auto plan = tiny::training_on({.data = 2, .exchange = "ring"}, one_f_one_b(),
                                 {2, 2, 2}, clock_kind::real);
-  plan.checkpoint_every = 1;
+  plan.copies.checkpoint_every = 1;
   nodes_here there{plan, 2};
   auto& cluster = there.reached_by();
   cluster.failure_timeout = 1000ms;
@@ -144,7 +144,7 @@ TEST_CASE("links that take 200 ms more change no bit, and nobody is lost", "[nod
   INFO(result.failure);
   REQUIRE(result.outcome == ending::finished);
   CHECK(saved == std::vector{1, 2});
-  plan.checkpoint_every = 0;
+  plan.copies.checkpoint_every = 0;
   CHECK(result.parameters == alone(plan).parameters);
   CHECK(std::chrono::steady_clock::now() - before > 2s); // links did take longer
 }

@@ -3,6 +3,7 @@
 
 #include "actors/updates/optimizer_core.hpp"
 
+#include "plan/stage_layers.hpp"
 #include "tests/actors/tiny.hpp"
 #include "tests/actors/written_port.hpp"
 
@@ -85,10 +86,10 @@ TEST_CASE("an update without others computes, and tells its stage", "[optimizer]
 TEST_CASE("an update waits for sums that take time, and copies take none",
           "[optimizer]") {
   auto plan = simulated();
-  plan.data = 2;
+  plan.mesh[axis::data] = 2;
   plan.exchange = find_exchange("ring");
   plan.sizes.gradient = 40;
-  plan.sum_rate = 1e9;
+  plan.machine.sum_rate = 1e9;
   counted_shard a{plan, first}, c{plan, {1, 0, 0}};
   for (auto* shard : {&a, &c}) {
     shard->core.receive(to_shard(mail::bucket_ready{0, 0, {}}));
@@ -108,7 +109,7 @@ TEST_CASE("an update waits for sums that take time, and copies take none",
 TEST_CASE("by ZeRO 1 an update waits for the sum, and ends when all is gathered",
           "[optimizer]") {
   auto plan = simulated();
-  plan.data = 2;
+  plan.mesh[axis::data] = 2;
   plan.exchange = find_exchange("zero1");
   counted_shard a{plan, first}, c{plan, {1, 0, 0}};
   a.core.receive(to_shard(mail::bucket_ready{0, 0, {}}));
@@ -171,7 +172,7 @@ TEST_CASE("the first direction lets others go first, and the second copies its v
 
 TEST_CASE("servers are pushed to, and their answers end the update", "[optimizer]") {
   auto plan = simulated();
-  plan.data = 2;
+  plan.mesh[axis::data] = 2;
   plan.exchange = find_exchange("server:async");
   counted_shard s{plan, first};
   s.core.receive(request());
@@ -202,8 +203,8 @@ struct training_shard {
       core(plan, first, port,
            {.streams = {&on, &on},
             .state = std::make_shared<optimizer>(
-              plan->work->optimizer, plan->layers_of(first), 100, memory)}) {
-    const auto sizes = plan->buckets_of(first);
+              plan->work->optimizer, layers_of(*plan, first), 100, memory)}) {
+    const auto sizes = buckets_of(*plan, first);
     for (int d = 0; d < plan->directions(); ++d) {
       auto& part = parts.emplace_back();
       for (auto* list : {&part.gradients, &part.from, &part.to})
@@ -253,7 +254,7 @@ TEST_CASE("an update steps down the mean gradient, and costs what its values do"
   s.parts[0].gradients[1].data()[1] = 4;
   s.core.receive(to_shard(s.parts[0]));
   double values = 0;
-  for (const auto bucket : s.plan->buckets_of(first))
+  for (const auto bucket : buckets_of(*s.plan, first))
     values += static_cast<double>(bucket);
   CHECK(s.port.works.front().first.operations == 12 * values);
   s.port.run_work(s.core);
@@ -296,7 +297,7 @@ TEST_CASE("where the norm is of all stages, an update is applied when it is know
 TEST_CASE("both directions' gradients make one version, which both get",
           "[optimizer]") {
   training_shard s{trained(chimera(), 2), 0, clip_scope::network};
-  const auto buckets = static_cast<int>(s.plan->buckets_of(first).size());
+  const auto buckets = static_cast<int>(buckets_of(*s.plan, first).size());
   for (int d = 0; d < 2; ++d)
     for (int b = 0; b < buckets; ++b)
       s.core.receive(to_shard(mail::bucket_ready{
@@ -322,7 +323,7 @@ TEST_CASE("both directions' gradients make one version, which both get",
 TEST_CASE("directions are added once, though their norm is found before the update",
           "[optimizer]") {
   training_shard s{trained(chimera(), 2), 1, clip_scope::network};
-  const auto buckets = s.plan->buckets_of(first).size();
+  const auto buckets = buckets_of(*s.plan, first).size();
   for (auto& part : s.parts)
     for (std::size_t b = 0; b < buckets; ++b)
       s.core.receive(to_shard(mail::bucket_ready{

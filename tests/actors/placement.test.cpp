@@ -28,7 +28,7 @@ run_result checked(const run_plan& plan) {
 
 void check_prediction(const schedule& sch, shape dims, nanoseconds latency) {
   auto plan = tiny::simulation(sch, dims, 1, 2, 0.5);
-  plan.machines.inside.latency = latency;
+  plan.machine.links.inside.latency = latency;
   const auto expected = predict(
     sch, dims,
     [](const action& a) { return tiny::costs(1, 2, 0.5).duration_of(a.op, a.stage); },
@@ -41,8 +41,8 @@ void check_prediction(const schedule& sch, shape dims, nanoseconds latency) {
 
 TEST_CASE("a plan counts the ranks of its placement, not the stages", "[placement]") {
   auto plan = tiny::simulation(looped(gpipe(), 2), {8, 4});
-  plan.data = 3;
-  plan.tensor = 2;
+  plan.mesh[axis::data] = 3;
+  plan.mesh[axis::tensor] = 2;
   CHECK(plan.ranks() == 24);
   CHECK(plan.rank_of({2, 0, 5, 1}) == (2 * 4 + 1) * 2 + 1);
   const int rank = plan.rank_of({2, 0, 5, 1});
@@ -74,7 +74,7 @@ TEST_CASE("actors on a looped placement, or ahead of their batch, are proved rig
   for (const auto& exchange : {"", "ring", "zero3"}) {
     auto plan = tiny::training_of(sch, {4, 4, 3}, clock);
     if (*exchange != '\0') {
-      plan.data = 2;
+      plan.mesh[axis::data] = 2;
       plan.exchange = *parse_exchange(exchange);
       plan.work->batch *= 2;
     }
@@ -116,7 +116,7 @@ TEST_CASE("the model of a looped run in time is what ran in virtual time",
           "[placement]") {
   for (const auto& sch : {looped(gpipe(), 2), looped(pipedream(), 4)}) {
     auto plan = tiny::training_of(sch, {4, 4, 3}, clock_kind::virtual_time);
-    plan.data = 2;
+    plan.mesh[axis::data] = 2;
     plan.exchange = *parse_exchange("ring");
     plan.work->batch *= 2;
     const auto ran = checked(plan).actions;

@@ -52,7 +52,8 @@ private:
   /// Samples of a microbatch, counted over all data replicas. Sizes differ by one, and
   /// larger ones come first.
   std::int64_t samples_of(int microbatch) const {
-    const int pieces = plan_.dims.microbatches * plan_.data, k = microbatch % pieces;
+    const int pieces = plan_.dims.microbatches * plan_.mesh[troupe::axis::data],
+              k = microbatch % pieces;
     if (plan_.uneven && !plan_.uneven->samples.empty())
       return plan_.uneven->samples[static_cast<std::size_t>(k)];
     return work_.batch / pieces + (k < work_.batch % pieces ? 1 : 0);
@@ -61,7 +62,8 @@ private:
   std::int64_t length_of(int microbatch) const {
     if (!plan_.uneven || plan_.uneven->lengths.empty())
       return work_.whole.options.length;
-    const int pieces = plan_.dims.microbatches * plan_.data, k = microbatch % pieces;
+    const int pieces = plan_.dims.microbatches * plan_.mesh[troupe::axis::data],
+              k = microbatch % pieces;
     const auto& lengths = plan_.uneven->lengths;
     return lengths[static_cast<std::size_t>(k) % lengths.size()];
   }
@@ -94,10 +96,11 @@ private:
       sum.emplace_back(bucket.size());
     double lost = 0;
     std::int64_t samples = 0;
-    for (int data = 0; data < plan_.data; ++data)
+    for (int data = 0; data < plan_.mesh[troupe::axis::data]; ++data)
       for (int k = begin; k < end; ++k) {
         const int share = plan_.dims.microbatches;
-        const int n = k / share * share * plan_.data + data * share + k % share;
+        const int n =
+          k / share * share * plan_.mesh[troupe::axis::data] + data * share + k % share;
         lost += add(n, k, sum);
         samples += samples_of(n);
       }

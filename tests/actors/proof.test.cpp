@@ -144,7 +144,7 @@ TEST_CASE("the formula says what is wrong with an entry", "[refusal]") {
 
 TEST_CASE("another time than the paper's is refused", "[refusal]") {
   auto plan = small(GENERATE(naive(), gpipe(), one_f_one_b(), chimera()));
-  plan.machines = {};
+  plan.machine.links = {};
   auto run = run_of(plan);
   REQUIRE(run.refusals().empty());
   SECTION("of the run") {

@@ -41,16 +41,16 @@ inline proved_run run_of(run_plan plan) {
 inline run_plan small(const schedule& sch, int data = 1,
                       const std::string& exchange = "ring") {
   auto plan = tiny::training_of(sch, {2, 4, 2}, clock_kind::virtual_time, tiny::gpt(4));
-  plan.data = data;
+  plan.mesh[axis::data] = data;
   plan.exchange = find_exchange(exchange);
   plan.work->batch = 8 * data + 1;
-  plan.machines.inside.latency = 100'000;
+  plan.machine.links.inside.latency = 100'000;
   return plan;
 }
 
 inline run_plan sharded(const schedule& sch) {
   auto plan = small(sch);
-  plan.tensor = 2;
+  plan.mesh[axis::tensor] = 2;
   plan.work->shards = *make_shards<float>(tiny::gpt(4), 2);
   return plan;
 }

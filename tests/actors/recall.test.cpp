@@ -55,9 +55,9 @@ private:
 /// failed.
 struct failed_run {
   explicit failed_run(std::set<int> lost) : others(std::move(lost)) {
-    run.plan.data = 3;
+    run.plan.mesh[axis::data] = 3;
     run.plan.exchange = find_exchange("ring");
-    run.plan.keep_steps = true;
+    run.plan.copies.keep_steps = true;
     run.others = &others;
     run.board.post_checkpoint(2);
   }
@@ -167,8 +167,8 @@ TEST_CASE("nobody is asked where nobody is lost, or the user has had enough",
 // Otherwise a run that resumes from that step would never make the evaluation.
 TEST_CASE("a step counts as kept when its evaluation is done", "[manager]") {
   tiny::lone_run run{clock_kind::real};
-  run.plan.keep_steps = true;
-  run.plan.evaluate_every = 2;
+  run.plan.copies.keep_steps = true;
+  run.plan.copies.evaluate_every = 2;
   texts before;
   run.callbacks.report = [&](const progress&) { // long after the copies were made
     if (before.empty())

@@ -3,6 +3,8 @@
 // the time of one more forward.
 
 #include "actors/proof/proof.hpp"
+#include "plan/sharding.hpp"
+#include "plan/stage_layers.hpp"
 #include "plan/stage_pools.hpp"
 #include "schedules/catalog/catalog.hpp"
 #include "schedules/program.hpp"
@@ -117,7 +119,7 @@ TEST_CASE("shards, replicas and experts have their part in what runs again",
       INFO(mesh.text() << " " << sch.name);
       const auto all = finished(plan);
       check_same_bits(plan, all, recomputation::late, 0);
-      if (plan.data == 1 || !plan.shares_out(shared_out::gradients))
+      if (plan.mesh[axis::data] == 1 || !shares_out(plan, shared_out::gradients))
         check_same_bits(plan, all, recomputation::ahead, 1);
     }
 }
@@ -146,7 +148,7 @@ TEST_CASE("of blocks a stage keeps inputs, and the stash of the largest segment"
   for (const int units : {4, 2, 1}) {
     plan.recomputed_units = units;
     const auto pools = pools_of(plan, {});
-    CHECK(plan.segments_of(0).size() == static_cast<std::size_t>(8 / units));
+    CHECK(segments_of(plan, 0).size() == static_cast<std::size_t>(8 / units));
     CHECK(pools.inputs_slots == 16);
     CHECK(pools.inputs == (8 / units - 1) * padded(2 * 4 * 8));
     CHECK(pools.stash < last);
@@ -211,7 +213,7 @@ TEST_CASE("what cannot be recomputed is refused", "[recompute]") {
   plan.recomputed_units = -1;
   CHECK_THAT(validation_error(plan), ContainsSubstring("at least 1 block"));
   plan.recomputed_units = 1;
-  plan.data = 2;
+  plan.mesh[axis::data] = 2;
   plan.exchange = *parse_exchange("zero3");
   CHECK_THAT(validation_error(plan), ContainsSubstring("--recompute stage"));
   plan.recomputed_units = 0;
@@ -226,7 +228,7 @@ TEST_CASE("a pair may cost less than its two", "[recompute]") {
   auto table = tiny::costs(1, 2, 0);
   CHECK(finished(plan).sums.makespan == 12'000'000);
   table.pair = {2'000'000}; // the pair of each rank is 1 ms shorter
-  plan.cost = costs_from(table);
+  plan.machine.cost = costs_from(table);
   CHECK(finished(plan).sums.makespan == 11'000'000);
 }
 
@@ -237,7 +239,7 @@ TEST_CASE("a pair takes as long as its two, in tensor shards and beside experts"
              tiny::mesh_of_ranks{.data = 2, .expert = 2, .experts = true});
   const auto sch = dualpipe();
   auto plan = tiny::training_on(mesh, sch, {2, 6, 1}, clock_kind::virtual_time);
-  plan.cost = costs_by_operations();
+  plan.machine.cost = costs_by_operations();
   plan.work->batch = 2 * mesh.data * 6; // equal microbatches
   // The time of each action of a stage alone; an action in two halves takes the sum.
   std::map<std::pair<op, int>, nanoseconds> alone;

@@ -28,7 +28,7 @@ void add_numbers(bounded_list<std::int64_t>& to, int count) {
 std::vector<mail::microbatch_loss> losses_of(const run_plan& plan) {
   std::vector<mail::microbatch_loss> result;
   const auto rows = static_cast<double>(plan.work->whole.rows);
-  for (int m = 0; m < plan.data * plan.dims.total(); ++m) {
+  for (int m = 0; m < plan.mesh[axis::data] * plan.dims.total(); ++m) {
     const auto samples = plan.batches().samples_of(m);
     result.push_back({m, samples, {}});
     result.back().sum.loss =
@@ -70,7 +70,7 @@ TEST_CASE("losses are those of minibatches in index order, with replicas' togeth
     for (const auto& sch : {gpipe(), pipedream(3), ampnet()}) {
       auto plan =
         tiny::training_of(sch, {1, 4, 5}, clock_kind::virtual_time, tiny::gpt(), 11);
-      plan.data = data;
+      plan.mesh[axis::data] = data;
       loss_log log{plan};
       std::vector<loss_so_far> told;
       for (const auto& loss : losses_of(plan))
@@ -150,7 +150,7 @@ TEST_CASE("losses of a long run are means of neighbours, weighted by samples",
   auto plan = tiny::training_of(pipedream(), {1, 2, 15'000}, clock_kind::virtual_time,
                                 tiny::gpt(), 3); // microbatches of 2 samples and 1
   loss_log complete{plan};
-  plan.keep_record = false;
+  plan.keep.record = false;
   loss_log bounded{plan};
   for (const auto& loss : losses_of(plan)) {
     complete.add(loss);
@@ -179,7 +179,7 @@ TEST_CASE(
   "[record]") {
   auto plan =
     tiny::training_of(gpipe(), {1, 3, 2}, clock_kind::virtual_time, tiny::gpt(), 6);
-  plan.data = 2;
+  plan.mesh[axis::data] = 2;
   const std::vector<nanoseconds> ends{50, 90, 70,  40,  60,  30, // of the first step
                                       95, 80, 100, 140, 110, 120};
   loss_log log{plan};
@@ -217,8 +217,8 @@ TEST_CASE("who watches a run is told of all that runs, with the times of the rec
   const shape dims{3, 4, 2};
   auto plan = GENERATE_COPY(tiny::simulation(one_f_one_b(), dims),
                             tiny::training_of(one_f_one_b(), dims, clock_kind::real));
-  plan.watched = true;
-  plan.model_times = plan.work.has_value() && GENERATE(false, true);
+  plan.observed.watched = true;
+  plan.observed.model_times = plan.work.has_value() && GENERATE(false, true);
   record told(static_cast<std::size_t>(plan.ranks()));
   const auto result = perform(plan, {.watch = [&](const recent_actions& recent) {
                                 for (const auto& [rank, what] : recent.ran)

@@ -4,6 +4,7 @@
 
 #include "actors/proof/proof.hpp"
 #include "actors/run/gathered_parameters.hpp"
+#include "plan/stage_layers.hpp"
 #include "tests/actors/proved_run.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -104,10 +105,10 @@ TEST_CASE("an answer of other values is refused, also without a bound", "[refusa
 
 TEST_CASE("a replica that has one other bit after any update is refused", "[refusal]") {
   auto plan = small(one_f_one_b(), 2);
-  plan.keep_versions = true;
+  plan.keep.versions = true;
   const auto made = [&](int data, int version) {
     mail::version_made result{{data, 0, 1}, version, {}, {}};
-    for (const auto values : plan.buckets_of(result.where))
+    for (const auto values : buckets_of(plan, result.where))
       result.parameters.emplace_back(values, 0.5F);
     result.gradients = result.parameters;
     return result;

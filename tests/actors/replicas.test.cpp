@@ -27,7 +27,7 @@ std::optional<replica_exchange> exchange_by(const std::string& name) {
 }
 
 run_plan replicated(run_plan plan, int data, const std::string& exchange = "ring") {
-  plan.data = data;
+  plan.mesh[axis::data] = data;
   plan.exchange = exchange_by(exchange);
   if (plan.work)
     plan.work->batch = std::int64_t{data} * plan.dims.microbatches + 1;
@@ -40,7 +40,7 @@ void check_proofs(const run_plan& plan) {
   INFO(result.failure);
   REQUIRE(result.outcome == ending::finished);
   for (const auto& p : prove(plan, result)) {
-    INFO(plan.sch.name << " " << plan.data << "x" << plan.dims.stages << "x"
+    INFO(plan.sch.name << " " << plan.mesh[axis::data] << "x" << plan.dims.stages << "x"
                        << plan.dims.microbatches << " by " << plan.exchange->name
                        << ": " << p.name << ": " << p.detail);
     CHECK(!p.fails());
@@ -56,7 +56,7 @@ run_result batch_of(double exchange_ms, int buckets, int data = 2,
   auto plan =
     replicated(tiny::simulation(*find_schedule("gpipe"), {1, 1, 1}, 10, 20), data);
   plan.exchange = find_exchange(exchange);
-  plan.machines.inside.bytes_per_second = 1e9;
+  plan.machine.links.inside.bytes_per_second = 1e9;
   plan.sizes.gradient = exchange_ms * 1e6;
   plan.sizes.buckets = buckets;
   auto result = perform(plan);
@@ -103,7 +103,7 @@ TEST_CASE("data replicas clip by one global norm, or one a stage", "[replicas]")
   const auto scope = GENERATE(clip_scope::network, clip_scope::stage);
   auto plan =
     replicated(tiny::training_of(*find_schedule(name), {2, 4, 3}, clock), 2, exchange);
-  plan.machines.inside = {.latency = 100'000, .bytes_per_second = 1e6};
+  plan.machine.links.inside = {.latency = 100'000, .bytes_per_second = 1e6};
   plan.work->optimizer.clip = 0.05;
   plan.work->optimizer.scope = scope;
   check_proofs(plan);
@@ -115,7 +115,7 @@ TEST_CASE("replicas of one pipeline lose and learn what the pipeline alone does"
     tiny::training_of(*find_schedule("1f1b"), {2, 8, 4}, clock_kind::virtual_time);
   auto four =
     tiny::training_of(*find_schedule("1f1b"), {2, 2, 4}, clock_kind::virtual_time);
-  four.data = 4;
+  four.mesh[axis::data] = 4;
   four.exchange = exchange_by("tree");
   four.work->batch = alone.work->batch;
   const auto a = perform(alone), b = perform(four);
@@ -171,7 +171,7 @@ TEST_CASE("evaluations change no bits of data replicas", "[replicas]") {
     replicated(tiny::training_of(*find_schedule("1f1b"), {2, 4, 4}, clock), 2);
   const auto without = perform(plan);
   std::vector<int> evaluated;
-  plan.evaluate_every = 2;
+  plan.copies.evaluate_every = 2;
   const auto with =
     perform(plan, {.evaluate = [&](int batches, const std::vector<const float*>&) {
               evaluated.push_back(batches);
@@ -198,7 +198,7 @@ TEST_CASE("a run that fails with gradients and activations on their way ends in 
                                            clock_kind::virtual_time),
                          3);
   plan.work->optimizer = {.kind = optimizer_kind::sgd, .rate = 1e10};
-  plan.machines.inside = {.latency = 2'000'000};
+  plan.machine.links.inside = {.latency = 2'000'000};
   const auto result = perform(plan);
   CHECK(result.outcome == ending::failed);
   CHECK_THAT(result.failure, Catch::Matchers::ContainsSubstring("is not finite"));
@@ -208,7 +208,7 @@ TEST_CASE("a simulated exchange takes its latency, however few the bytes",
           "[replicas]") {
   auto plan =
     replicated(tiny::simulation(*find_schedule("gpipe"), {1, 1, 1}, 10, 20), 4, "ring");
-  plan.machines.inside = {.latency = 50'000'000};
+  plan.machine.links.inside = {.latency = 50'000'000};
   CHECK(perform(plan).sums.makespan == 30'000'000 + 6 * 50'000'000);
 }
 

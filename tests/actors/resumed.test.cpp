@@ -87,15 +87,15 @@ TEST_CASE("a resumed run has the checkpoints of one that never stopped, on nodes
   plan.work->optimizer.kind = optimizer_kind::adamw;
   plan.work->optimizer.momentum = 0;
   auto whole = plan;
-  whole.checkpoint_every = 1;
+  whole.copies.checkpoint_every = 1;
   const auto undisturbed = observe(whole, 0, whole);
   const auto& from = undisturbed.saved.at(one.before);
   if (one.sch.name == "pipedream")
     REQUIRE(from->older.size() >= 2); // which differ
 
-  plan.checkpoint_every = one.checkpoint_every;
-  plan.evaluate_every = one.evaluate_every;
-  plan.keep_steps = one.keep_steps;
+  plan.copies.checkpoint_every = one.checkpoint_every;
+  plan.copies.evaluate_every = one.evaluate_every;
+  plan.copies.keep_steps = one.keep_steps;
   plan.dims.steps -= from->batches;
   resume_from(from, plan);
   REQUIRE(validation_error(plan) == "");

@@ -116,7 +116,7 @@ TEST_CASE("what stages have in the end is collected", "[manager]") {
 TEST_CASE("ranks go on when stages have copied, before the copies have come",
           "[manager]") {
   tiny::lone_run run{GENERATE(from_range(tiny::clocks()))};
-  run.plan.checkpoint_every = 2;
+  run.plan.copies.checkpoint_every = 2;
   texts said;
   run.callbacks.save = [&](const training_copies& all) {
     said = run.heard();
@@ -138,7 +138,7 @@ TEST_CASE("ranks go on when stages have copied, before the copies have come",
 
 TEST_CASE("copies that came before a run failed are saved", "[manager]") {
   tiny::lone_run run{GENERATE(from_range(tiny::clocks()))};
-  run.plan.checkpoint_every = 2;
+  run.plan.copies.checkpoint_every = 2;
   int saved = 0;
   run.callbacks.save = [&](const training_copies& all) { saved += all.batches; };
   run.board.post_checkpoint(2);
@@ -156,7 +156,7 @@ TEST_CASE("copies that came before a run failed are saved", "[manager]") {
 
 TEST_CASE("what is copied next has the room of what was copied before", "[manager]") {
   tiny::lone_run run{GENERATE(from_range(tiny::clocks()))};
-  run.plan.checkpoint_every = 2;
+  run.plan.copies.checkpoint_every = 2;
   texts order;
   run.callbacks.save = [&](const training_copies& all) {
     order.push_back("saves " + std::to_string(all.batches));
@@ -173,7 +173,7 @@ TEST_CASE("what is copied next has the room of what was copied before", "[manage
         run.board.post_copied();
       if (what == "go on" && order.size() == 1)
         run.board.post_checkpoint(4); // arrives before the copies
-      if (what == "go on" && run.plan.clock == clock_kind::virtual_time)
+      if (what == "go on" && run.plan.machine.clock == clock_kind::virtual_time)
         run.clock.call_at(run.clock.now() + 1, [&] { run.board.post_saved({}); });
       else if (what == "go on")
         run.board.post_saved({});
@@ -186,8 +186,8 @@ TEST_CASE("what is copied next has the room of what was copied before", "[manage
 TEST_CASE("steps are kept while a checkpoint is on its way, and the next one waits",
           "[manager]") {
   tiny::lone_run run{GENERATE(from_range(tiny::clocks()))};
-  run.plan.checkpoint_every = 2;
-  run.plan.keep_steps = true;
+  run.plan.copies.checkpoint_every = 2;
+  run.plan.copies.keep_steps = true;
   texts order;
   run.callbacks.save = [&](const training_copies& all) {
     order.push_back("saves " + std::to_string(all.batches));
@@ -198,7 +198,7 @@ TEST_CASE("steps are kept while a checkpoint is on its way, and the next one wai
   run.board.post_checkpoint(1);
   int batches = 1;
   const auto later = [&](std::function<void()> what) {
-    if (run.plan.clock == clock_kind::real)
+    if (run.plan.machine.clock == clock_kind::real)
       return what();
     run.clock.call_at(run.clock.now() + 1, what);
   };
@@ -221,8 +221,8 @@ TEST_CASE("steps are kept while a checkpoint is on its way, and the next one wai
 TEST_CASE("a resumed run keeps steps before its first evaluation", "[manager]") {
   tiny::lone_run run{clock_kind::virtual_time};
   run.plan.dims.batches_before = 5; // an evaluation was due at 4, another one is at 8
-  run.plan.evaluate_every = 4;
-  run.plan.keep_steps = true;
+  run.plan.copies.evaluate_every = 4;
+  run.plan.copies.keep_steps = true;
   run.board.post_checkpoint(1);
   run
     .managed([&](const std::string& what) {

@@ -125,9 +125,9 @@ TEST_CASE("memory taken after the start is counted", "[equipment]") {
 
 TEST_CASE("a slow data replica's devices take as many times as long", "[equipment]") {
   auto plan = tiny::simulation(one_f_one_b(), {2, 2});
-  plan.data = 2;
+  plan.mesh[axis::data] = 2;
   plan.exchange = find_exchange("ring");
-  plan.slowdowns = {1, 2.5};
+  plan.machine.slowdowns = {1, 2.5};
   equipped_ranks all{plan, all_ranks(plan)};
   std::vector<nanoseconds> ends;
   for (const auto& rank : all.all.ranks())

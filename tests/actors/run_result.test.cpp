@@ -96,14 +96,14 @@ TEST_CASE("only where replicas update one by one are their accesses told", "[res
         first->update(data, 1, 1, {}, nullptr, nullptr);
   };
   auto plan = tiny::simulation(one_f_one_b(), {2, 2});
-  plan.data = 2;
+  plan.mesh[axis::data] = 2;
   plan.exchange = find_exchange("server:async");
   const auto one_by_one = after(plan, happens);
   REQUIRE(one_by_one.accesses.size() == 4);
   CHECK(one_by_one.accesses.front()
         == std::vector<shared_access>{{1, true}, {0, true}});
   CHECK(one_by_one.exchange.max == std::vector<std::int64_t>{1, 0});
-  plan.keep_record = false;
+  plan.keep.record = false;
   CHECK(after(plan, happens).accesses.empty());
   plan.exchange = find_exchange("ring");
   CHECK(after(plan, happens).exchange.max.empty());

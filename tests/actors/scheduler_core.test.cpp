@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The grants of a scheduler: actions, receivers, and actions that are held back.
 
+#include "plan/sharding.hpp"
 #include "tests/actors/scheduled.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -140,7 +141,7 @@ TEST_CASE("an action that can go on goes before an update that can", "[scheduler
 TEST_CASE("experts go before everything else, in the order in which they arrive",
           "[scheduler]") {
   auto plan = two_stages();
-  plan.data = plan.expert = 2;
+  plan.mesh[axis::data] = plan.mesh[axis::expert] = 2;
   plan.exchange = find_exchange("ring");
   scheduled s{plan};
   const auto expert = [&](int microbatch) {
@@ -202,8 +203,8 @@ TEST_CASE("a run that is stopped ends after an update that all can reach",
 TEST_CASE("a rank whose evaluations are late makes updates, but nothing new",
           "[scheduler]") {
   auto plan = tiny::simulation(one_f_one_b(), {1, 1, 9});
-  plan.evaluate_every = 1;
-  REQUIRE(plan.snapshots_of({0, 0, 0}) == 3);
+  plan.copies.evaluate_every = 1;
+  REQUIRE(snapshots_of(plan, {0, 0, 0}) == 3);
   scheduled s{plan};
   for (int m = 0; m < 9; ++m) {
     s.arrive(f, m);

@@ -19,7 +19,7 @@ constexpr position place{0, 0, 0};
 
 std::shared_ptr<const run_plan> with_servers(const std::string& exchange, int data) {
   auto plan = tiny::simulation(*find_schedule("1f1b"), {1, 1, 4});
-  plan.data = data;
+  plan.mesh[axis::data] = data;
   plan.exchange = find_exchange(exchange);
   return std::make_shared<const run_plan>(plan);
 }

@@ -41,7 +41,7 @@ std::string pieces(const run_plan& plan, op what, bool by_layer = false) {
 
 run_plan plan_of(int tensor, int buckets = 2) {
   auto plan = tiny::simulation(one_f_one_b(), {2, 4});
-  plan.tensor = tensor;
+  plan.mesh[axis::tensor] = tensor;
   plan.sizes.buckets = buckets;
   plan.sizes.sum = 32;
   return plan;
@@ -108,7 +108,7 @@ TEST_CASE("shards gather half the bytes in bf16, and sum the same",
 
 TEST_CASE("experts are asked behind the first piece", "[simulated_stage]") {
   auto plan = plan_of(1, 1);
-  plan.data = plan.expert = 2;
+  plan.mesh[axis::data] = plan.mesh[axis::expert] = 2;
   plan.exchange = find_exchange("ring");
   plan.sizes.experts = 24;
   CHECK(pieces(plan, op::backward)

@@ -42,7 +42,7 @@ run_result simulated(const run_plan& plan) {
 void check_prediction(const schedule& sch, shape dims, double f, double b, double u,
                       nanoseconds latency) {
   auto plan = tiny::simulation(sch, dims, f, b, u);
-  plan.machines.inside.latency = latency;
+  plan.machine.links.inside.latency = latency;
   const auto ran = simulated(plan).actions;
   const auto table = tiny::costs(f, b, u);
   const auto expected = predict(
@@ -129,7 +129,7 @@ TEST_CASE("every batch takes the published time, wherever a paper says one",
     auto costs = tiny::costs(f, i + w);
     costs.by_op[static_cast<std::size_t>(op::input_gradient)] = {i * ms};
     costs.by_op[static_cast<std::size_t>(op::weight_gradient)] = {w * ms};
-    plan.cost = costs_from(costs);
+    plan.machine.cost = costs_from(costs);
     const auto run = simulated(plan).sums;
     INFO(sch.name << " " << p << "x" << m << "x" << steps << ", F=" << f << ",I=" << i
                   << ",W=" << w);
@@ -151,7 +151,7 @@ TEST_CASE("what simulated ranks keep books of is what the papers say", "[simulat
     for (const int microbatches : odd_batch_sizes)
       for (const nanoseconds latency : {nanoseconds{0}, ms / 3}) {
         auto plan = tiny::simulation(sch, {stages, microbatches, 3}, 1, 1.75, 0.5);
-        plan.machines.inside.latency = latency;
+        plan.machine.links.inside.latency = latency;
         if (!validation_error(plan).empty())
           continue;
         const auto ran = simulated(plan).actions;
@@ -213,9 +213,9 @@ TEST_CASE("costs may differ by stage, and messages take time", "[simulation]") {
   cost_table costs;
   costs.by_op[0] = {1 * ms, 5 * ms};
   costs.by_op[1] = {2 * ms, 7 * ms};
-  plan.cost = costs_from(costs);
+  plan.machine.cost = costs_from(costs);
   CHECK(simulated(plan).sums.makespan == (1 + 5 + 7 + 2) * ms);
-  plan.machines.inside = {.latency = ms, .bytes_per_second = 1000};
+  plan.machine.links.inside = {.latency = ms, .bytes_per_second = 1000};
   plan.sizes.message = 2;
   CHECK(simulated(plan).sums.makespan == (1 + 3 + 5 + 7 + 3 + 2) * ms);
 }
@@ -223,7 +223,7 @@ TEST_CASE("costs may differ by stage, and messages take time", "[simulation]") {
 TEST_CASE("activations of one rank share its port", "[simulation]") {
   // Eight activations of 10 MB and eight gradients, each 10 ms at 1 GB/s.
   auto plan = tiny::simulation(gpipe(), {2, 8}, 0, 0);
-  plan.machines.inside = {.bytes_per_second = 1e9};
+  plan.machine.links.inside = {.bytes_per_second = 1e9};
   plan.sizes.message = 1e7;
   CHECK(simulated(plan).sums.makespan == 160 * ms);
 }
@@ -232,7 +232,7 @@ TEST_CASE("a published benchmark over a wide-area network", "[simulation]") {
   // ProtocolNanoGPT: 8 stages of 1F1B, 64 microbatches, messages of 16,777,224 bytes
   // over 200 Mbit/s and 50 ms; a step took 100.475 s.
   auto plan = tiny::simulation(one_f_one_b(), {8, 64}, 1.5, 3);
-  plan.machines.inside = {.latency = 50 * ms, .bytes_per_second = 25e6};
+  plan.machine.links.inside = {.latency = 50 * ms, .bytes_per_second = 25e6};
   plan.sizes.message = 16'777'224;
   const auto seconds = static_cast<double>(simulated(plan).sums.makespan) * 1e-9;
   INFO(seconds);
@@ -242,7 +242,7 @@ TEST_CASE("a published benchmark over a wide-area network", "[simulation]") {
 TEST_CASE("chimera's directions pay for the gradients that they add", "[simulation]") {
   const auto run = [](bool eager) {
     auto plan = tiny::simulation(chimera({.eager = eager}), {4, 8});
-    plan.machines.inside = {.latency = ms, .bytes_per_second = 1e6};
+    plan.machine.links.inside = {.latency = ms, .bytes_per_second = 1e6};
     plan.sizes.gradient = 4e6;
     plan.sizes.buckets = 8;
     return simulated(plan);
@@ -265,7 +265,7 @@ TEST_CASE("chimera's eager gradients hide behind backwards where ports are idle"
           "[simulation]") {
   const auto makespan = [](bool eager) {
     auto plan = tiny::simulation(chimera({.eager = eager}), {4, 8}, 10, 20);
-    plan.machines.inside = {.bytes_per_second = 1e9};
+    plan.machine.links.inside = {.bytes_per_second = 1e9};
     plan.sizes.gradient = 1e7; // 10 ms
     plan.sizes.buckets = 10;
     return simulated(plan).sums.makespan;

@@ -152,7 +152,7 @@ TEST_CASE("what an action took is of its own version", "[stage]") {
 
 TEST_CASE("shards meet between the pieces of a forward", "[stage]") {
   auto plan = three_stages();
-  plan.tensor = 2;
+  plan.mesh[axis::tensor] = 2;
   plan.sizes.sums = 1;
   staged<> s{plan, middle};
   s.give(0);
@@ -176,10 +176,10 @@ TEST_CASE("shards meet between the pieces of a forward", "[stage]") {
 
 TEST_CASE("a stage whose sums take time goes on when its sum is over", "[stage]") {
   auto plan = three_stages();
-  plan.tensor = 2;
+  plan.mesh[axis::tensor] = 2;
   plan.sizes.sums = 1;
   plan.sizes.sum = 20;
-  plan.sum_rate = 1e9;
+  plan.machine.sum_rate = 1e9;
   staged<> s{plan, middle};
   s.give(0);
   s.core.run(s.of(f, 0));
@@ -200,7 +200,7 @@ TEST_CASE("a stage whose sums take time goes on when its sum is over", "[stage]"
 TEST_CASE("a backward tells of each bucket that it completes, the last of an update",
           "[stage]") {
   auto plan = three_stages();
-  plan.data = 2;
+  plan.mesh[axis::data] = 2;
   plan.exchange = find_exchange("zero1");
   plan.sizes.buckets = 3;
   staged<> s{plan, last};
@@ -232,7 +232,7 @@ TEST_CASE("a schedule that is not eager tells of all buckets when it updates",
 
 TEST_CASE("a snapshot is reported when the update is there that it is of", "[stage]") {
   auto plan = three_stages(1);
-  plan.evaluate_every = 2;
+  plan.copies.evaluate_every = 2;
   staged<> s{plan, middle};
   for (const int m : {0, 1}) {
     s.give(m);
@@ -257,7 +257,7 @@ TEST_CASE("a snapshot is reported when the update is there that it is of", "[sta
 TEST_CASE("a snapshot that no update precedes is made before the next action",
           "[stage]") {
   auto plan = tiny::simulation(*find_schedule("ampnet"), {1, 1, 4});
-  plan.evaluate_every = 1;
+  plan.copies.evaluate_every = 1;
   staged<> s{plan, first};
   s.give(0);
   s.give(1);

@@ -58,12 +58,12 @@ struct met_stage {
 
 run_plan spread_experts() {
   auto plan = tiny::replicas("ring", 2, 1, 8);
-  plan.expert = 2;
+  plan.mesh[axis::expert] = 2;
   return plan;
 }
 
 run_plan in_shards(run_plan plan) {
-  plan.tensor = 2;
+  plan.mesh[axis::tensor] = 2;
   plan.sizes.sums = 1;
   return plan;
 }

@@ -4,6 +4,7 @@
 #include "actors/pipeline/stage_updates.hpp"
 
 #include "actors/pipeline/simulated_stage.hpp"
+#include "plan/sharding.hpp"
 #include "tests/actors/tiny.hpp"
 #include "tests/actors/written_port.hpp"
 
@@ -99,7 +100,7 @@ TEST_CASE("an update covers the samples of all data replicas, or those of its ow
 TEST_CASE("a snapshot waits for the update under way, and is reported once",
           "[stage_updates]") {
   auto plan = simulated("1f1b", {2, 1, 4});
-  plan.evaluate_every = 2;
+  plan.copies.evaluate_every = 2;
   updated_stage s{plan};
   s.backward();
   s.begin();
@@ -123,8 +124,8 @@ TEST_CASE("a snapshot waits for the update under way, and is reported once",
 TEST_CASE("a data replica that no evaluation needs reports no snapshots",
           "[stage_updates]") {
   auto plan = tiny::replicas("ring", 2, 1, 8);
-  plan.evaluate_every = 1;
-  CHECK(plan.in_snapshot({0, 0, 0}));
+  plan.copies.evaluate_every = 1;
+  CHECK(in_snapshot(plan, {0, 0, 0}));
   simulated_stage work{plan, {1, 0, 0}};
   stage_meetings meetings{plan, {1, 0, 0}, work, nullptr};
   stage_version_ledger books{plan.sch, plan.dims, where.hosted()};
@@ -143,7 +144,7 @@ TEST_CASE("a data replica that no evaluation needs reports no snapshots",
 TEST_CASE("each version is reported when it is there, if versions are kept",
           "[stage_updates]") {
   auto plan = simulated("1f1b", {2, 1, 4});
-  plan.keep_versions = true;
+  plan.keep.versions = true;
   plan.sizes.buckets = 0; // there is nothing to copy
   updated_stage s{plan};
   for (int version = 1; version <= 2; ++version) {
@@ -162,8 +163,8 @@ TEST_CASE("each version is reported when it is there, if versions are kept",
 TEST_CASE("an update is over when all of it that is wanted is copied",
           "[stage_updates]") {
   auto plan = simulated("1f1b", {2, 1, 4});
-  plan.keep_versions = true;
-  plan.evaluate_every = 1;
+  plan.keep.versions = true;
+  plan.copies.evaluate_every = 1;
   plan.sizes.buckets = 0;
   updated_stage s{plan};
   s.backward();
@@ -180,7 +181,7 @@ TEST_CASE("an update is over when all of it that is wanted is copied",
 
 TEST_CASE("where time is only counted copies are made at once", "[stage_updates]") {
   auto plan = simulated("1f1b", {2, 1, 4});
-  plan.evaluate_every = 1;
+  plan.copies.evaluate_every = 1;
   updated_stage s{plan};
   s.port.copies_on_device = false;
   s.backward();

@@ -4,6 +4,7 @@
 
 #include "actors/pipeline/stage_versions.hpp"
 
+#include "plan/stage_layers.hpp"
 #include "tests/actors/proved_run.hpp"
 #include "tests/actors/tiny.hpp"
 #include "tests/tries.hpp"
@@ -51,7 +52,7 @@ struct some_versions {
   std::vector<float> values(int version) const {
     std::vector<float> result;
     const auto stored = versions.stored(version);
-    const auto buckets = plan.layer_buckets(where);
+    const auto buckets = layer_buckets(plan, where);
     for (std::size_t b = 0; b < buckets.size(); ++b)
       for (const auto& p : buckets[b].owner->parameters()) {
         const auto first = result.size();
@@ -64,7 +65,7 @@ struct some_versions {
   /// The same values, rounded where older versions are stored as bf16.
   std::vector<float> as_older(std::vector<float> all) const {
     auto next = all.begin();
-    for (const auto& bucket : plan.layer_buckets(where))
+    for (const auto& bucket : layer_buckets(plan, where))
       for (const auto& p : bucket.owner->parameters())
         for (std::int64_t i = 0; i < p.values(); ++i, ++next)
           if (p.is_matrix() && p.name.find(".wte") == std::string::npos
@@ -236,7 +237,7 @@ TEST_CASE("passes read the right bits of older versions", "[precision][actors]")
     return; // no record holds this order
   INFO(sch.name << ' ' << mesh.text());
   auto plan = tiny::training_on(mesh, sch, {2, 4, 3}, clock);
-  plan.machines.inside.latency = 100'000;
+  plan.machine.links.inside.latency = 100'000;
   CHECK(tiny::run_of(std::move(plan)).refusals() == "");
 }
 

@@ -145,7 +145,8 @@ TEST_CASE("a run that stalls says who waits for whom", "[stall]") {
   const auto clock = GENERATE(from_range(tiny::clocks()));
   REQUIRE(check(deadlocked(), {2, 2}).has_value());
   auto plan = tiny::training_of(deadlocked(), {2, 2, 2}, clock);
-  plan.stall_timeout = std::chrono::seconds{1}; // longer than pauses of a busy machine
+  plan.machine.stall_timeout =
+    std::chrono::seconds{1}; // longer than pauses of a busy machine
   const auto result = perform(plan);
   CHECK(result.outcome == ending::failed);
   CHECK_THAT(result.failure, ContainsSubstring("the run has stalled"));
@@ -209,7 +210,7 @@ TEST_CASE("a layer that never ends is named, with what the others wait for",
       interrupted = interrupts;
       stuck->pass();
     });
-  plan.stall_timeout = 1s;
+  plan.machine.stall_timeout = 1s;
   const auto result = perform(plan, {.interrupted = &interrupted});
   CHECK(result.outcome == ending::failed);
   CHECK(is_at_work());
@@ -232,7 +233,7 @@ TEST_CASE("slow data are no stall, and what is waited for is told", "[stall]") {
   auto plan = tiny::training_of(gpipe(), {2, 2, 4}, clock_kind::real);
   plan.work->data =
     std::make_shared<tiny::brittle_data>(plan.work->data, 5, [&] { slow.pass(); });
-  plan.stall_timeout = 500ms;
+  plan.machine.stall_timeout = 500ms;
   std::string told;
   const auto open_then = [&](const progress& p) {
     if (p.waits_for.empty())

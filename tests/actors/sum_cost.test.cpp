@@ -24,7 +24,7 @@ constexpr nanoseconds ms = 1'000'000;
 run_plan adding(const std::string& exchange, int data, int buckets, nanoseconds chunk) {
   constexpr int values = 12; // of a bucket, a chunk of which has `values / data`
   auto plan = tiny::replicas(exchange, data, buckets, values);
-  plan.sum_rate = 4.0 * values / data * 1e9 / static_cast<double>(chunk);
+  plan.machine.sum_rate = 4.0 * values / data * 1e9 / static_cast<double>(chunk);
   return plan;
 }
 
@@ -66,11 +66,11 @@ TEST_CASE("a sum runs beside the backward of other buckets", "[sum_cost]") {
 // nothing hides these sums. By doubling each adds all of the 8 bytes.
 TEST_CASE("tensor shards wait for their sums", "[sum_cost]") {
   auto plan = tiny::simulation(one_f_one_b(), {1, 4});
-  plan.tensor = 2;
+  plan.mesh[axis::tensor] = 2;
   plan.sizes.sum = 8;
   plan.sizes.sums = 1;
   const auto at_once = makespan_of(plan);
-  plan.sum_rate = 8 / 1e-3;
+  plan.machine.sum_rate = 8 / 1e-3;
   CHECK(makespan_of(plan) == at_once + 4 * 2 * ms);
 }
 
@@ -83,9 +83,9 @@ TEST_CASE("by ZeRO 2 every backward waits for its sums", "[sum_cost]") {
 TEST_CASE("a data replica that is slower adds more slowly", "[sum_cost]") {
   auto plan = adding("tree", 2, 1, 5 * ms); // the root adds both halves: 10 ms
   CHECK(makespan_of(plan) == (12 + 10) * ms);
-  plan.slowdowns = {2, 1};
+  plan.machine.slowdowns = {2, 1};
   CHECK(makespan_of(plan) == 2 * (12 + 10) * ms);
-  plan.slowdowns = {1, 2}; // the root waits for the other
+  plan.machine.slowdowns = {1, 2}; // the root waits for the other
   CHECK(makespan_of(plan) == (2 * 12 + 10) * ms);
 }
 
@@ -104,9 +104,9 @@ const std::vector<tiny::mesh_of_ranks> meshes{
   {.data = 4, .expert = 2, .exchange = "zero1", .experts = true}};
 
 tiny::proved_run run_on(run_plan plan, double sum_rate, bool ports) {
-  plan.sum_rate = sum_rate;
+  plan.machine.sum_rate = sum_rate;
   if (ports)
-    plan.machines.inside = {.latency = 1000, .bytes_per_second = 1e8};
+    plan.machine.links.inside = {.latency = 1000, .bytes_per_second = 1e8};
   return tiny::run_of(std::move(plan));
 }
 
@@ -143,11 +143,11 @@ TEST_CASE("ends of a tied matrix add in time, to the same bits", "[sum_cost]") {
 
 TEST_CASE("in real time nobody waits for the cost of a sum", "[sum_cost]") {
   auto plan = tiny::replicas("ring", 2, 1, 4);
-  CHECK_FALSE(plan.sums_take_time());
-  plan.sum_rate = 1;
-  CHECK(plan.sums_take_time());
-  plan.clock = clock_kind::real;
-  CHECK_FALSE(plan.sums_take_time());
+  CHECK_FALSE(plan.machine.sums_take_time());
+  plan.machine.sum_rate = 1;
+  CHECK(plan.machine.sums_take_time());
+  plan.machine.clock = clock_kind::real;
+  CHECK_FALSE(plan.machine.sums_take_time());
 }
 
 // Ends of sums hold buffers for the answers, longer than actors would.
@@ -157,8 +157,8 @@ TEST_CASE("a run may fail while sums are under way", "[sum_cost]") {
   auto plan = tiny::training_on({.data = 2, .exchange = exchange}, pipedream(1),
                                 {2, 2, 40}, clock_kind::virtual_time);
   plan.work->optimizer = {.kind = optimizer_kind::sgd, .rate = 1e30, .momentum = 0.5};
-  plan.machines.inside = {.latency = ms, .bytes_per_second = 1e7};
-  plan.sum_rate = rate;
+  plan.machine.links.inside = {.latency = ms, .bytes_per_second = 1e7};
+  plan.machine.sum_rate = rate;
   const auto result = perform(plan);
   CHECK(result.outcome == ending::failed);
   CHECK_THAT(result.failure, ContainsSubstring("is not finite"));

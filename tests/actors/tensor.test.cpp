@@ -22,8 +22,8 @@ const model_options model{"gpt", 4, 16, 4, 4, 11};
 run_plan sharded(const schedule& sch, shape dims, int tensor, clock_kind clock,
                  int data = 1, const std::string& exchange = "ring") {
   auto plan = tiny::training_of(sch, dims, clock, model);
-  plan.tensor = tensor;
-  plan.data = data;
+  plan.mesh[axis::tensor] = tensor;
+  plan.mesh[axis::data] = data;
   plan.exchange = find_exchange(exchange);
   plan.work->batch = 2 * data * dims.microbatches + 1;
   plan.work->shards = *make_shards<float>(model, tensor);
@@ -34,8 +34,8 @@ run_plan sharded(const schedule& sch, shape dims, int tensor, clock_kind clock,
 run_result check_proofs(run_plan plan) {
   keep_for_proofs(plan);
   auto result = perform(plan);
-  INFO(plan.sch.name << " " << plan.data << "x" << plan.dims.stages << "x"
-                     << plan.tensor << ": " << result.failure);
+  INFO(plan.sch.name << " " << plan.mesh[axis::data] << "x" << plan.dims.stages << "x"
+                     << plan.mesh[axis::tensor] << ": " << result.failure);
   REQUIRE(result.outcome == ending::finished);
   for (const auto& p : prove(plan, result)) {
     INFO(p.name << ": " << p.detail);
@@ -46,7 +46,7 @@ run_result check_proofs(run_plan plan) {
 
 run_plan by_sequence(run_plan plan) {
   plan.sequence_parallel = true;
-  plan.work->shards = *make_shards<float>(model, plan.tensor, true);
+  plan.work->shards = *make_shards<float>(model, plan.mesh[axis::tensor], true);
   return plan;
 }
 
@@ -56,10 +56,10 @@ std::int64_t moved(const run_result& result, traffic what) {
 
 run_result simulated(int tensor, double sum_bytes, bool sequence_parallel = false) {
   auto plan = tiny::simulation(*find_schedule("gpipe"), {1, 1, 1});
-  plan.tensor = tensor;
+  plan.mesh[axis::tensor] = tensor;
   plan.sequence_parallel = sequence_parallel;
-  plan.cost = costs_from(tiny::costs(12, 24), tensor);
-  plan.machines.inside = {.latency = 100'000, .bytes_per_second = 1e9};
+  plan.machine.cost = costs_from(tiny::costs(12, 24), tensor);
+  plan.machine.links.inside = {.latency = 100'000, .bytes_per_second = 1e9};
   plan.sizes.sum = sum_bytes;
   auto result = perform(plan);
   REQUIRE(result.outcome == ending::finished);
@@ -87,7 +87,7 @@ TEST_CASE("tensor shards work together with stages, replicas and ZeRO", "[tensor
   const auto* const exchange = GENERATE("halving", "zero1", "zero2", "zero3");
   const auto* const name = GENERATE("1f1b", "chimera", "pipedream");
   auto plan = sharded(*find_schedule(name), {2, 4, 3}, 2, clock, 2, exchange);
-  plan.machines.inside = {.latency = 100'000, .bytes_per_second = 1e6};
+  plan.machine.links.inside = {.latency = 100'000, .bytes_per_second = 1e6};
   check_proofs(plan);
 }
 
@@ -159,7 +159,7 @@ TEST_CASE("by sequence shards work with stages, replicas, ZeRO and clipping",
   const auto* const name = GENERATE("1f1b", "chimera", "pipedream");
   auto plan =
     by_sequence(sharded(*find_schedule(name), {2, 4, 3}, 2, clock, 2, exchange));
-  plan.machines.inside = {.latency = 100'000, .bytes_per_second = 1e6};
+  plan.machine.links.inside = {.latency = 100'000, .bytes_per_second = 1e6};
   plan.work->optimizer.clip = plan.sch.asynchronous() ? 0 : 0.05;
   check_proofs(plan);
 }
@@ -197,7 +197,7 @@ TEST_CASE("two shards take half an action and a message a sum", "[tensor]") {
 
 TEST_CASE("local rules and tensor shards do not mix", "[tensor]") {
   auto plan = tiny::simulation(*find_schedule("ampnet"), {2, 4, 1});
-  plan.tensor = 2;
+  plan.mesh[axis::tensor] = 2;
   CHECK_THAT(validation_error(plan), ContainsSubstring("give --mesh tensor=1"));
 }
 

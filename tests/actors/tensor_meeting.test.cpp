@@ -71,7 +71,7 @@ TEST_CASE("tensor shards sum, gather and scatter as is written down here",
   const int count = GENERATE(2, 3, 4, 5);
   const unsigned seed = GENERATE(range(0U, 12U));
   auto plan = tiny::simulation(one_f_one_b(), {2, 4});
-  plan.tensor = count;
+  plan.mesh[axis::tensor] = count;
   const auto n = static_cast<std::size_t>(count);
   const std::vector<kind> kinds{kind::sum, kind::gather, kind::scatter, kind::sum};
   const std::vector<std::vector<shard_collective<float>>> actions{
@@ -108,7 +108,7 @@ TEST_CASE("tensor shards sum, gather and scatter as is written down here",
 
 TEST_CASE("a tensor shard waits for one that has not come", "[meetings][tensor]") {
   auto plan = tiny::simulation(one_f_one_b(), {2, 4});
-  plan.tensor = 2;
+  plan.mesh[axis::tensor] = 2;
   tensor_meeting first{plan, {0, 0, 1, 0}, nullptr},
     second{plan, {0, 0, 1, 1}, nullptr};
   for (auto* shard : {&first, &second})

@@ -4,6 +4,8 @@
 
 #include "actors/meetings/tie_meeting.hpp"
 
+#include "plan/sharding.hpp"
+#include "plan/stage_layers.hpp"
 #include "tests/actors/meeting_office.hpp"
 #include "tests/actors/tiny.hpp"
 
@@ -42,11 +44,11 @@ struct defined_gradients {
   defined_gradients(const run_plan& plan, int tensor, std::mt19937& chance) {
     for (int s = 0; s < plan.dims.stages; ++s) {
       auto& of = before.emplace_back();
-      for (const auto values : plan.buckets_of({0, 0, s, tensor}))
+      for (const auto values : buckets_of(plan, {0, 0, s, tensor}))
         of.push_back(tiny::random_numbers(chance, values));
     }
     after = before;
-    const auto tied = *plan.network_of({0, 0, 0, tensor}).tied();
+    const auto tied = *network_of(plan, {0, 0, 0, tensor}).tied();
     auto& at_embedding = layer(plan, tied.embedding.layer);
     auto& at_head = layer(plan, tied.head.layer);
     for (std::int64_t i = 0; i < tied.values; ++i) {
@@ -73,7 +75,7 @@ struct defined_gradients {
 class tied_member {
 public:
   tied_member(const run_plan& plan, position at) : plan_(plan), where(at) {
-    for (const auto values : plan.buckets_of(where)) {
+    for (const auto values : buckets_of(plan, where)) {
       pools_.push_back(
         std::make_unique<pool>("a test's gradients", 1, values, memory_));
       gradients_.push_back(pools_.back()->acquire());
@@ -112,15 +114,15 @@ public:
 
 private:
   std::int64_t begin_of(std::size_t b, const array& bucket) const {
-    return plan_.shares_of(where)[b].begin(static_cast<std::int64_t>(bucket.size()));
+    return shares_of(plan_, where)[b].begin(static_cast<std::int64_t>(bucket.size()));
   }
   array held_of(std::size_t b, const array& bucket) const {
-    const auto share = plan_.shares_of(where)[b];
+    const auto share = shares_of(plan_, where)[b];
     return {bucket.begin() + begin_of(b, bucket),
             bucket.begin() + share.end(static_cast<std::int64_t>(bucket.size()))};
   }
   float* place_of(std::size_t b, const array& bucket) const {
-    const bool whole = plan_.extent_of(shared_out::gradients) == bucket_extent::whole;
+    const bool whole = extent_of(plan_, shared_out::gradients) == bucket_extent::whole;
     return gradients_[b].data() + (whole ? begin_of(b, bucket) : 0);
   }
 
@@ -161,15 +163,15 @@ TEST_CASE("both ends of a tied matrix have the sum of both gradients, and nothin
   std::mt19937 chance{seed};
   std::vector<std::vector<defined_gradients>> all; // update, tensor shard
   for (std::size_t u = 0; u < updates; ++u)
-    for (int t = 0; t < plan.tensor; ++t) {
+    for (int t = 0; t < plan.mesh[axis::tensor]; ++t) {
       all.resize(u + 1);
       all[u].emplace_back(plan, t, chance);
     }
   std::vector<std::unique_ptr<tied_member>> members;
   meeting_office office{seed % 2 == 1};
   for (int s = 0; s < stages; ++s)
-    for (int d = 0; d < plan.data; ++d)
-      for (int t = 0; t < plan.tensor; ++t) {
+    for (int d = 0; d < plan.mesh[axis::data]; ++d)
+      for (int t = 0; t < plan.mesh[axis::tensor]; ++t) {
         const position where{d, 0, s, t};
         CHECK(has_tied_end(plan, where) == (s == 0 || s == stages - 1));
         if (!has_tied_end(plan, where))
@@ -204,7 +206,7 @@ TEST_CASE("a network that is not tied has no ends", "[meetings][tie]") {
 
 TEST_CASE("an end waits for the other one", "[meetings][tie]") {
   const auto plan = tied_plan({}, 2);
-  const auto values = plan.network_of({0, 0, 0}).tied()->values;
+  const auto values = network_of(plan, {0, 0, 0}).tied()->values;
   tied_member embedding{plan, {0, 0, 0}}, head{plan, {0, 0, 1}};
   const auto done = [](tied_member& m) {
     return m.meets->is_done(tie_meeting::gradients_added);

@@ -31,8 +31,8 @@ run_plan tied(const schedule& sch, shape dims, tied_mesh mesh = {},
   model.tied = true;
   auto plan =
     tiny::training_of(sch, dims, clock, model, (2 * dims.microbatches + 1) * mesh.data);
-  plan.data = mesh.data;
-  plan.tensor = mesh.tensor;
+  plan.mesh[axis::data] = mesh.data;
+  plan.mesh[axis::tensor] = mesh.tensor;
   plan.exchange = find_exchange(mesh.exchange);
   if (mesh.tensor > 1)
     plan.work->shards = *make_shards<float>(model, mesh.tensor);
@@ -47,9 +47,10 @@ run_result proved(run_plan plan) {
   INFO(validation_error(plan));
   REQUIRE(validation_error(plan).empty());
   auto result = perform(plan);
-  INFO(plan.sch.name << " " << plan.data << "x" << plan.dims.stages << "x"
-                     << plan.tensor << " " << (plan.exchange ? plan.exchange->name : "")
-                     << ": " << result.failure);
+  INFO(plan.sch.name << " " << plan.mesh[axis::data] << "x" << plan.dims.stages << "x"
+                     << plan.mesh[axis::tensor] << " "
+                     << (plan.exchange ? plan.exchange->name : "") << ": "
+                     << result.failure);
   REQUIRE(result.outcome == ending::finished);
   CHECK(result.reserved_bytes == bytes_needed(plan));
   CHECK(result.late_allocations == 0);
@@ -109,7 +110,7 @@ TEST_CASE("times of tied training are modelled, whoever has a share of the matri
   const auto name = GENERATE("1f1b", "2bw", "chimera");
   auto plan = tied(*find_schedule(name), {2, 4, 2}, mesh);
   const auto was = perform(plan);
-  plan.model_times = true;
+  plan.observed.model_times = true;
   const auto modelled = perform(plan);
   INFO(name << " " << mesh.data << " " << mesh.exchange << ": " << modelled.failure);
   REQUIRE(modelled.outcome == ending::finished);

@@ -14,7 +14,7 @@ namespace tiny {
 inline std::vector<std::vector<float>> last_evaluated(run_plan& plan,
                                                       run_result& result) {
   std::vector<std::vector<float>> last;
-  plan.evaluate_every = 1;
+  plan.copies.evaluate_every = 1;
   const auto see = [&](int batches, const std::vector<const float*>& parameters) {
     if (batches < plan.dims.steps)
       return;

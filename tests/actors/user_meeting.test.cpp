@@ -110,7 +110,7 @@ TEST_CASE("letters of an own meeting that come early wait for their update",
   run_plan plan;
   plan.sch = gpipe();
   plan.dims = {1, 2};
-  plan.data = 2;
+  plan.mesh[axis::data] = 2;
   plan.exchange = replica_exchange{.name = "own"};
   std::vector<std::string> told;
   struct noting : user_exchange {

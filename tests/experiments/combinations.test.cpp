@@ -108,7 +108,7 @@ std::string refusal_of(const words& line) {
   const auto places =
     read->nodes.node_map.empty() ? default_node_map(plan, count) : read->nodes.node_map;
   auto wrong = node_map_error(plan, places, count);
-  if (wrong.empty() && plan.keep_steps)
+  if (wrong.empty() && plan.copies.keep_steps)
     wrong = redundancy_error(plan, places);
   return wrong;
 }

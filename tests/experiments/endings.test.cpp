@@ -234,7 +234,7 @@ TEST_CASE("Ctrl-C ends a simulation, and its results are kept", "[endings]") {
   o.output.json = (folder.path() / "r.json").string();
   o.output.command = {"simulate"};
   auto shared = *tiny::set_up_simulation(o);
-  auto& cost = shared.runs[0].plan.cost;
+  auto& cost = shared.runs[0].plan.machine.cost;
   cost = [cost, actions = std::make_shared<int>(0)](const work& what) {
     if (++*actions == 1000)
       std::raise(SIGINT);

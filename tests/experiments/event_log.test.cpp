@@ -172,7 +172,7 @@ TEST_CASE("TensorBoard is told no bubble of ranks that took turns", "[events]") 
   const temporary_folder folder;
   auto shared = *tiny::set_up_training(tiny::options_of("1f1b"));
   auto& plan = shared.runs.front().plan;
-  plan.threads = 1; // one thread for several ranks
+  plan.machine.threads = 1; // one thread for several ranks
   run_account run{.request = &shared.runs.front(), .result = perform(plan)};
   run.modelled = GENERATE(false, true);
   event_log log{folder.path() / "tb", "train",

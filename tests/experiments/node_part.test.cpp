@@ -59,7 +59,7 @@ TEST_CASE("an honest lead gets the part that it asks for", "[nodes]") {
   const auto plan = plan_of_part(facts_of(honest()), {.threads = 3});
   REQUIRE(plan);
   CHECK(plan->ranks() == 2);
-  CHECK(plan->threads == 3);
+  CHECK(plan->machine.threads == 3);
   CHECK(plan->dims.steps == 4);
 }
 

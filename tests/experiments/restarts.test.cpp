@@ -190,8 +190,8 @@ TEST_CASE("a run goes on from no checkpoint of its end", "[nodes]") {
   auto typed = tiny::options_of("gpipe");
   typed.schedules.steps = 4;
   auto plan = tiny::set_up_training(typed)->runs.front().plan;
-  plan.checkpoint_every = 2;
-  plan.keep_weights = true;
+  plan.copies.checkpoint_every = 2;
+  plan.keep.weights = true;
   std::string wrong;
   REQUIRE(perform(plan, {.save =
                            [&](const training_copies& all) {

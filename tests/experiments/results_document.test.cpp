@@ -58,7 +58,7 @@ TEST_CASE("each key of results.json has a row of its document, and each row a ke
   auto o = tiny::options_of("1f1b,gpipe");
   o.model.name = "moe";
   add(keys_of(o, [](run_result& result, run_plan& plan) {
-    plan.processors = {processor{.gpu = 0}};
+    plan.machine.processors = {processor{.gpu = 0}};
     plan.sizes.stored = precision::bf16;
     result.peak_parts.resize(4);
     result.exchange = {{0}, {0}};

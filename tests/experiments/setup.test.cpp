@@ -211,10 +211,10 @@ TEST_CASE("a plan has the mesh, costs and optimizer that options say", "[setup]"
   CHECK(plan.ranks() == 6);
   CHECK(plan.dims.microbatches == 4); // of 8, in each data replica
   CHECK(plan.exchange->staleness == 3);
-  CHECK(plan.slowdowns == std::vector<double>{1, 2.5});
+  CHECK(plan.machine.slowdowns == std::vector<double>{1, 2.5});
   CHECK(plan.sizes.message == 7);
-  CHECK(plan.machines.ranks_each == 3);
-  CHECK(plan.clock == clock_kind::virtual_time);
+  CHECK(plan.machine.links.ranks_each == 3);
+  CHECK(plan.machine.clock == clock_kind::virtual_time);
   o = tiny_options();
   o.schedules.names = {"gpipe,1f1b:lr=0.5"};
   o.run = {.threads = 3, .stall_timeout = 0.5};
@@ -223,9 +223,9 @@ TEST_CASE("a plan has the mesh, costs and optimizer that options say", "[setup]"
   CHECK(training.runs[0].plan.work->optimizer.rate == 0.001);
   CHECK(training.runs[1].plan.work->optimizer.rate == 0.5);
   CHECK(training.runs[1].parameters.at("lr") == "0.5");
-  CHECK(training.runs[1].plan.threads == 3);
-  CHECK(training.runs[1].plan.stall_timeout.count() == 500);
-  CHECK(training.runs[1].plan.clock == clock_kind::real);
+  CHECK(training.runs[1].plan.machine.threads == 3);
+  CHECK(training.runs[1].plan.machine.stall_timeout.count() == 500);
+  CHECK(training.runs[1].plan.machine.clock == clock_kind::real);
 }
 
 TEST_CASE("a wrong file is drawn and refused, also where it would train", "[setup]") {

@@ -21,12 +21,12 @@ run_plan plan_of(const model_options& model, shape dims, int data, int tensor,
                  const std::string& exchange, const std::string& name = "1f1b") {
   auto plan = tiny::training_of(*find_schedule(name), dims, clock_kind::virtual_time,
                                 model, std::int64_t{data} * dims.microbatches);
-  plan.data = data;
-  plan.tensor = tensor;
+  plan.mesh[axis::data] = data;
+  plan.mesh[axis::tensor] = tensor;
   plan.exchange = find_exchange(exchange);
   if (tensor > 1)
     plan.work->shards = *make_shards<float>(model, tensor);
-  plan.keep_record = plan.keep_weights = plan.keep_gradients = false;
+  plan.keep.record = plan.keep.weights = plan.keep.gradients = false;
   return plan;
 }
 

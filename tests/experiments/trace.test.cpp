@@ -81,12 +81,12 @@ TEST_CASE("counters of activations rise to the peak and fall to nothing", "[trac
 
 TEST_CASE("a long run's trace ends after so many actions a rank", "[trace]") {
   auto plan = tiny::simulation(gpipe(), {2, 50, 2});
-  plan.keep_record = false;
-  plan.keep_first = 10;
+  plan.keep.record = false;
+  plan.keep.first_actions = 10;
   const auto result = perform(plan);
   CHECK(result.actions_cut);
   CHECK(with_phase(events_of(plan), "X").size() == 20);
-  plan.keep_first = 202; // two batches
+  plan.keep.first_actions = 202; // two batches
   CHECK_FALSE(perform(plan).actions_cut);
   CHECK(with_phase(events_of(plan), "X").size() == 404);
 }

@@ -7,6 +7,7 @@
 #include "actors/proof/published.hpp"
 #include "experiments/session/interruption.hpp"
 #include "experiments/session/verified_catalog.hpp"
+#include "plan/sharding.hpp"
 #include "schedules/catalog/catalog.hpp"
 #include "tests/experiments/tiny_options.hpp"
 
@@ -90,7 +91,8 @@ TEST_CASE("a second run of other bits is refused", "[verification]") {
   work.data = steady;
   CHECK(verify(request).holds());
   const auto fickle = std::make_shared<fickle_data>(good);
-  const auto shards = request.plan.tensor; // each shard reads all samples of a run
+  const auto shards =
+    request.plan.mesh[axis::tensor]; // each shard reads all samples of a run
   fickle->until = steady->read() - shards * work.batch * request.plan.dims.steps;
   work.data = fickle;
   const auto all = verify(request);
@@ -101,7 +103,7 @@ TEST_CASE("a second run of other bits is refused", "[verification]") {
 
 TEST_CASE("the first steps of a longer run are proved alone", "[verification]") {
   auto request = tiny_request("pipedream", "pipe=4");
-  request.plan.evaluate_every = 1; // no program evaluates here
+  request.plan.copies.evaluate_every = 1; // no program evaluates here
   const auto all = verify_first(request, 2);
   CHECK(all.holds());
   CHECK(all.steps == 2);
@@ -132,7 +134,7 @@ TEST_CASE("first steps have the learning rates of the whole run", "[verification
   auto& plan = request.plan;
   plan.work->optimizer.schedule = {.cosine = true};
   plan.dims.steps = 6;
-  plan.keep_weights = true;
+  plan.keep.weights = true;
   const auto whole = perform(plan);
   auto first = plan;
   first.dims.steps = 3;
@@ -198,15 +200,15 @@ TEST_CASE("a run that fails does not hold", "[verification]") {
 TEST_CASE("a proof of what nodes play on GPUs needs one here, the first",
           "[verification]") {
   auto plan = tiny_request("1f1b", "pipe=2").plan;
-  plan.processors = {{.gpu = 5, .tf32 = true}, {.gpu = 3, .tf32 = true}};
+  plan.machine.processors = {{.gpu = 5, .tf32 = true}, {.gpu = 3, .tf32 = true}};
   prove_on_local_gpu(plan);
-  CHECK(plan.processors == std::vector<processor>{{.gpu = 0, .tf32 = true}});
+  CHECK(plan.machine.processors == std::vector<processor>{{.gpu = 0, .tf32 = true}});
   if (const auto why = absence_of_gpus(); !why.empty())
     CHECK(
       proof_error(plan)
       == "a proof also computes all stages on this machine, which has no usable GPU: "
            + why);
-  plan.processors = {{.gpu = 5}, {}};
+  plan.machine.processors = {{.gpu = 5}, {}};
   prove_on_local_gpu(plan);
   CHECK_THAT(proof_error(plan), ContainsSubstring("say --device cpu or --device cuda"));
 }
@@ -235,7 +237,7 @@ TEST_CASE("with --all no run is too odd for bf16, and every one is of it",
     REQUIRE(shared->runs.size() == as_fp32->runs.size());
     for (const auto& request : shared->runs) {
       CHECK(request.plan.work->whole.options.stored == precision::bf16);
-      CHECK(always_holds(all[i]) == (request.plan.tensor == 1));
+      CHECK(always_holds(all[i]) == (request.plan.mesh[axis::tensor] == 1));
     }
     CHECK(always_holds(exact[i]));
   }
@@ -266,11 +268,12 @@ TEST_CASE("with --all every schedule learns in every way that it can",
       note(how.clip > 0 && how.scope == clip_scope::stage, "clip=stage");
       note(how.clip > 0 && how.scope == clip_scope::network, "clip");
       note(model.tied().has_value(), model.experts.empty() ? "tied" : "tied moe");
-      note(request.plan.expert > 1 && request.plan.exchange->name == "zero1",
+      note(request.plan.mesh[axis::expert] > 1
+             && request.plan.exchange->name == "zero1",
            "spread experts by zero1");
-      note(request.plan.tensor > 1, "tensor shards");
+      note(request.plan.mesh[axis::tensor] > 1, "tensor shards");
       note(request.plan.sequence_parallel, "sequences");
-      note(request.plan.shares_out(shared_out::gradients), "shared gradients");
+      note(shares_out(request.plan, shared_out::gradients), "shared gradients");
       note(request.plan.recomputes(), "recomputes");
       note(request.plan.uneven != nullptr, "uneven");
     }

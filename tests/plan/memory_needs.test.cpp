@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The memory that a plan needs, beside published formulas.
 
+#include "plan/stage_layers.hpp"
 #include "plan/stage_pools.hpp"
 #include "tests/plan/tiny_plans.hpp"
 
@@ -44,11 +45,11 @@ TEST_CASE("64 replicas hold the shares of ZeRO", "[memory_needs]") {
   const auto stage = GENERATE(0, 1, 2, 3);
   auto plan = tiny::training_of(one_f_one_b(), {1, 2, 1}, clock_kind::virtual_time,
                                 {"gpt", layers, width, 2, length, words}, 2 * replicas);
-  plan.data = replicas;
+  plan.mesh[axis::data] = replicas;
   plan.exchange = find_exchange(stage == 0 ? "ring" : "zero" + std::to_string(stage));
   plan.work->optimizer = {.kind = optimizer_kind::adamw, .rate = 0.01};
   const auto whole = parameters_of_gpt(layers, width, length, words);
-  const auto buckets = std::ssize(plan.buckets_of({0, 0, 0}));
+  const auto buckets = std::ssize(buckets_of(plan, {0, 0, 0}));
   std::int64_t parameters = 0, gradients = 0, moments = 0;
   for (int d = 0; d < replicas; ++d) {
     const auto pools = pools_of(plan, {d, 0, 0});

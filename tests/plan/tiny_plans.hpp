@@ -58,12 +58,12 @@ inline cost_table costs(double f, double b, double u = 0) {
 /// A simulation: virtual time, no arithmetic.
 inline run_plan simulation(const schedule& sch, shape dims, double f = 1, double b = 2,
                            double u = 0) {
-  return {.sch = sch,
-          .dims = dims,
-          .work = {},
-          .clock = clock_kind::virtual_time,
-          .cost = costs_from(costs(f, b, u)),
-          .keep_record = true};
+  return {
+    .sch = sch,
+    .dims = dims,
+    .work = {},
+    .machine = {.clock = clock_kind::virtual_time, .cost = costs_from(costs(f, b, u))},
+    .keep = {.record = true}};
 }
 
 /// A training that keeps everything that proofs need.
@@ -73,20 +73,17 @@ inline run_plan training_of(const schedule& sch, shape dims, clock_kind clock,
   auto whole = *make_network<float>(model);
   auto first_layers = *cut(whole, dims.stages, {});
   auto weights = initial_weights(whole, 3);
-  return {.sch = sch,
-          .dims = dims,
-          .work = training{.whole = std::move(whole),
-                           .first_layers = std::move(first_layers),
-                           .data = *open_data("synthetic", model, 5),
-                           .batch = batch > 0 ? batch : 2 * dims.microbatches,
-                           .optimizer = {.rate = 0.01},
-                           .weights = std::move(weights)},
-          .clock = clock,
-          .cost = costs_from(costs(1, 2)),
-          .threads = threads,
-          .keep_record = true,
-          .keep_weights = true,
-          .keep_gradients = true};
+  return {
+    .sch = sch,
+    .dims = dims,
+    .work = training{.whole = std::move(whole),
+                     .first_layers = std::move(first_layers),
+                     .data = *open_data("synthetic", model, 5),
+                     .batch = batch > 0 ? batch : 2 * dims.microbatches,
+                     .optimizer = {.rate = 0.01},
+                     .weights = std::move(weights)},
+    .machine = {.clock = clock, .threads = threads, .cost = costs_from(costs(1, 2))},
+    .keep = {.record = true, .weights = true, .gradients = true}};
 }
 
 /// The ranks around the pipeline, and the exchange of data replicas.
@@ -126,9 +123,9 @@ inline run_plan training_on(const mesh_of_ranks& mesh, const schedule& sch, shap
   model.stored = mesh.stored;
   model.tied = mesh.tied;
   auto plan = training_of(sch, dims, clock, model);
-  plan.data = mesh.data;
-  plan.tensor = mesh.tensor;
-  plan.expert = mesh.expert;
+  plan.mesh[axis::data] = mesh.data;
+  plan.mesh[axis::tensor] = mesh.tensor;
+  plan.mesh[axis::expert] = mesh.expert;
   plan.exchange = find_exchange(mesh.exchange);
   plan.sequence_parallel = mesh.by_sequence;
   plan.work->batch = 2 * mesh.data * dims.microbatches + 1;
@@ -148,7 +145,7 @@ inline run_plan training_on(const mesh_of_ranks& mesh, const schedule& sch, shap
 inline run_plan replicas(const std::string& exchange, int data, int buckets,
                          int values) {
   auto plan = simulation(one_f_one_b(), {1, 4});
-  plan.data = data;
+  plan.mesh[axis::data] = data;
   plan.exchange = find_exchange(exchange);
   plan.sizes.buckets = buckets;
   plan.sizes.gradient = 4.0 * buckets * values;

@@ -61,8 +61,8 @@ std::vector<wrong_plan> wrong_plans() {
       return std::unique_ptr<user_exchange>{};
     };
   };
-  const auto checkpoints = [](run_plan& plan) { plan.checkpoint_every = 1; };
-  const auto keep_steps = [](run_plan& plan) { plan.keep_steps = true; };
+  const auto checkpoints = [](run_plan& plan) { plan.copies.checkpoint_every = 1; };
+  const auto keep_steps = [](run_plan& plan) { plan.copies.keep_steps = true; };
   const auto blocks = [](run_plan& plan) {
     plan.sch.recomputes = recomputation::late;
     plan.recomputed_units = 1;
@@ -73,11 +73,11 @@ std::vector<wrong_plan> wrong_plans() {
       plan.work->optimizer.scope = scope;
     };
   };
-  const auto tensor_of_two = [](run_plan& plan) { plan.tensor = 2; };
+  const auto tensor_of_two = [](run_plan& plan) { plan.mesh[axis::tensor] = 2; };
   return {
     {{"mesh_has_ranks"},
      "each axis has at least 1 rank",
-     changed(training({}), [](run_plan& plan) { plan.expert = 0; })},
+     changed(training({}), [](run_plan& plan) { plan.mesh[axis::expert] = 0; })},
     {{"replicas_have_an_exchange"},
      "data replicas need an exchange",
      changed(training({.data = 2}), [](run_plan& plan) { plan.exchange = {}; })},
@@ -115,7 +115,7 @@ std::vector<wrong_plan> wrong_plans() {
     {{"expert_groups_of_equal_size", "experts_divide"},
      "expert=3 does not divide data=4: experts are spread over groups of equal size",
      changed(training({.data = 4, .experts = true}),
-             [](run_plan& plan) { plan.expert = 3; })},
+             [](run_plan& plan) { plan.mesh[axis::expert] = 3; })},
     {{"experts_exist"},
      "expert=2 in --mesh spreads experts, which only moe has",
      training({.data = 4, .expert = 2})},
@@ -278,7 +278,7 @@ TEST_CASE("a plan that breaks several rules is told all of them", "[validity]") 
       expected.insert("blocks_of_recomputation");
     }
     if (wrong()) {
-      plan.expert = 2;
+      plan.mesh[axis::expert] = 2;
       expected.insert("experts_exist");
     }
     if (wrong()) {
@@ -288,10 +288,10 @@ TEST_CASE("a plan that breaks several rules is told all of them", "[validity]") 
     }
     if (wrong()) {
       plan.exchange = find_exchange("hogwild");
-      plan.checkpoint_every = 1;
+      plan.copies.checkpoint_every = 1;
       expected.insert("checkpoints_of_one_network");
       if (wrong()) {
-        plan.tensor = 2;
+        plan.mesh[axis::tensor] = 2;
         expected.insert("single_updates_without_shards");
       }
     }

@@ -34,7 +34,7 @@ outcome train(const typed_options& o) {
   if (!shared)
     FAIL(shared.error());
   auto& request = shared->runs.at(0);
-  request.plan.keep_weights = true;
+  request.plan.keep.weights = true;
   const auto result = perform(request.plan);
   INFO(result.failure);
   REQUIRE(result.outcome == ending::finished);

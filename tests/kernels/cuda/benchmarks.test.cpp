@@ -39,7 +39,7 @@ struct without_graphs {
 
 run_plan on_a_gpu(const model_options& model) {
   auto plan = tiny::training_of(one_f_one_b(), {1, 2, 1}, clock_kind::real, model);
-  plan.processors = {processor{0}};
+  plan.machine.processors = {processor{0}};
   return plan;
 }
 

@@ -27,10 +27,10 @@ namespace {
 
 /// The events of other streams that streams wait for in a run.
 std::int64_t passed_by(run_plan plan, std::vector<processor> on) {
-  plan.processors = std::move(on);
+  plan.machine.processors = std::move(on);
   const auto before = on_host::marks_passed();
   const auto done = tiny::run_of(plan);
-  if (!plan.mixes_processors())
+  if (!plan.machine.mixes_processors(plan.ranks()))
     CHECK(done.refusals() == "");
   return on_host::marks_passed() - before;
 }
@@ -75,10 +75,10 @@ TEST_CASE("messages between GPUs leave before they are made", "[streams]") {
 TEST_CASE("stages on GPUs of their own have room for what they give each other",
           "[streams]") {
   auto plan = with_32_messages(one_f_one_b(), clock_kind::real);
-  plan.processors = {first_gpu, second_gpu};
+  plan.machine.processors = {first_gpu, second_gpu};
   const auto needed = bytes_needed(plan);
   CHECK(perform(plan).reserved_bytes == needed);
-  plan.processors = {first_gpu};
+  plan.machine.processors = {first_gpu};
   CHECK(needed > bytes_needed(plan));
 }
 
@@ -105,8 +105,8 @@ TEST_CASE("a run whose GPUs cannot give each other tensors ends, and says which"
   const bool marks = GENERATE(true, false);
   INFO("exchange " << number << ", marks " << marks);
   auto plan = with_32_messages(one_f_one_b(), clock_kind::real);
-  plan.processors = {first_gpu, second_gpu};
-  plan.stall_timeout = std::chrono::seconds{20}; // does not end the run here
+  plan.machine.processors = {first_gpu, second_gpu};
+  plan.machine.stall_timeout = std::chrono::seconds{20}; // does not end the run here
   const auto edges = static_cast<int>(groups_on_gpus(plan, local_gpus(plan)).size());
   REQUIRE(edges == 4);
   if (!marks)
@@ -124,7 +124,7 @@ TEST_CASE("the record has no action before what it reads, nor two of a rank at o
   const std::string name = GENERATE("1f1b", "gpipe", "zb-h1", "chimera", "2bw");
   auto plan = tiny::training_of(find_schedule(name).value(), {4, 8, 3},
                                 clock_kind::real, {"mlp", 5, 12});
-  plan.processors = {{0}, {1}};
+  plan.machine.processors = {{0}, {1}};
   keep_for_proofs(plan);
   for (std::uint64_t seed = 1; seed <= 5 * gpu::seeds(); ++seed) {
     INFO(name << ", seed " << seed);
@@ -158,7 +158,7 @@ TEST_CASE("the record has no action before what it reads, nor two of a rank at o
 TEST_CASE("there is room for gradients that leave before their makers hear of the end",
           "[streams]") {
   auto plan = tiny::training_of(gpipe(), {2, 2, 2}, clock_kind::real, {"mlp", 5, 12});
-  plan.processors = {processor{0}};
+  plan.machine.processors = {processor{0}};
   rank_memory memory;
   pool samples{"samples", 8, 64, memory.account(memory_use::activations)};
   stream on;

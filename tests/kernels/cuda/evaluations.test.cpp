@@ -68,8 +68,8 @@ bool is_near(double found, double expected, double rounding = 1e-5) {
 /// The losses of a run's evaluations, one for each batch, by one evaluator.
 std::vector<double> losses_of(const run_plan& plan, std::vector<evaluated_part> parts,
                               run_result& result) {
-  evaluator judge{plan.work->whole, *plan.work->data, samples, batch,
-                  plan.threads,     std::move(parts)};
+  evaluator judge{plan.work->whole,     *plan.work->data, samples, batch,
+                  plan.machine.threads, std::move(parts)};
   std::vector<double> losses;
   result =
     perform(plan, {.evaluate = [&](int, const std::vector<const float*>& parameters) {
@@ -171,10 +171,10 @@ TEST_CASE("evaluations on a GPU change no bit of its training", "[streams]") {
     return;
   INFO(mesh.text());
   auto plan = tiny::training_on(mesh, one_f_one_b(), {2, 2, 4}, clock);
-  plan.processors = {a_gpu};
+  plan.machine.processors = {a_gpu};
   const auto alone = perform(plan);
   REQUIRE(alone.outcome == ending::finished);
-  plan.evaluate_every = 1;
+  plan.copies.evaluate_every = 1;
   for (std::uint64_t seed = 1; seed <= gpu::seeds(); ++seed) {
     on_host::seed_streams(seed);
     run_result by_gpu, by_cpu;
@@ -198,10 +198,10 @@ TEST_CASE("each stage is evaluated where its first replica trains", "[streams]")
   const auto& first = plan.work->first_layers;
   const processor other{1};
   CHECK(evaluated_parts(plan) == parts{{first[4], the_cpu}});
-  plan.processors = {a_gpu};
+  plan.machine.processors = {a_gpu};
   CHECK(evaluated_parts(plan) == parts{{first[4], a_gpu}});
   CHECK(evaluated_parts(plan, false) == parts{{first[4], the_cpu}});
-  plan.processors = {a_gpu, a_gpu, other, the_cpu};
+  plan.machine.processors = {a_gpu, a_gpu, other, the_cpu};
   CHECK(evaluated_parts(plan)
         == parts{{first[2], a_gpu}, {first[3], other}, {first[4], the_cpu}});
   plan.sch = chimera(); // of its directions the first
@@ -211,7 +211,7 @@ TEST_CASE("each stage is evaluated where its first replica trains", "[streams]")
 
 TEST_CASE("evaluations count among what a run needs of a GPU", "[streams]") {
   auto plan = tiny::training_of(gpipe(), {2, 4, 1}, clock_kind::real);
-  plan.processors = {a_gpu};
+  plan.machine.processors = {a_gpu};
   const auto beside = [](const run_plan&) {
     return caller_bytes{.of_gpus = {{0, std::int64_t{8} << 30}}};
   };

@@ -115,9 +115,9 @@ TEST_CASE("a node's GPU hands on to another node's CPU", "[streams]") {
   const auto on_cpus = options_of({"1f1b", {.stages = 2}, "cpu"});
   const auto mixed = options_of({"1f1b", {.stages = 2}, "cuda:0,cpu"});
   auto plan = plan_of(on_cpus);
-  plan.keep_weights = true;
+  plan.keep.weights = true;
   const auto cpus = perform(plan);
-  plan.processors = mixed.run.processors;
+  plan.machine.processors = mixed.run.processors;
   const auto both = on_two_nodes(mixed, plan);
   INFO(both.failure);
   REQUIRE(both.outcome == ending::finished);

@@ -28,9 +28,9 @@ namespace {
 
 /// \param gpus number of GPUs, given to ranks in turns
 void check(run_plan plan, std::string_view of, int gpus = 1) {
-  plan.processors.clear();
+  plan.machine.processors.clear();
   for (int gpu = 0; gpu < gpus; ++gpu)
-    plan.processors.push_back({gpu});
+    plan.machine.processors.push_back({gpu});
   const auto groups = groups_on_gpus(plan, local_gpus(plan)).size();
   for (std::uint64_t seed = 1; seed <= gpu::seeds(); ++seed) {
     INFO(of << ", seed " << seed);
@@ -105,7 +105,7 @@ TEST_CASE("GPUs of a node exchange what has more than one bucket in one order",
 TEST_CASE("where GPUs cannot exchange this machine sums, and says why", "[streams]") {
   auto plan = tiny::training_on({.data = 2, .exchange = "ring"}, one_f_one_b(),
                                 {2, 2, 2}, clock_kind::real);
-  plan.processors = {{0}, {1}, {2}, {3}};
+  plan.machine.processors = {{0}, {1}, {2}, {3}};
   const auto themselves = tiny::run_of(plan);
   CHECK(themselves.result.gpu_groups == 2 + 4); // and channels, two for each replica
   CHECK(themselves.result.ungrouped_reason.empty());
@@ -121,7 +121,7 @@ TEST_CASE("where GPUs cannot exchange this machine sums, and says why", "[stream
 
 TEST_CASE("GPUs of two kinds in one machine are refused", "[streams]") {
   auto plan = tiny::training_of(one_f_one_b(), {2, 4, 3}, clock_kind::real);
-  plan.processors = {{3}, {4}};
+  plan.machine.processors = {{3}, {4}};
   CHECK(validation_error(plan)
         == "--device names GPUs of two kinds, which round differently: cuda:3 is "
            "stand-in, and cuda:4 is other stand-in");
@@ -132,7 +132,7 @@ TEST_CASE("actions that come again are launched as graphs", "[streams]") {
 #if defined(__has_builtin) && __has_builtin(__builtin_clear_padding)
   const auto before = on_host::graphs_launched();
   auto plan = tiny::training_of(one_f_one_b(), {2, 8, 3}, clock_kind::real);
-  plan.processors = {processor{0}};
+  plan.machine.processors = {processor{0}};
   setenv("TROUPE_MARKS", "off", 1); // else chance decides which buffers are free
   CHECK(tiny::run_of(plan).refusals() == "");
   unsetenv("TROUPE_MARKS");
@@ -147,8 +147,8 @@ TEST_CASE("a run whose GPUs cannot exchange ends, and says which", "[streams]") 
   const int number = GENERATE(0, 5);
   auto plan = tiny::training_on({.data = 2, .tensor = 2, .exchange = "zero1"},
                                 one_f_one_b(), {2, 2, 2}, clock_kind::real);
-  plan.processors = {{0}, {1}, {2}, {3}};
-  plan.stall_timeout = std::chrono::seconds{20}; // does not end the run here
+  plan.machine.processors = {{0}, {1}, {2}, {3}};
+  plan.machine.stall_timeout = std::chrono::seconds{20}; // does not end the run here
   const auto groups = groups_on_gpus(plan, local_gpus(plan)).size();
   // the first exchanges are the trial's
   on_host::break_exchange(number + 2 * static_cast<int>(groups));
@@ -184,17 +184,17 @@ TEST_CASE("weights that are kept are proved right on streams", "[streams]") {
 #ifndef TROUPE_SANITIZED // minutes; products.test.cpp has their kernels
 TEST_CASE("products in tf32 are proved right on streams", "[streams]") {
   auto plan = tiny::training_of(one_f_one_b(), {2, 4, 3}, clock_kind::real);
-  plan.processors = {{.gpu = 0, .tf32 = true}};
+  plan.machine.processors = {{.gpu = 0, .tf32 = true}};
   const auto rounded = tiny::run_of(plan);
   CHECK(rounded.refusals() == "");
-  plan.processors = {{.gpu = 0}};
+  plan.machine.processors = {{.gpu = 0}};
   CHECK(rounded.result.parameters != tiny::run_of(plan).result.parameters);
 }
 
 TEST_CASE("tensor shards in tf32 are as near as its rounding allows", "[streams]") {
   auto plan =
     tiny::training_on({.tensor = 2}, gpipe(), {2, 4, 4}, clock_kind::virtual_time);
-  plan.processors = {{.gpu = 0, .tf32 = true}};
+  plan.machine.processors = {{.gpu = 0, .tf32 = true}};
   CHECK(tiny::run_of(plan).refusals() == "");
 }
 
@@ -203,7 +203,7 @@ TEST_CASE("tensor shards in tf32 are as near as its rounding allows", "[streams]
 TEST_CASE("a GPU trains what the CPU trains", "[streams]") {
   auto plan = tiny::training_of(one_f_one_b(), {2, 4, 3}, clock_kind::virtual_time);
   const auto on_cpu = tiny::run_of(plan).result;
-  plan.processors = {processor{0}};
+  plan.machine.processors = {processor{0}};
   const auto on_gpu = tiny::run_of(plan).result;
   REQUIRE(on_cpu.loss.size() == on_gpu.loss.size());
   for (std::size_t i = 0; i < on_cpu.loss.size(); ++i)
@@ -215,13 +215,13 @@ TEST_CASE("a run that a GPU has no memory for is refused with both numbers",
           "[streams]") {
   auto plan = tiny::training_of(gpipe(), {2, 4, 1}, clock_kind::real,
                                 {"gpt", 2, 6144, 2, 8, 256});
-  plan.processors = {processor{0}};
+  plan.machine.processors = {processor{0}};
   CHECK(validation_error(plan).starts_with("this run needs at least "));
   CHECK(validation_error(plan).ends_with(
     " MiB of cuda:0's memory (2 ranks), and only 8192 MiB are free"));
   CHECK(validation_error(plan, {}, std::vector<int>{}).find("cuda:0")
         == std::string::npos);
-  plan.processors = {processor{0}, processor{}}; // one of the two fits
+  plan.machine.processors = {processor{0}, processor{}}; // one of the two fits
   CHECK(validation_error(plan).find("cuda:0") == std::string::npos);
 }
 
@@ -235,7 +235,7 @@ TEST_CASE("the work space of a library's attention counts before a run", "[strea
                                    .heads = heads,
                                    .length = length,
                                    .stored = precision::bf16});
-    plan.processors = {processor{0}};
+    plan.machine.processors = {processor{0}};
     samples = plan.batches().largest();
     const std::string prefix = "this run needs at least ",
                       error = validation_error(plan);
@@ -253,7 +253,7 @@ TEST_CASE("the work space of a library's attention counts before a run", "[strea
 TEST_CASE("ranks on the CPU and on a GPU train one network", "[streams]") {
   auto plan = tiny::training_of(one_f_one_b(), {2, 4, 3}, clock_kind::real);
   const auto on_cpu = tiny::run_of(plan).result;
-  plan.processors = {processor{}, processor{0}};
+  plan.machine.processors = {processor{}, processor{0}};
   const auto mixed = perform(plan);
   REQUIRE(mixed.outcome == ending::finished);
   for (std::size_t i = 0; i < on_cpu.loss.size(); ++i)

@@ -65,7 +65,7 @@ void watch(const Run& run) {
 }
 
 void watch(run_plan plan, std::vector<processor> on) {
-  plan.processors = std::move(on);
+  plan.machine.processors = std::move(on);
   watch([&] { return perform(plan); });
 }
 
@@ -92,7 +92,7 @@ TEST_CASE("what proves a run reaches tensors alone, too", "[watched]") {
   INFO(mesh.text());
   auto plan =
     tiny::training_on(mesh, one_f_one_b(), {2, 2, 2}, clock_kind::virtual_time);
-  plan.processors = {a_gpu};
+  plan.machine.processors = {a_gpu};
   keep_for_proofs(plan);
   watch([&] { return proved(plan); });
 }
@@ -139,8 +139,8 @@ TEST_CASE("evaluations beside a run too", "[watched]") {
   const auto& mesh = GENERATE(tiny::mesh_of_ranks{}, tiny::mesh_of_ranks{.tensor = 2});
   auto plan =
     tiny::training_on(mesh, one_f_one_b(), {2, 2, 2}, clock_kind::virtual_time);
-  plan.processors = GENERATE(std::vector{a_gpu}, std::vector{a_gpu, the_cpu});
-  plan.evaluate_every = 1;
+  plan.machine.processors = GENERATE(std::vector{a_gpu}, std::vector{a_gpu, the_cpu});
+  plan.copies.evaluate_every = 1;
   watch([&] {
     evaluator judge{plan.work->whole, *plan.work->data, 5, 2, 1, evaluated_parts(plan)};
     return perform(plan,
