@@ -73,7 +73,7 @@ void print_legend(std::FILE* out, const collective_options& asked,
     "values\n"
     "grows as: growth of time, of bytes in all (total) and of peak, for K ranks and "
     "arrays of n bytes;\n"
-    "  time counts rounds, and log K + n is log K rounds that together send n bytes\n",
+    "  time: number of rounds; log K + n: log K rounds, which send n bytes in sum\n",
     adds ? " + the bytes that a rank adds / the rate of sums" : "",
     adds ? "shorter or longer" : "shorter", static_cast<long long>(checked));
 }

@@ -18,12 +18,15 @@ void add_checkpoints(option_list& to, checkpoint_options& typed) {
                 "Steps from one checkpoint to the next. Value 0: no checkpoints.");
   to.add_option("--keep", typed.keep,
                 "Number of checkpoints to keep. Older checkpoints are removed.");
-  to.add_option("--resume", typed.resume,
-                "Folder whose newest checkpoint the training continues, or the folder "
-                "of one checkpoint, for example c/batch-8. Value auto: the folder of "
-                "--checkpoint, or a new start if that folder has no checkpoint. --mesh "
-                "may differ from the checkpoint's. --steps counts the checkpoint's "
-                "steps too. Options that are not given have the checkpoint's values.");
+  to.add_option(
+    "--resume", typed.resume,
+    "Folder whose newest checkpoint the training continues, or the folder "
+    "of one checkpoint, for example c/batch-8. Value auto: the folder of "
+    "--checkpoint, or a new start if that folder has no checkpoint. --steps "
+    "counts the checkpoint's steps too. Options of model, data, batch, "
+    "precision and optimizer that are not given have the checkpoint's "
+    "values. --schedule, --stages and --mesh are not taken from the "
+    "checkpoint, and may differ.");
   to.add_option("--change", typed.change,
                 "Names of options that may differ from the checkpoint's, for example "
                 "data,lr. Allowed: "

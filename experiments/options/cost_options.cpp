@@ -39,23 +39,30 @@ tl::expected<given_costs, std::string> values_of(const std::string& text, int st
   for (const auto& part : split(text, ',')) {
     const auto equals = part.find('=');
     const auto key = part.substr(0, equals);
-    if (equals == std::string::npos || std::ranges::find(known, key) == known.end()
-        || result.contains(key))
+    if (equals == std::string::npos || std::ranges::find(known, key) == known.end())
       return error_in(part);
+    if (result.contains(key))
+      return problem{"--cost " + part + ": " + key
+                     + " is given twice; give each key once"};
     auto& values = result[key];
     for (const auto& value : split(part.substr(equals + 1), '/')) {
       const auto parsed = number(value);
-      if (!parsed || *parsed > 1e12)
+      if (!parsed)
         return error_in(part);
+      if (*parsed > 1e12)
+        return problem{"--cost " + part + ": the largest value is 1e12"};
       values.push_back(*parsed);
     }
     const auto count = static_cast<int>(values.size());
     if (count == 0)
       return error_in(part);
     if (key != "replica" && count != 1 && (!differs_by_rank(key) || count != stages))
-      return problem{"--cost " + part
-                     + ": give a single value, or a value for each of the "
-                     + std::to_string(stages) + " ranks of a pipeline"};
+      return problem{
+        "--cost " + part
+        + (differs_by_rank(key)
+             ? ": give a single value, or a value for each of the "
+                 + std::to_string(stages) + " ranks of a pipeline"
+             : ": give " + key + " a single value, as ranks do not differ in " + key)};
   }
   return result;
 }

@@ -36,8 +36,8 @@ void add_optimizer(option_list& to, typed_optimizer& typed) {
     "Learning rate over the run, for example cosine,warmup=1000,floor=0.1.\n"
     "constant\tthe same rate throughout\n"
     "cosine\ta fall along half a cosine, to 0 or to floor=\n"
-    "warmup=SAMPLES\tbefore constant or cosine a linear rise over SAMPLES samples, "
-    "from a rate above 0\n"
+    "warmup=SAMPLES\tlinear rise over the first SAMPLES samples, before constant or "
+    "cosine\n"
     "floor=FRACTION\trate at the end of a cosine, as a fraction of --lr");
   to.add_option("--momentum", typed.momentum, "Momentum of sgd.");
   to.add_option("--betas", typed.betas,
