@@ -23,7 +23,7 @@ struct layer_bucket {
 
 /// The data replicas that sum one bucket together: `count` replicas, `stride` apart.
 struct bucket_group {
-  /// Index within the group of the data replica that run_plan::groups_of() was asked
+  /// Index within the group of the data replica that groups_of() was asked
   /// for.
   int index;
   int count;

@@ -92,9 +92,8 @@ int team_size(const run_plan& plan, int rank);
 /// \pre plan.work
 copies_bound saved_copies(const run_plan& plan, position where);
 
-/// Bounds of the copies that a stage keeps after one batch (run_plan::keep_steps); all
-/// 0 if the plan keeps none.
-/// \pre plan.work
+/// Bounds of the copies that a stage keeps after one batch (state_copies::keep_steps);
+/// all 0 if the plan keeps none. \pre plan.work
 copies_bound kept_copies(const run_plan& plan, position where);
 
 /// The sizes of the pools of a stage on its rank.

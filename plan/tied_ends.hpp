@@ -39,7 +39,7 @@ struct tied_values {
   std::int64_t first; ///< Index of the shard's first value.
   std::int64_t last;  ///< One past the shard's last value.
   /// Offset of `first` in the array of the bucket's gradients: the whole bucket, or the
-  /// shard's share of the bucket (run_plan::extent_of()).
+  /// shard's share of the bucket (extent_of()).
   std::int64_t offset_of_first;
   std::vector<tied_exchange> exchanges;
 };

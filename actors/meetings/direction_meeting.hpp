@@ -28,7 +28,7 @@ public:
 
   /// Called for a bucket that all directions have completed, with the gradients of each
   /// direction, in order. Returns messages to send. receive() makes the call, but only
-  /// if run_plan::reports_buckets().
+  /// if reports_buckets().
   using bucket_complete = std::function<meeting_messages(
     int bucket, const std::vector<buffer>& of_directions)>;
 

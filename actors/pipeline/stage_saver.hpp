@@ -71,8 +71,8 @@ public:
   /// most recent. Another stage may be lost before keeping the same batch; the run then
   /// resumes from the earlier copy.
   /// \param batches finished by the run
-  /// \pre the plan keeps steps (run_plan::keep_steps), and no work of the stage runs
-  /// \pre no handles remain of the copies that the call drops
+  /// \pre the plan keeps steps (state_copies::keep_steps), and no work of the stage
+  /// runs \pre no handles remain of the copies that the call drops
   void keep(int batches, const std::vector<aged_version>& versions);
 
   /// Returns the copies kept after `batches` batches, which stay kept. The result has

@@ -28,7 +28,7 @@ bucket_pools pools_by_bucket(const std::string& name, int count,
 std::vector<buffer> acquire(const bucket_pools& pools);
 
 /// The weight versions of a stage. Where a run stores bf16 and stages hold whole
-/// parameters (run_plan::rounds_older_versions), updates write the newest version in
+/// parameters (rounds_older_versions()), updates write the newest version in
 /// place. If older passes still read this version, the update first saves a copy with
 /// the matrices of products as bf16. Products round matrices to bf16 in any case, so
 /// the copy changes no result. The newest version is the fp32 master copy of

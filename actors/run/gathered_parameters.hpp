@@ -14,7 +14,7 @@ namespace troupe {
 /// stage holds only a data replica's share of that array.
 class gathered_parameters {
 public:
-  /// \param parts of all stages in the snapshot (`run_plan::in_snapshot`), in any
+  /// \param parts of all stages in the snapshot (`in_snapshot()`), in any
   /// order; outlive this object
   /// \pre plan.work
   gathered_parameters(const run_plan& plan, const std::vector<mail::snapshot>& parts);
@@ -32,7 +32,7 @@ private:
 /// Keeps in `result` the parameters of all stages, and the gradients if the plan keeps
 /// gradients. Sets `odd_stage` to the first stage whose parameters differ from the copy
 /// of an earlier replica or tensor shard. If data replicas may end with different
-/// versions (run_plan::replicas_agree), only parts of replica 0 count. Values in
+/// versions (replicas_agree()), only parts of replica 0 count. Values in
 /// `shared` replace the parameters. Does nothing in a simulation, or without parts.
 void keep_weights(const run_plan& plan, std::vector<mail::collected> parts,
                   const all_shared_parameters& shared, run_result& result);

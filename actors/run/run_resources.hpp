@@ -134,7 +134,7 @@ public:
 
   /// The parameters that each data replica updates without the others (Hogwild), or a
   /// parameter server's share. With Hogwild, data replica 0 has the parameters of all
-  /// replicas. Null unless run_plan::has_shared_parameters(where).
+  /// replicas. Null unless has_shared_parameters(plan, where).
   const std::shared_ptr<shared_parameters>& shared_of(position where) const {
     return shared_[shard_index(where)];
   }

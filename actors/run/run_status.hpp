@@ -20,7 +20,7 @@ namespace troupe {
 class run_status {
 public:
   /// Parameters of the whole network after a batch: the parts of all stages in the
-  /// snapshot (`run_plan::in_snapshot`), in any order.
+  /// snapshot (`in_snapshot()`), in any order.
   using snapshot = std::vector<mail::snapshot>;
 
   void post_finished();               ///< All ranks have finished.
