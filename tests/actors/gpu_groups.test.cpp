@@ -90,13 +90,14 @@ TEST_CASE("both directions of a schedule share the sums of a stage", "[groups]")
 TEST_CASE("without replicas and shards there are edges alone", "[groups]") {
   for (const auto& plan :
        {plan_with({}), plan_with({.data = 2, .exchange = "hogwild"}, pipedream())})
-    CHECK(exchanging_groups(plan).size() == groups_of(plan, {}).size());
+    CHECK(exchanging_groups(plan).size() == groups_of(plan, std::nullopt).size());
 }
 
 TEST_CASE("each two neighbours have an edge in each direction", "[groups]") {
   const auto edges_of = [](const tiny::mesh_of_ranks& mesh, const schedule& sch,
                            const shape& dims) {
-    return groups_of(tiny::training_on(mesh, sch, dims, clock_kind::real), {});
+    return groups_of(tiny::training_on(mesh, sch, dims, clock_kind::real),
+                     std::nullopt);
   };
   CHECK(edges_of({}, one_f_one_b(), {3, 4, 2}) == all{{0, 1}, {1, 0}, {1, 2}, {2, 1}});
   CHECK(edges_of({.data = 2, .exchange = "ring"}, one_f_one_b(), {2, 4, 2})
