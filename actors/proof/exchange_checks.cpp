@@ -77,9 +77,8 @@ std::string first_wrong_access(const run_plan& plan, const run_result& result) {
       if (!update && ahead > plan.exchange->staleness.value_or(ahead))
         return name + ": data replica " + std::to_string(data)
                + " got the answer to update " + std::to_string(applied[d] - 1)
-               + " when " + std::to_string(ahead)
-               + " updates ahead of the slowest data replica, but the staleness bound "
-                 "is "
+               + " when ahead of the slowest data replica by " + std::to_string(ahead)
+               + ", but the staleness bound is "
                + std::to_string(*plan.exchange->staleness);
     }
     if (!updates_are_by(plan, update_by::servers) && share > 0)

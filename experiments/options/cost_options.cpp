@@ -142,7 +142,7 @@ void add_cost(option_list& to, std::string& typed) {
   to.begin_group("Clock and costs");
   to.add_option(
     "--cost", typed,
-    "Costs in virtual time, for example F=1,B=2 for milliseconds of actions. F=1/2/1/1 "
+    "Costs in virtual time: F=1,B=2 gives milliseconds of actions. F=1/2/1/1 "
     "has a value for each rank of a pipeline. Bytes are those of fp32, also with "
     "--precision bf16.\n"
     "F\tforward; 1 if not given\n"

@@ -10,7 +10,7 @@ void add_data_set(option_list& to, typed_data& typed) {
   to.begin_group("Model and data");
   to.add_option(
     "--data", typed.text,
-    "Data set: synthetic, text:PATH, tokens:PATH or mnist:FOLDER. PATH is a file, a "
+    "Data: synthetic, text:PATH, tokens:PATH or mnist:FOLDER. PATH is a file, a "
     "folder, or a pattern like train_*.bin. Its files are read in order of name.\n"
     "synthetic\ttext of a Markov source, or images of ten kinds of shapes\n"
     "text:PATH\tbytes of text, without the hidden and packed files of a folder\n"
@@ -20,9 +20,8 @@ void add_data_set(option_list& to, typed_data& typed) {
     "t10k images\n"
     ",order=sequential\tsamples in the order of the files; follows the path of text or "
     "tokens");
-  to.add_option(
-    "--seed", typed.seed,
-    "Seed of the initial weights, of synthetic data and of the data's order.");
+  to.add_option("--seed", typed.seed,
+                "Seed of initial weights, synthetic data and order of data.");
 }
 
 void add_data(option_list& to, typed_data& typed) {

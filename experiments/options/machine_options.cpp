@@ -72,8 +72,8 @@ void add_machines(option_list& to, std::string& typed) {
     "ranks\tranks of each machine, which share its port to other machines\n"
     "latency\tmilliseconds of a message between machines\n"
     "bandwidth\tbytes a second of a machine's port\n"
-    "links=FILE\tlast; links between pairs of machines that differ. A line "
-    "0,1,40,2.5e7 gives machines 0 and 1 a latency of 40 ms and 2.5e7 bytes a second");
+    "links=FILE\tlast; links between pairs of machines that differ. 0,1,40,2.5e7: "
+    "machines 0 and 1, 40 milliseconds, 2.5e7 bytes a second");
 }
 
 tl::expected<machine_options, std::string>

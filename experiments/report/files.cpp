@@ -157,7 +157,7 @@ std::string output_files::make_events(const std::vector<run_request>& runs) {
     const auto run_folder = events_of(request);
     const auto& where = std::filesystem::exists(run_folder, failed) ? run_folder : root;
     if (!std::filesystem::is_directory(where, failed))
-      return "--tensorboard: " + where.string()
+      return "--tensorboard " + where.string()
              + " is not a folder: name another folder";
     if (faccessat(AT_FDCWD, where.c_str(), W_OK | X_OK, AT_EACCESS) != 0)
       return "--tensorboard cannot write into the folder " + where.string() + " ("

@@ -171,7 +171,7 @@ TEST_CASE("where there is no PyTorch, or another training, bench says so",
 
   const auto [typed, refused] = GENERATE(table<std::string, std::string>(
     {{"tensorflow", "write pytorch, or pytorch: and names of rows"},
-     {"pytorch:zbv", "there is no row 'zbv' on the CPU; there are plain, ddp, 1f1b"},
+     {"pytorch:zbv", "there is no row 'zbv' on the CPU; the rows are plain, ddp, 1f1b"},
      {"pytorch:graphs", "there is no row 'graphs' on the CPU"},
      {"pytorch --model mlp", "trains gpt: say --model gpt"},
      {"pytorch --clip 1", "does not clip: leave --clip out"},

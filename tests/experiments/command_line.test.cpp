@@ -103,7 +103,7 @@ TEST_CASE("what is no option is named", "[command_line]") {
   check_refused({"steps", "3"}, "'steps' is no option (did you mean '--steps'?)");
   check_refused({"some", "words"},
                 "'some' is no option: type -- before the name of an option");
-  check_refused({"\x1b[31mred"}, "'?[31mred' is no option: names");
+  check_refused({"\x1b[31mred"}, "'?[31mred' is no option: type -- before");
   check_refused({"--steps"}, "--steps needs a value");
   check_refused({"--save", "--quiet"}, "--save needs a value: --quiet is an option");
   check_refused({"--save", "--steps", "2"},
@@ -143,7 +143,7 @@ TEST_CASE("an option that does not exist is answered by the nearest that does",
                 "there is no option '--bacth' (did you mean '--batch'?); see train");
   check_refused({"--micro-batches=3"}, "(did you mean '--microbatches'?)");
   check_refused({"--learning-rate-of-all"}, "'--learning-rate-of-all'; see train");
-  check_refused({"steps"}, "'steps' is no option (did you mean '--steps'?): names of");
+  check_refused({"steps"}, "'steps' is no option (did you mean '--steps'?): type --");
   check_refused({"--stages"}, "--stages needs a value");
 }
 

@@ -93,7 +93,7 @@ TEST_CASE("a processor that no rank would have is refused, and not of all GPUs",
   asked.run.lists_processors = true;
   CHECK(set_up(asked).error()
         == "--device lists 2 processors for one rank: list at most one processor for "
-           "each");
+           "each rank");
   asked.run.lists_processors = false;
   CHECK(set_up(asked).has_value());
 }

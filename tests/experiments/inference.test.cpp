@@ -238,13 +238,13 @@ TEST_CASE("options go before what a file of weights says, which may be nonsense"
                 {"--vocab", "128"}});
   const auto wrong = run_program_in(folder, "evaluate --weights w.safetensors");
   CHECK(wrong.exit_code == 2);
-  CHECK_THAT(wrong.err, ContainsSubstring("w.safetensors says --layers four"));
+  CHECK_THAT(wrong.err, ContainsSubstring("w.safetensors records --layers four"));
   const auto mended = results(folder, "evaluate --weights w.safetensors --layers 4");
   CHECK(mended["options"]["--layers"] == "4");
   const auto other =
     run_program_in(folder, "evaluate --weights w.safetensors --layers 4 --heads 2");
   CHECK(other.exit_code == 2);
-  CHECK_THAT(other.err, ContainsSubstring("w.safetensors says --heads 4"));
+  CHECK_THAT(other.err, ContainsSubstring("w.safetensors records --heads 4"));
   save(folder, {{"--data", "synthetic"}, {"data_identity", "{\"kind\": 3}"}});
   CHECK_THAT(run_program_in(folder, "evaluate --weights w.safetensors").err,
              ContainsSubstring("w.safetensors: its data_identity is damaged"));

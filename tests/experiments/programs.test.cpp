@@ -189,7 +189,7 @@ TEST_CASE("a measured split says by what it was cut, and that cuts alike",
   const auto measured = run_program_in(folder, train + "a --split measured");
   INFO(measured.err);
   CHECK(measured.exit_code == 0);
-  const std::string says = "train: measured: --split costs=";
+  const std::string says = "train: measured --split costs=";
   const auto begin = measured.err.find(says);
   REQUIRE(begin != std::string::npos);
   auto costs = measured.err.substr(begin + says.size());
@@ -208,7 +208,7 @@ TEST_CASE("zb-auto may measure what it goes by, and says so", "[programs]") {
     folder, train + "a --schedule zb-auto:measured=on,most_held=3,lr=0.01");
   INFO(measured.err);
   CHECK(measured.exit_code == 0);
-  const std::string says = "train: measured: --schedule zb-auto:f=";
+  const std::string says = "train: measured --schedule zb-auto:f=";
   const auto begin = measured.err.find(says);
   REQUIRE(begin != std::string::npos);
   auto text =

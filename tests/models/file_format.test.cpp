@@ -103,7 +103,7 @@ TEST_CASE("another tool's binary file is no text, and a text in any format is on
              ContainsSubstring("is a token file of llm.c: say tokens:FILE"));
   const auto tokens = folder.write("t.bin", tensors + std::string(200, 'x'));
   CHECK_THAT(token_data(tokens, text_order::random, 8, 50257, 1).error(),
-             ContainsSubstring("t.bin is a safetensors file; tokens are"));
+             ContainsSubstring("t.bin is a safetensors file, but tokens are"));
 }
 
 } // namespace troupe::file_format_test

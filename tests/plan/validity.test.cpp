@@ -113,7 +113,8 @@ std::vector<wrong_plan> wrong_plans() {
      "and tensor shards could choose differently: give --mesh tensor=1",
      training({.tensor = 2}, ampnet())},
     {{"expert_groups_of_equal_size", "experts_divide"},
-     "expert=3 does not divide data=4: experts are spread over groups of equal size",
+     "expert=3 does not divide data=4: change expert= or data= in --mesh, as experts "
+     "are spread over groups of equal size",
      changed(training({.data = 4, .experts = true}),
              [](run_plan& plan) { plan.mesh[axis::expert] = 3; })},
     {{"experts_exist"},

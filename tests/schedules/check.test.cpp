@@ -242,7 +242,7 @@ TEST_CASE("what is no pair is refused", "[check]") {
     }
   }));
   CHECK_THAT(with_itself.text, ContainsSubstring("F0 of stage 1 and B0 of stage 1 "
-                                                 "cannot run as one"));
+                                                 "cannot run as a pair"));
   CHECK(with_itself.fix == "run the two actions one after the other");
 }
 
