@@ -256,7 +256,7 @@ TEST_CASE("train evaluates on the GPU that it trains on", "[streams]") {
   typed.run.device = "cuda:0,cpu";
   CHECK(open_saved_network(parse(typed, true).value()).error()
         == "--device lists 2 processors for one stage: list at most one processor for "
-           "each");
+           "each stage");
 }
 
 } // namespace troupe::evaluations_test
