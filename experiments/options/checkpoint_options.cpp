@@ -20,8 +20,8 @@ void add_checkpoints(option_list& to, checkpoint_options& typed) {
                 "Number of checkpoints to keep. Older checkpoints are removed.");
   to.add_option(
     "--resume", typed.resume,
-    "Folder whose newest checkpoint the training continues, or the folder "
-    "of one checkpoint, for example c/batch-8. Value auto: the folder of "
+    "Folder whose newest checkpoint is continued, or of one checkpoint. "
+    "c/batch-8 is a checkpoint of the folder c. Value auto: the folder of "
     "--checkpoint, or a new start if that folder has no checkpoint. --steps "
     "counts the checkpoint's steps too. Options of model, data, batch, "
     "precision and optimizer that are not given have the checkpoint's "

@@ -21,7 +21,7 @@ void add_data_set(option_list& to, typed_data& typed) {
     ",order=sequential\tsamples in the order of the files; follows the path of text or "
     "tokens");
   to.add_option("--seed", typed.seed,
-                "Seed of initial weights, synthetic data and order of data.");
+                "Seed of initial weights, synthetic data and data order.");
 }
 
 void add_data(option_list& to, typed_data& typed) {

@@ -68,7 +68,7 @@ void add_machines(option_list& to, std::string& typed) {
   to.begin_group("Clock and costs");
   to.add_option(
     "--machines", typed,
-    "Machines in virtual time, for example ranks=8,latency=0.05,bandwidth=1e9.\n"
+    "Machines in virtual time: ranks=8,latency=0.05,bandwidth=1e9.\n"
     "ranks\tranks of each machine, which share its port to other machines\n"
     "latency\tmilliseconds of a message between machines\n"
     "bandwidth\tbytes a second of a machine's port\n"

@@ -51,7 +51,7 @@ void add_precision(option_list& to, typed_run& typed, bool trains) {
   to.add_option(
     "--precision", typed.precision,
     trains
-      ? "Type of activations, their gradients and products: fp32, bf16 or tf32. Sums, "
+      ? "Type of activations and products: fp32, bf16, tf32. Sums, "
         "statistics, weights and the gradients of weights are fp32.\n"
         "tf32\tonly on GPUs; fp32, but operands of products are rounded to 11 "
         "significant bits"
