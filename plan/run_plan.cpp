@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <stdexcept>
 
 namespace troupe {
 
@@ -46,6 +47,8 @@ stage_bounds run_plan::bounds_of(hosted_stage where) const {
 }
 
 rank_mesh run_plan::ranks_by_axis() const {
+  if (mesh[axis::expert] < 1 || mesh[axis::data] % mesh[axis::expert] != 0)
+    throw std::logic_error("the ranks of a plan that is not valid were asked for");
   auto sizes = mesh;
   sizes[axis::data] /= mesh[axis::expert];
   sizes[axis::pipe] = ranks_of_pipeline();

@@ -33,23 +33,23 @@ bool has_manifest(const fs::path& folder) {
          && fs::is_regular_file(folder / manifest_name, failed);
 }
 
-/// The entries of a folder, up to the first that cannot be read. A range-for over a
-/// directory_iterator would throw there.
-std::vector<fs::path> entries_of(const fs::path& folder) {
-  std::error_code failed;
+/// The entries of a folder; empty if the folder cannot be opened. After an entry that
+/// cannot be read the list ends, and `unread` has the reason.
+std::vector<fs::path> entries_of(const fs::path& folder, std::error_code& unread) {
+  std::error_code closed;
   std::vector<fs::path> result;
-  for (fs::directory_iterator entry{folder, failed}, end; !failed && entry != end;
-       entry.increment(failed))
+  for (fs::directory_iterator entry{folder, closed}, end;
+       !closed && !unread && entry != end; entry.increment(unread))
     result.push_back(entry->path());
   return result;
 }
 
 /// Removes the files of a checkpoint, and then the folder if it is empty.
 void remove_files(const fs::path& folder) {
-  std::error_code failed;
+  std::error_code failed, unread;
   if (fs::is_symlink(folder, failed))
     return;
-  for (const auto& file : entries_of(folder)) {
+  for (const auto& file : entries_of(folder, unread)) {
     const auto name = file.filename().string();
     if (name == manifest_name || file.extension() == ".safetensors"
         || name.starts_with(".troupe-"))
@@ -73,10 +73,12 @@ int batches_of(const fs::path& folder) {
 
 std::vector<fs::path> checkpoints_in(const fs::path& folder) {
   std::vector<fs::path> result;
-  std::error_code failed;
-  for (const auto& entry : entries_of(folder))
+  std::error_code failed, unread;
+  for (const auto& entry : entries_of(folder, unread))
     if (batches_of(entry) >= 0 && fs::is_regular_file(entry / manifest_name, failed))
       result.push_back(entry);
+  if (unread) // a newer checkpoint may be among the rest
+    throw fs::filesystem_error("cannot list checkpoints", folder, unread);
   std::ranges::sort(result, std::greater{}, batches_of);
   return result;
 }
@@ -100,7 +102,8 @@ std::string no_checkpoint_in(const fs::path& folder) {
 }
 
 void sweep_checkpoints(const fs::path& folder) {
-  for (const auto& entry : entries_of(folder))
+  std::error_code unread;
+  for (const auto& entry : entries_of(folder, unread))
     if (entry.extension() == unfinished && batches_of(entry.stem()) >= 0)
       remove_files(entry);
 }

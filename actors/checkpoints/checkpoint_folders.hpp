@@ -19,7 +19,8 @@ inline constexpr const char* manifest_name = "manifest.json";
 int batches_of(const std::filesystem::path& folder);
 
 /// The checkpoints in a folder, from the most batches to the fewest: subfolders with a
-/// manifest and a checkpoint's name. Empty if the folder cannot be read.
+/// manifest and a checkpoint's name. Empty if the folder cannot be opened.
+/// \throws std::filesystem::filesystem_error if an entry of the folder cannot be read
 std::vector<std::filesystem::path> checkpoints_in(const std::filesystem::path& folder);
 
 /// The checkpoints that a user's path names, from the most batches to the fewest. The

@@ -27,9 +27,9 @@ mail::prepared facts_of_part(const run_plan& plan, const std::vector<int>& ranks
 
 /// Returns a sentence that says why a node cannot take part in the groups that the
 /// leader has chosen; empty if the node can. A node without support for groups of GPUs
-/// can take part only if `groups` is empty. A repeated or unknown index is an error.
-/// \param ranks of the node
-/// \param groups indexes in exchanging_groups()
+/// can take part only if none of `ranks` is a member of `groups`. A repeated or unknown
+/// index is an error. \param ranks of the node \param groups indexes in
+/// exchanging_groups()
 std::string group_error(const run_plan& plan, const std::vector<int>& ranks,
                         const std::vector<int>& groups);
 

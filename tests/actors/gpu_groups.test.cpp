@@ -197,6 +197,7 @@ TEST_CASE("a node refuses groups that it cannot be in", "[groups]") {
   CHECK(fault({1}) == not_here);      // rank 1 is on the CPU
   CHECK(fault({0}) == not_here);      // ranks 0 and 2 share a GPU
   CHECK(fault({0}, {0}) != not_here); // rank 2 is elsewhere
+  CHECK(fault({0}, {1}).empty());     // needs no NCCL, as no member is here
 }
 
 } // namespace troupe::gpu_groups_test

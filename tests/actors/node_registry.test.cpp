@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Nodes that are lost before a run begins: losses, and mistakes of the user.
 
+#include "actors/nodes/control_lines.hpp"
 #include "messaging/links/expects_tls.hpp"
 #include "tests/actors/nodes.hpp"
 #include "tests/actors/slow_relay.hpp"
@@ -128,6 +129,18 @@ TEST_CASE("a link between nodes that breaks at the start is a loss if it was the
     const auto wrong = failure_of(nodes);
     CHECK_FALSE(wrong.is_loss);
     CHECK_THAT(wrong.what(), ContainsSubstring("between node 1 and node 2"));
+  }
+  SECTION("a reason has the names of both ends") {
+    nodes.receive(1, mail::lost_node{2, "it refuses this side's certificate"});
+    CHECK_THAT(failure_of(nodes).what(),
+               ContainsSubstring("between node 1 and node 2 is broken: node 2 refuses "
+                                 "node 1's certificate"));
+  }
+  SECTION("the end that says why goes before the end that saw the line end") {
+    nodes.receive(2, mail::lost_node{1, line_end});
+    nodes.receive(1, mail::lost_node{2, "it refuses this side's certificate"});
+    CHECK_THAT(failure_of(nodes).what(),
+               ContainsSubstring("node 2 refuses node 1's certificate"));
   }
   SECTION("the other one is gone") {
     nodes.receive(1, mail::lost_node{2, "refused"});

@@ -108,7 +108,12 @@ TEST_CASE("ranks count along the last axis first, and groups differ along their 
     }
     CHECK(ranks.group(rank, {axis::pipe}) == of_pipe);
     CHECK(ranks.group(rank, {axis::expert, axis::data}) == of_replicas);
-    CHECK(ranks.moved(rank, axis::pipe, at.pipe) == rank);
+    CHECK(ranks.group(rank, {axis::data}).size() == 3);
+    for (const int other : ranks.group(rank, {axis::data})) {
+      const auto& o = places[static_cast<std::size_t>(other)];
+      CHECK(ranks.moved(rank, axis::data, o.data) == other);
+      CHECK((o.expert == at.expert && o.pipe == at.pipe && o.tensor == at.tensor));
+    }
   }
 }
 
