@@ -45,6 +45,7 @@ run_plan on_a_gpu(const model_options& model) {
 
 } // namespace
 
+#ifndef TROUPE_SANITIZED // minutes each
 TEST_CASE("a GPU's ceilings and training are measured on it", "[streams]") {
   const without_graphs fewer_batches;
   const auto all = measured_by(on_a_gpu({"mlp", 4, 6}), [](const benchmark& b) {
@@ -107,6 +108,8 @@ TEST_CASE("runs on a GPU are held to each other and to the CPU", "[streams]") {
   CHECK(gradients > 0); // the processor was another one
   CHECK(gradients < 1e-5);
 }
+
+#endif
 
 TEST_CASE("a GPU without algorithms adds no row to a table, and keeps the others",
           "[streams]") {

@@ -167,7 +167,7 @@ TEST_CASE("evaluations on a GPU change no bit of its training", "[streams]") {
   const auto& mesh = GENERATE(tiny::mesh_of_ranks{}, tiny::mesh_of_ranks{.tensor = 2},
                               tiny::mesh_of_ranks{.data = 2, .exchange = "zero3"},
                               tiny::mesh_of_ranks{.stored = precision::bf16});
-  if (!tests::tries(3, {clock == clock_kind::real ? "real" : "virtual"}))
+  if (!tests::tries(8, {clock == clock_kind::real ? "real" : "virtual"}))
     return;
   INFO(mesh.text());
   auto plan = tiny::training_on(mesh, one_f_one_b(), {2, 2, 4}, clock);
