@@ -123,20 +123,6 @@ bool is_value_of(std::string_view option, const std::string& value) {
             }));
 }
 
-/// The sentence about a typed option of the network that the metadata contradicts;
-/// empty if there is none.
-std::string typed_option_error(const CLI::App& said, const option_values& metadata,
-                               const std::string& weights) {
-  for (const auto& [option, value, key] : metadata) {
-    const auto typed = value_in(said, option);
-    if (typed && *typed != value && is_value_of(option, value)
-        && std::ranges::find(network_names, option) != std::end(network_names))
-      return weights + " records " + option + " " + value + ", and this command has "
-             + option + " " + *typed + ": leave " + option + " out";
-  }
-  return {};
-}
-
 /// The sentence about a config that contradicts the metadata of the weights beside it;
 /// empty if none does. Options that the user typed are not compared here, but by
 /// weights_from.
@@ -167,14 +153,26 @@ std::string apply_config(const both_options& options, const std::string& weights
 
 } // namespace
 
+std::string typed_option_error(const CLI::App& said, const std::string& option,
+                               const std::string& value, const std::string& from) {
+  const auto typed = value_in(said, option);
+  if (typed && *typed != value && is_value_of(option, value)
+      && std::ranges::find(network_names, option) != std::end(network_names))
+    return from + " records " + option + " " + value + ", and this command has "
+           + option + " " + *typed + ": leave " + option + " out";
+  return {};
+}
+
 std::string set_options_from_init(const CLI::App& said, CLI::App& to,
                                   const std::string& init) {
   const auto file = safetensors_file::open(init);
   if (!file)
     return {}; // set_up reports the mistake
   const auto values = values_of(file->metadata());
-  if (auto error = typed_option_error(said, values, init); !error.empty())
-    return error;
+  for (const auto& recorded : values)
+    if (auto error = typed_option_error(said, recorded.option, recorded.value, init);
+        !error.empty())
+      return error;
   if (auto error = set_options({said, to}, values, init); !error.empty())
     return error;
   return apply_config({said, to}, file->path().string(), file->metadata());
@@ -187,9 +185,10 @@ std::string set_options_from_config(const CLI::App& said, CLI::App& to,
   const auto file = safetensors_file::open(weights);
   if (!file)
     return file.error();
-  if (auto error = typed_option_error(said, values_of(file->metadata()), weights);
-      !error.empty())
-    return error;
+  for (const auto& recorded : values_of(file->metadata()))
+    if (auto error = typed_option_error(said, recorded.option, recorded.value, weights);
+        !error.empty())
+      return error;
   return apply_config({said, to}, file->path().string(), file->metadata());
 }
 

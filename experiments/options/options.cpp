@@ -204,6 +204,9 @@ tl::expected<options, std::string> parse(typed_options typed, bool trains) {
     return problem{error};
   if (auto error = validation_error(typed.output); !error.empty())
     return problem{error};
+  if (!typed.checkpoint.folder.empty() && schedules->chosen.size() > 1)
+    return problem{"--checkpoint takes the checkpoints of one schedule, and several "
+                   "are given: name one schedule, or leave --checkpoint out"};
   if (!typed.checkpoint.resume.empty() && !typed.data.init.empty())
     return problem{"--resume and --init both give the initial weights of a training: "
                    "leave --resume or --init out"};

@@ -2,6 +2,7 @@
 #include "experiments/options/saved_options.hpp"
 
 #include "actors/checkpoints/checkpoint_folder.hpp"
+#include "experiments/options/init_options.hpp"
 #include "experiments/options/parsing.hpp"
 #include "models/safetensors_index.hpp"
 
@@ -141,6 +142,12 @@ std::string set_saved_options(const saved_run& saved, const CLI::App& said,
       return says("--microbatches");
     return says("--gate") && (name == "--expert-top-k" || name == "--capacity");
   };
+  if (said.get_option_no_throw("--weights")
+      != nullptr) // the recorded network evaluates
+    for (const auto& [name, value] : saved.options)
+      if (auto error = typed_option_error(said, name, value, saved.from);
+          !error.empty())
+        return error;
   for (const auto& [name, value] : saved.options) {
     auto* const option = to.get_option_no_throw(name);
     if (option == nullptr || value.empty() || says(name.c_str()) || is_left_out(name)

@@ -250,6 +250,27 @@ TEST_CASE("options go before what a file of weights says, which may be nonsense"
              ContainsSubstring("w.safetensors: its data_identity is damaged"));
 }
 
+TEST_CASE("a checkpoint is evaluated as the network that it records", "[inference]") {
+  temporary_folder folder;
+  run(folder,
+      "train --stages 2 --steps 2 --quiet --checkpoint c --checkpoint-every 2" + tiny);
+  const auto other = run_program_in(folder, "evaluate --weights c --heads 4");
+  CHECK(other.exit_code == 2);
+  CHECK_THAT(other.err, ContainsSubstring("records --heads")
+                          && ContainsSubstring("leave --heads out"));
+}
+
+TEST_CASE("checkpoints are of one schedule", "[inference]") {
+  temporary_folder folder;
+  const auto two = run_program_in(folder, "train --schedules 1f1b,pipedream --steps 2 "
+                                          "--checkpoint c --checkpoint-every 1"
+                                            + tiny);
+  CHECK(two.exit_code == 2);
+  CHECK_THAT(two.err, ContainsSubstring("--checkpoint takes the checkpoints of one "
+                                        "schedule"));
+  CHECK_FALSE(std::filesystem::exists(folder.path() / "c"));
+}
+
 TEST_CASE("saved weights are evaluated on the data that their training evaluated",
           "[inference]") {
   temporary_folder folder;
