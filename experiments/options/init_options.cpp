@@ -110,19 +110,6 @@ std::string set_options(const both_options& options, const option_values& values
   return {};
 }
 
-/// Options of the network that a file of weights determines.
-constexpr std::string_view network_names[] = {"--model", "--layers", "--d-model",
-                                              "--heads", "--experts"};
-
-/// Whether the recorded text is a value of the option at all; a damaged file may hold
-/// other text.
-bool is_value_of(std::string_view option, const std::string& value) {
-  return option == "--model"
-         || (!value.empty() && std::ranges::all_of(value, [](unsigned char c) {
-              return std::isdigit(c) != 0;
-            }));
-}
-
 /// The sentence about a config that contradicts the metadata of the weights beside it;
 /// empty if none does. Options that the user typed are not compared here, but by
 /// weights_from.
@@ -152,16 +139,6 @@ std::string apply_config(const both_options& options, const std::string& weights
 }
 
 } // namespace
-
-std::string typed_option_error(const CLI::App& said, const std::string& option,
-                               const std::string& value, const std::string& from) {
-  const auto typed = value_in(said, option);
-  if (typed && *typed != value && is_value_of(option, value)
-      && std::ranges::find(network_names, option) != std::end(network_names))
-    return from + " records " + option + " " + value + ", and this command has "
-           + option + " " + *typed + ": leave " + option + " out";
-  return {};
-}
 
 std::string set_options_from_init(const CLI::App& said, CLI::App& to,
                                   const std::string& init) {

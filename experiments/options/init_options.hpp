@@ -36,11 +36,4 @@ std::string set_options_from_init(const CLI::App& said, CLI::App& to,
 std::string set_options_from_config(const CLI::App& said, CLI::App& to,
                                     const std::string& weights);
 
-/// The sentence about a typed option of the network (--model, --layers, --d-model,
-/// --heads, --experts) whose recorded value is another; else an empty text.
-/// \param said as for set_options_from_init
-/// \param from the file or checkpoint that records the value
-std::string typed_option_error(const CLI::App& said, const std::string& option,
-                               const std::string& value, const std::string& from);
-
 } // namespace troupe

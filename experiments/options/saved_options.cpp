@@ -2,13 +2,13 @@
 #include "experiments/options/saved_options.hpp"
 
 #include "actors/checkpoints/checkpoint_folder.hpp"
-#include "experiments/options/init_options.hpp"
 #include "experiments/options/parsing.hpp"
 #include "models/safetensors_index.hpp"
 
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <string_view>
 #include <utility>
@@ -123,6 +123,36 @@ tl::expected<saved_run, std::string> saved_run_of(const std::string& location) {
     } catch (const broken_checkpoint&) { // NOLINT(bugprone-empty-catch)
     }
   return saved_run{location, {}, {}};
+}
+
+namespace {
+
+/// Options of the network that a file of weights determines.
+constexpr std::string_view network_names[] = {"--model", "--layers", "--d-model",
+                                              "--heads", "--experts"};
+
+/// Whether the recorded text is a value of the option at all; a damaged file may hold
+/// other text.
+bool is_value_of(std::string_view option, const std::string& value) {
+  return option == "--model"
+         || (!value.empty() && std::ranges::all_of(value, [](unsigned char c) {
+              return std::isdigit(c) != 0;
+            }));
+}
+
+} // namespace
+
+std::string typed_option_error(const CLI::App& said, const std::string& option,
+                               const std::string& value, const std::string& from) {
+  const auto* const known = said.get_option_no_throw(option);
+  if (known == nullptr || known->count() == 0)
+    return {};
+  const auto typed = known->as<std::string>();
+  if (typed != value && is_value_of(option, value)
+      && std::ranges::find(network_names, option) != std::end(network_names))
+    return from + " records " + option + " " + value + ", and this command has "
+           + option + " " + typed + ": leave " + option + " out";
+  return {};
 }
 
 std::string set_saved_options(const saved_run& saved, const CLI::App& said,

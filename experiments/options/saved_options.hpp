@@ -54,4 +54,11 @@ tl::expected<saved_run, std::string> saved_run_of(const std::string& location);
 std::string set_saved_options(const saved_run& saved, const CLI::App& said,
                               CLI::App& to);
 
+/// The sentence about a typed option of the network (--model, --layers, --d-model,
+/// --heads, --experts) whose recorded value is another; else an empty text.
+/// \param said application that has parsed the command line
+/// \param from the file or checkpoint that records the value
+std::string typed_option_error(const CLI::App& said, const std::string& option,
+                               const std::string& value, const std::string& from);
+
 } // namespace troupe

@@ -229,9 +229,8 @@ TEST_CASE("what is wrong with a file is said with where", "[files]") {
        {"F0", "0F", "-1F0", "0F-1", "0F0x", "99999999999F0", "0SEND_F", "0UNSHARD3",
         "(0F0;1F0)OVERLAP_F_B", "(0F0)OVERLAP_F_B", "(0F0;1B0)", "0F2000000"})
     CHECK_THAT(refused(std::string{"\n"} + cell), ContainsSubstring("line 2"));
-  CHECK_THAT(
-    refused("0F0,0B0\n0F1,0B1\n"),
-    ContainsSubstring("is in row 0, and by 0F1 also in row 1 (rows count from 0)"));
+  CHECK_THAT(refused("0F0,0B0\n0F1,0B1\n"),
+             ContainsSubstring("is in row 0, and by F1 of stage 0 also in row 1"));
   CHECK_THAT(refused("0F0,0B0\n2F0,2B0\n"), ContainsSubstring("stage 1 is in no row"));
   CHECK_THAT(refused("# troupe: weights=odd\n0F0,0B0"),
              ContainsSubstring("write flush"));
