@@ -172,8 +172,8 @@ std::string set_saved_options(const saved_run& saved, const CLI::App& said,
       return says("--microbatches");
     return says("--gate") && (name == "--expert-top-k" || name == "--capacity");
   };
-  if (said.get_option_no_throw("--weights")
-      != nullptr) // the recorded network evaluates
+  const bool evaluates = said.get_option_no_throw("--weights") != nullptr;
+  if (evaluates) // the recorded network
     for (const auto& [name, value] : saved.options)
       if (auto error = typed_option_error(said, name, value, saved.from);
           !error.empty())
