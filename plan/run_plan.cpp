@@ -49,10 +49,10 @@ stage_bounds run_plan::bounds_of(hosted_stage where) const {
 rank_mesh run_plan::ranks_by_axis() const {
   if (mesh[axis::expert] < 1 || mesh[axis::data] % mesh[axis::expert] != 0)
     throw std::logic_error("the ranks of a plan that is not valid were asked for");
-  auto sizes = mesh;
-  sizes[axis::data] /= mesh[axis::expert];
-  sizes[axis::pipe] = ranks_of_pipeline();
-  return rank_mesh(sizes);
+  auto of_axes = mesh;
+  of_axes[axis::data] /= mesh[axis::expert];
+  of_axes[axis::pipe] = ranks_of_pipeline();
+  return rank_mesh(of_axes);
 }
 
 std::vector<position> run_plan::hosted_by(int rank) const {
