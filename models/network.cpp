@@ -5,9 +5,9 @@
 #include "models/layers/expert.hpp"
 #include "models/layers/gpt.hpp"
 #include "models/layers/linear.hpp"
+#include "models/short_text.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <numeric>
 #include <type_traits>
 
@@ -97,12 +97,6 @@ network<Scalar> make_lenet(const model_options& o) {
     linear_layer<Scalar>("fc2", 120, 84, true, {stored}),
     linear_layer<Scalar>("fc3", 84, image_classes, false, {stored, false, true}),
   });
-}
-
-std::string short_text(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%g", value);
-  return text;
 }
 
 std::string validation_error(const expert_options& o, std::int64_t blocks) {

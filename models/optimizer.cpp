@@ -2,6 +2,7 @@
 #include "models/optimizer.hpp"
 
 #include "kernels/optimizers.hpp"
+#include "models/short_text.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -70,9 +71,7 @@ tl::expected<rate_schedule, std::string> rate_schedule::parse(const std::string&
 
 std::string validation_error(const optimizer_options& options) {
   const auto text_of = [](const char* name, double value) {
-    std::ostringstream text;
-    text << name << ' ' << value;
-    return text.str();
+    return std::string{name} + ' ' + short_text(value);
   };
   for (const auto& [name, value] : {std::pair{"lr", options.rate},
                                     {"weight-decay", options.weight_decay},

@@ -3,6 +3,7 @@
 
 #include "experiments/options/option_list.hpp"
 #include "experiments/options/suggestion.hpp"
+#include "models/short_text.hpp"
 
 #include <algorithm>
 #include <array>

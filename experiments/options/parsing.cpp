@@ -2,7 +2,6 @@
 #include "experiments/options/parsing.hpp"
 
 #include <cmath>
-#include <cstdio>
 #include <sstream>
 
 namespace troupe {
@@ -36,12 +35,6 @@ std::optional<double> decimal(std::string_view text) {
 std::optional<double> number(std::string_view text) {
   const auto value = decimal(text);
   return value && *value >= 0 ? value : std::nullopt;
-}
-
-std::string short_text(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%g", value);
-  return text;
 }
 
 } // namespace troupe

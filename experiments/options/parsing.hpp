@@ -38,9 +38,6 @@ std::optional<double> decimal(std::string_view text);
 /// text is no such number.
 std::optional<double> number(std::string_view text);
 
-/// A typed number as short text: "0.05", "1e+16".
-std::string short_text(double value);
-
 /// Reads a whole text as a whole number in plain decimal: digits, after a minus if
 /// negative. Absent if the text is no such number of this type. A leading 0 is refused,
 /// as other programs read 010 as 8.

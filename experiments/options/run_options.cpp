@@ -4,6 +4,7 @@
 #include "experiments/options/option_list.hpp"
 #include "experiments/options/parsing.hpp"
 #include "kernels/bf16_choice.hpp"
+#include "models/short_text.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -9,6 +9,7 @@
 #include "experiments/options/stage_advice.hpp"
 #include "experiments/options/training_options.hpp"
 #include "kernels/bf16_choice.hpp"
+#include "models/short_text.hpp"
 #include "plan/evaluated_parts.hpp"
 #include "plan/sharding.hpp"
 #include "schedules/catalog/catalog.hpp"

@@ -91,24 +91,26 @@ std::string ending_legend(const std::vector<run_account>& runs) {
 
 } // namespace
 
+std::string division_of(const run_plan& plan) {
+  const int tensor = plan.mesh[axis::tensor], data = plan.mesh[axis::data],
+            expert = plan.mesh[axis::expert];
+  std::string result;
+  if (tensor > 1)
+    result += std::to_string(tensor) + " tensor shards"
+              + (plan.sequence_parallel ? " by sequence, " : ", ");
+  if (data > 1)
+    result += std::to_string(data) + " data replicas by " + plan.exchange->name + ", ";
+  if (expert > 1)
+    result += "experts spread over " + std::to_string(expert) + " replicas, ";
+  return result;
+}
+
 std::string description_of(const setup& shared) {
   const auto& plan = shared.runs.front().plan;
   const int stages = plan.dims.stages, steps = last_step(plan).count;
   return shared.model.model + " of " + std::to_string(plan.work->whole.values())
          + " parameters on " + shared.data + "; " + std::to_string(stages)
-         + (stages == 1 ? " stage, " : " stages, ")
-         + (plan.mesh[axis::tensor] > 1
-              ? std::to_string(plan.mesh[axis::tensor]) + " tensor shards"
-                  + (plan.sequence_parallel ? " by sequence, " : ", ")
-              : "")
-         + (plan.mesh[axis::data] > 1
-              ? std::to_string(plan.mesh[axis::data]) + " data replicas by "
-                  + plan.exchange->name + ", "
-              : "")
-         + (plan.mesh[axis::expert] > 1
-              ? "experts spread over " + std::to_string(plan.mesh[axis::expert])
-                  + " replicas, "
-              : "")
+         + (stages == 1 ? " stage, " : " stages, ") + division_of(plan)
          + std::to_string(plan.batches().microbatches) + " microbatches, "
          + std::to_string(steps) + (steps == 1 ? " step of " : " steps of ")
          + std::to_string(plan.work->batch) + " samples";

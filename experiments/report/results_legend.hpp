@@ -14,6 +14,10 @@ namespace troupe {
 /// \pre the runs train, and there is a run
 std::string description_of(const setup& shared);
 
+/// The tensor shards, data replicas and spread experts of a run, each with a comma
+/// behind: "2 data replicas by ring, "; empty for a pipeline alone.
+std::string division_of(const run_plan& plan);
+
 /// The text below a table of results: the meaning of the table's columns and words, and
 /// facts that have no column.
 /// \param samples number of last samples over which a loss in the table is the mean; 0:

@@ -4,6 +4,7 @@
 #include "actors/proof/proof.hpp"
 #include "actors/proof/step_validator.hpp"
 #include "experiments/options/setup.hpp"
+#include "experiments/report/results_legend.hpp"
 #include "experiments/session/interruption.hpp"
 #include "experiments/session/node_runs.hpp"
 
@@ -56,19 +57,8 @@ private:
 std::string name_of(const run_request& request) {
   const auto& plan = request.plan;
   return request.text + ", " + std::to_string(plan.dims.stages) + " stages, "
-         + (plan.mesh[axis::tensor] > 1
-              ? std::to_string(plan.mesh[axis::tensor]) + " tensor shards"
-                  + (plan.sequence_parallel ? " by sequence, " : ", ")
-              : "")
-         + (plan.mesh[axis::data] > 1
-              ? std::to_string(plan.mesh[axis::data]) + " data replicas by "
-                  + std::string{plan.exchange->name} + ", "
-              : "")
-         + (plan.mesh[axis::expert] > 1
-              ? "experts over " + std::to_string(plan.mesh[axis::expert]) + ", "
-              : "")
-         + std::to_string(plan.batches().microbatches) + " microbatches, "
-         + std::to_string(plan.dims.steps) + " steps of "
+         + division_of(plan) + std::to_string(plan.batches().microbatches)
+         + " microbatches, " + std::to_string(plan.dims.steps) + " steps of "
          + std::to_string(plan.work->batch) + ", "
          + (plan.machine.clock == clock_kind::real
               ? std::to_string(plan.machine.threads) + " threads"

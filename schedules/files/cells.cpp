@@ -158,6 +158,12 @@ std::string shown(const std::string& text) {
 
 } // namespace
 
+std::string_view name_of(cell_transfer kind) {
+  return std::ranges::find(transfers, kind,
+                           &std::pair<std::string_view, cell_transfer>::second)
+    ->first;
+}
+
 tl::expected<cell_notation, std::string>
 notation_of(const std::vector<std::string>& cells) {
   backward_letters letters;

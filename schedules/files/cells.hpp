@@ -51,6 +51,9 @@ enum class cell_notation : std::uint8_t { whole, halves };
 tl::expected<cell_notation, std::string>
 notation_of(const std::vector<std::string>& cells);
 
+/// The name of a transfer in a cell: "SEND_F".
+std::string_view name_of(cell_transfer kind);
+
 /// Reads a cell, such as "2F5", "(0F7;7B3)OVERLAP_F_B" or "2SEND_F5". On error, one
 /// sentence says which cells are allowed.
 tl::expected<file_cell, std::string>

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <set>
-#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -13,27 +12,6 @@ namespace {
 
 bool passes_on(cell_transfer kind) {
   return kind < cell_transfer::unshard;
-}
-
-/// The name of a transfer in a cell.
-const char* name_of(cell_transfer kind) {
-  switch (kind) {
-  case cell_transfer::send_forward:
-    return "SEND_F";
-  case cell_transfer::receive_forward:
-    return "RECV_F";
-  case cell_transfer::send_backward:
-    return "SEND_B";
-  case cell_transfer::receive_backward:
-    return "RECV_B";
-  case cell_transfer::unshard:
-    return "UNSHARD";
-  case cell_transfer::reshard:
-    return "RESHARD";
-  case cell_transfer::reduce_grad:
-    return "REDUCE_GRAD";
-  }
-  throw std::logic_error("a transfer is of an unknown kind");
 }
 
 /// Checks the transfers of one row, cell by cell.
@@ -82,7 +60,7 @@ private:
 
   /// The text of a cell with a transfer: "3SEND_F0", "2UNSHARD".
   static std::string name_of_transfer(const file_cell& cell) {
-    const auto text = std::to_string(cell.stage) + name_of(*cell.moves);
+    const auto text = std::to_string(cell.stage) + std::string{name_of(*cell.moves)};
     return passes_on(*cell.moves) ? text + std::to_string(cell.microbatch) : text;
   }
 
