@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
+#include <utility>
 
 namespace troupe {
 
@@ -15,24 +16,32 @@ std::int64_t parameter::values() const {
   return std::accumulate(dims.begin(), dims.end(), std::int64_t{1}, std::multiplies{});
 }
 
-parameter columns_of(parameter whole, std::vector<parameter_cut::range> columns) {
-  const auto whole_columns = whole.dims.back();
-  whole.cut = {
-    whole_columns, {0, whole.values() / whole_columns}, std::move(columns), 0};
-  whole.dims.back() = 0;
-  for (const auto& range : whole.cut->columns)
-    whole.dims.back() += range.end - range.begin;
-  whole.cut->reserved_values = whole.values();
+parameter only_part_of(parameter whole) {
+  const auto columns = whole.dims.back();
+  whole.cut = {columns, {0, whole.values() / columns}, {{0, columns}}, whole.values()};
   return whole;
 }
 
-parameter rows_of(parameter whole, tensor_shard shard) {
-  const auto rows = whole.dims.front(), columns = whole.dims.back();
-  const auto most = (rows + shard.count - 1) / shard.count;
-  whole.cut = {
-    columns, {shard.first(rows), shard.last(rows)}, {{0, columns}}, most * columns};
-  whole.dims.front() = shard.part(rows);
-  return whole;
+parameter part_of(parameter whole, const divided_dimension& along, tensor_shard shard) {
+  whole.divided = along;
+  if (shard.count == 1)
+    return whole;
+  auto part = only_part_of(std::move(whole));
+  auto& size = part.dims[along.index];
+  const auto block = size / along.blocks, units = block / along.unit;
+  const auto first = shard.first(units) * along.unit,
+             last = shard.last(units) * along.unit,
+             most = (units + shard.count - 1) / shard.count * along.unit;
+  part.cut->reserved_values = part.values() / size * along.blocks * most;
+  if (along.index + 1 == part.dims.size()) {
+    part.cut->columns.clear();
+    for (std::int64_t k = 0; k < along.blocks; ++k)
+      part.cut->columns.push_back({k * block + first, k * block + last});
+  } else {
+    part.cut->rows = {first, last};
+  }
+  size = along.blocks * (last - first);
+  return part;
 }
 
 void for_each_run(

@@ -13,6 +13,7 @@
 #include <initializer_list>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace troupe {
@@ -31,6 +32,18 @@ struct tensor_shard {
   std::int64_t first(std::int64_t n) const { return n * index / count; }
   std::int64_t last(std::int64_t n) const { return n * (index + 1) / count; }
   std::int64_t part(std::int64_t n) const { return last(n) - first(n); }
+};
+
+/// A dimension of a parameter that tensor shards divide. All dimensions of one name are
+/// divided in the same places.
+struct divided_dimension {
+  std::string_view name; ///< "heads", "hidden" or "words".
+  std::size_t index;     ///< Index in parameter::dims: of the first or the last size.
+  /// Values of one unit, for example of a head. Shards divide whole units.
+  std::int64_t unit = 1;
+  /// Number of equal blocks of the dimension, each of which is divided alone: 3 for
+  /// queries, keys and values.
+  std::int64_t blocks = 1;
 };
 
 /// The rows and columns of a parameter that a tensor shard holds; a vector is one row.
@@ -59,6 +72,9 @@ struct parameter {
   /// The tensor shard's part of the parameter; `dims` are the sizes of the part. Absent
   /// if the shard has the whole parameter.
   std::optional<parameter_cut> cut = {};
+  /// Absent if every tensor shard has the whole parameter. A whole network has the
+  /// dimensions that its shards would divide.
+  std::optional<divided_dimension> divided = {};
   /// Name of another layer's parameter of which this one is a second copy; empty: no
   /// copy. Both copies begin with the same values, and each update keeps the copies
   /// equal.
@@ -84,14 +100,16 @@ struct parameter {
   bool is_matrix() const { return dims.size() > 1; }
 };
 
-/// Returns a tensor shard's part of a parameter: some columns, which follow one another
-/// in the part. The number of columns is equal for all shards.
-/// \pre the parameter is whole
-parameter columns_of(parameter whole, std::vector<parameter_cut::range> columns);
+/// Returns a tensor shard's part of a parameter: the shard's share of each block of one
+/// dimension. Blocks follow one another in the part. The parameter stays whole if there
+/// is one shard.
+/// \pre the parameter is whole, and a divided last dimension has as many units as
+/// equal shares need
+parameter part_of(parameter whole, const divided_dimension& along, tensor_shard shard);
 
-/// Returns a tensor shard's part of a parameter: the shard's share of the rows.
-/// \pre the parameter is whole
-parameter rows_of(parameter whole, tensor_shard shard);
+/// Returns a whole parameter as the only part of a division, so that the parameter
+/// counts as held by one shard, and not by all.
+parameter only_part_of(parameter whole);
 
 /// Calls run(offset in the whole, offset in the part, count) for each run of adjacent
 /// values.

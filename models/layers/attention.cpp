@@ -6,6 +6,7 @@
 #include "models/layers/half_block.hpp"
 
 #include <string>
+#include <utility>
 
 namespace troupe {
 
@@ -42,8 +43,6 @@ private:
   static std::vector<parameter> parameters_of(const gpt_shape& dims, int number) {
     const auto block = "transformer.h." + std::to_string(number) + ".";
     const auto width = dims.width, size = width / dims.heads;
-    const auto first = dims.shard.first(dims.heads) * size,
-               last = dims.shard.last(dims.heads) * size;
     std::vector<parameter> whole{
       {block + "ln_1.weight", {width}, beginning::ones},
       {block + "ln_1.bias", {width}, beginning::zeros},
@@ -58,16 +57,7 @@ private:
        dims.residual_deviation()},
       {block + "attn.c_proj.bias", {width}, beginning::zeros},
     };
-    if (dims.shard.count == 1)
-      return whole;
-    const std::vector<parameter_cut::range> heads{
-      {first, last},
-      {width + first, width + last},
-      {2 * width + first, 2 * width + last}};
-    whole[half::up] = columns_of(whole[half::up], heads);
-    whole[half::up_bias] = columns_of(whole[half::up_bias], heads);
-    whole[half::down] = rows_of(whole[half::down], dims.shard);
-    return whole;
+    return half::divided(std::move(whole), "heads", size, 3, dims.shard);
   }
 
   attention_shape shape_of(std::int64_t samples) const {

@@ -120,11 +120,11 @@ private:
   }
 
   static parameter words_of(const gpt_shape& dims) {
-    const parameter whole{"transformer.wte.weight",
-                          {dims.words, dims.width},
-                          beginning::normal,
-                          dims.deviation};
-    return dims.shard.count == 1 ? whole : rows_of(whole, dims.shard);
+    parameter whole{"transformer.wte.weight",
+                    {dims.words, dims.width},
+                    beginning::normal,
+                    dims.deviation};
+    return part_of(std::move(whole), {"words", 0}, dims.shard);
   }
 
   gpt_shape dims_;

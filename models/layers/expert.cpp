@@ -85,7 +85,7 @@ private:
        dims.residual_deviation()},
       {name + "c_proj.bias", {width}, beginning::zeros}};
     for (auto& p : result) // whole parameters, but not held by every shard
-      p = columns_of(p, {{0, p.dims.back()}});
+      p = only_part_of(std::move(p));
     return result;
   }
 

@@ -3,6 +3,7 @@
 #include "models/layers/half_block.hpp"
 
 #include <string>
+#include <utility>
 
 namespace troupe {
 
@@ -45,14 +46,7 @@ private:
        dims.residual_deviation()},
       {block + "mlp.c_proj.bias", {width}, beginning::zeros},
     };
-    if (dims.shard.count == 1)
-      return whole;
-    const parameter_cut::range columns{dims.shard.first(4 * width),
-                                       dims.shard.last(4 * width)};
-    whole[half::up] = columns_of(whole[half::up], {columns});
-    whole[half::up_bias] = columns_of(whole[half::up_bias], {columns});
-    whole[half::down] = rows_of(whole[half::down], dims.shard);
-    return whole;
+    return half::divided(std::move(whole), "hidden", 1, 1, dims.shard);
   }
 
   void inner_forward(const frame<Scalar>& f, stored_matrix<const Scalar> normed,

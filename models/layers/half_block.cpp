@@ -21,6 +21,17 @@ half_block<Scalar>::half_block(const gpt_shape& dims, std::vector<parameter> par
   // nop
 }
 
+template <class Scalar>
+std::vector<parameter>
+half_block<Scalar>::divided(std::vector<parameter> whole, std::string_view inner,
+                            std::int64_t unit, std::int64_t blocks,
+                            tensor_shard shard) {
+  whole[up] = part_of(std::move(whole[up]), {inner, 1, unit, blocks}, shard);
+  whole[up_bias] = part_of(std::move(whole[up_bias]), {inner, 0, unit, blocks}, shard);
+  whole[down] = part_of(std::move(whole[down]), {inner, 0, unit}, shard);
+  return whole;
+}
+
 /// The arrays of a frame: Ro local rows of inputs and outputs, R rows elsewhere.
 template <class Scalar>
 struct half_block<Scalar>::frame_arrays {

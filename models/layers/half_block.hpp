@@ -3,6 +3,7 @@
 
 #include "models/layers/gpt.hpp"
 
+#include <string_view>
 #include <vector>
 
 namespace troupe {
@@ -42,6 +43,15 @@ protected:
   };
 
   half_block(const gpt_shape& dims, std::vector<parameter> parameters);
+
+  /// The tensor shard's parts of a half's parameters: of the columns of `up`, and of
+  /// the rows of `down`.
+  /// \param inner name of the divided dimension between `up` and `down`
+  /// \param unit values of one unit of the dimension
+  /// \param blocks number of blocks of columns of `up`, each divided alone
+  static std::vector<parameter> divided(std::vector<parameter> whole,
+                                        std::string_view inner, std::int64_t unit,
+                                        std::int64_t blocks, tensor_shard shard);
 
   const gpt_shape& dims() const { return dims_; }
 

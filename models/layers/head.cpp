@@ -152,7 +152,7 @@ private:
       "lm_head.weight", {dims.words, dims.width}, beginning::normal, dims.deviation};
     if (dims.tied)
       whole.tied_to = "transformer.wte.weight";
-    return dims.shard.count == 1 ? whole : rows_of(whole, dims.shard);
+    return part_of(std::move(whole), {"words", 0}, dims.shard);
   }
 
   gpt_shape dims_;

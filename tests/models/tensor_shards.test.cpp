@@ -240,6 +240,40 @@ TEST_CASE("a shard's parts go back where they came from", "[tensor]") {
   }
 }
 
+TEST_CASE("parts of a divided dimension are whole units of each block", "[tensor]") {
+  // Queries, keys and values of three heads of two values, and a bias of such columns.
+  const parameter whole{"c_attn", {2, 18}, beginning::zeros};
+  const parameter bias{"c_attn.bias", {18}, beginning::zeros};
+  const divided_dimension heads{"heads", 1, 2, 3};
+  for (int s = 0; s < 3; ++s) {
+    const auto part = part_of(whole, heads, {.index = s, .count = 3});
+    CHECK(part.dims == std::vector<std::int64_t>{2, 6});
+    REQUIRE(part.cut);
+    CHECK(part.cut->reserved_values == 12);
+    std::vector<std::int64_t> columns;
+    for (const auto& [begin, end] : part.cut->columns) {
+      columns.push_back(begin);
+      CHECK(end == begin + 2);
+    }
+    CHECK(columns == std::vector<std::int64_t>{2 * s, 6 + 2 * s, 12 + 2 * s});
+    CHECK(part_of(bias, {"heads", 0, 2, 3}, {.index = s, .count = 3}).dims
+          == std::vector<std::int64_t>{6});
+  }
+  // Five words over two shards: two and three. Both reserve three rows.
+  const parameter words{"wte", {5, 4}, beginning::zeros};
+  const auto low = part_of(words, {"words", 0}, {.index = 0, .count = 2}),
+             high = part_of(words, {"words", 0}, {.index = 1, .count = 2});
+  CHECK(low.dims.front() == 2);
+  CHECK(high.dims.front() == 3);
+  CHECK(high.cut->rows.begin == 2);
+  CHECK(low.cut->reserved_values == 12);
+  CHECK(high.cut->reserved_values == 12);
+  const auto alone = part_of(words, {"words", 0}, {});
+  CHECK_FALSE(alone.cut);
+  REQUIRE(alone.divided);
+  CHECK(alone.divided->name == "words");
+}
+
 TEST_CASE("networks that cannot be cut into shards say why", "[tensor]") {
   CHECK_THAT(make_shards<float>({.width = 20, .heads = 5}, 2).error(),
              ContainsSubstring("--heads 5 is no multiple of tensor=2"));
