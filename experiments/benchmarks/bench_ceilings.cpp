@@ -4,8 +4,12 @@
 #include "kernels/bf16_choice.hpp"
 #include "kernels/bf16_gemm.hpp"
 
+#ifdef TROUPE_ONEDNN
 #include <dnnl.h>
 #include <omp.h>
+#else
+#include "kernels/sgemm.hpp"
+#endif
 
 #include <condition_variable>
 #include <cstring>
@@ -45,7 +49,7 @@ struct thread_group {
 };
 
 void square_product(float* space) {
-  onednn_product(thread_group::side, space);
+  yardstick_product(thread_group::side, space);
 }
 
 void copy_half(float* space) {
@@ -108,16 +112,17 @@ void measure_bf16_paths(const benchmark& b) {
                 1, 0, dense(to.data(), side, side), {});
     };
     const auto took = take_turns(
-      product, [&] { onednn_product(side, exact.data()); }, 0.5);
+      product, [&] { yardstick_product(side, exact.data()); }, 0.5);
     b.report({"ceilings", "bf16 512^3 by TROUPE_BF16=" + to_text(path),
               operations / took.first / 1e9, "GFLOP/s", took.second / took.first,
-              "sgemm"});
+              name_of_yardstick()});
   }
 }
 
 } // namespace
 
-void onednn_product(std::int64_t side, float* space) {
+#ifdef TROUPE_ONEDNN
+void yardstick_product(std::int64_t side, float* space) {
   omp_set_num_threads(1); // of this thread
   const auto status =
     dnnl_sgemm('N', 'N', side, side, side, 1, space, side, space + side * side, side, 0,
@@ -125,6 +130,22 @@ void onednn_product(std::int64_t side, float* space) {
   if (status != dnnl_success)
     throw std::runtime_error("dnnl_sgemm failed with status " + std::to_string(status));
 }
+
+const char* name_of_yardstick() {
+  return "sgemm";
+}
+#else
+void yardstick_product(std::int64_t side, float* space) {
+  const auto matrix_at = [&](std::int64_t number) {
+    return dense(space + number * side * side, side, side);
+  };
+  sgemm(matrix_at(0), matrix_at(1), 1, 0, matrix_at(2), {});
+}
+
+const char* name_of_yardstick() {
+  return "troupe's sgemm";
+}
+#endif
 
 bf16_product::bf16_product()
   : a_(32 * 512, bf16_of(0.5F)), b_(256 * 512, bf16_of(0.25F)), c_(32 * 256) {
@@ -151,18 +172,18 @@ void measure_ceilings(const benchmark& b) {
     2.0 * thread_group::side * thread_group::side * thread_group::side;
   const int cores = b.plan.machine.threads;
   thread_group single_core{1}, all_cores{cores};
-  const auto on_cores = [&](const char* name) {
-    return std::string{name} + " on " + std::to_string(cores) + " cores";
+  const auto on_cores = [&](const std::string& name) {
+    return name + " on " + std::to_string(cores) + " cores";
   };
   const auto product = take_turns([&] { single_core.seconds(square_product); },
                                   [&] { all_cores.seconds(square_product); }, 1.0);
   b.report({"ceilings",
-            "sgemm 1024^3 on one core",
+            std::string{name_of_yardstick()} + " 1024^3 on one core",
             operations / product.first / 1e9,
             "GFLOP/s",
             {},
             ""});
-  b.report({"ceilings", on_cores("sgemm 1024^3"),
+  b.report({"ceilings", on_cores(std::string{name_of_yardstick()} + " 1024^3"),
             cores * operations / product.second / 1e9, "GFLOP/s",
             cores * product.first / product.second, "one core"});
   measure_bf16_paths(b);

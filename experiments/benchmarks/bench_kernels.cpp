@@ -50,8 +50,8 @@ public:
                            "bf16 blocks");
     else
       compare_with_product(
-        name, operations, work, [this] { onednn_product(side, operands_.data()); },
-        2.0 * side * side * side, "sgemm");
+        name, operations, work, [this] { yardstick_product(side, operands_.data()); },
+        2.0 * side * side * side, name_of_yardstick());
   }
 
   precision products() const { return b_.plan.work->whole.options.stored; }

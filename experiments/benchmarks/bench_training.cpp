@@ -93,7 +93,7 @@ double product_rate(const benchmark& b) {
     return gpu_product_rate(where, b.plan.work->whole.options.stored, b.gpu_side);
   constexpr std::int64_t n = 1024;
   std::vector<float> space(3 * n * n, 0.5F);
-  const auto took = take_turns([&] { onednn_product(n, space.data()); }, [] {}, 0.2);
+  const auto took = take_turns([&] { yardstick_product(n, space.data()); }, [] {}, 0.2);
   return 2.0 * n * n * n / took.first;
 }
 

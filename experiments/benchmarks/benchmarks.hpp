@@ -32,11 +32,14 @@ struct benchmark {
   std::int64_t rows() const; ///< Rows of the largest microbatch: tokens, or images.
 };
 
-/// Computes one square fp32 product with oneDNN on the calling thread: the yardstick of
-/// arithmetic. `space` holds three matrices of side x side values; the third receives
-/// the product.
+/// Computes one square fp32 product on the calling thread, the yardstick of arithmetic:
+/// with oneDNN, or with troupe's sgemm() if the build has no oneDNN. `space` holds
+/// three matrices of side x side values; the third receives the product.
 /// \throws std::runtime_error if oneDNN fails
-void onednn_product(std::int64_t side, float* space);
+void yardstick_product(std::int64_t side, float* space);
+
+/// The name of the yardstick in results: "sgemm" of oneDNN, or "troupe's sgemm".
+const char* name_of_yardstick();
 
 /// Computes products of bf16 blocks, packed and in the cache, on the calling thread:
 /// the yardstick of products in bf16.
