@@ -6,10 +6,12 @@
 #include "actors/proof/record_validation.hpp"
 #include "actors/proof/replay.hpp"
 #include "actors/proof/step_validator.hpp"
-#include "plan/sharding.hpp"
+#include "plan/replica_rules.hpp"
+#include "plan/stage_pools.hpp"
 
 #include <functional>
 #include <stdexcept>
+#include <string>
 
 namespace troupe {
 
@@ -58,6 +60,22 @@ std::optional<proof> of_copies(const run_plan& plan, const run_result& result) {
                 "equal to the bit");
 }
 
+/// Returns the proof that each rank has reserved the bytes that the plan announces.
+/// Absent from a run in several processes, which also reserve memory for messages
+/// between processes.
+std::optional<proof> of_memory(const run_plan& plan, const run_result& result) {
+  if (result.processes > 1)
+    return {};
+  const auto announced = bytes_needed(plan);
+  std::string deviation;
+  for (std::size_t rank = 0; rank < announced.size() && deviation.empty(); ++rank)
+    if (result.reserved_bytes.at(rank) != announced[rank])
+      deviation = "rank " + std::to_string(rank) + " has reserved "
+                  + std::to_string(result.reserved_bytes[rank])
+                  + " bytes, and the plan announces " + std::to_string(announced[rank]);
+  return judged("memory", deviation, "equal to the announced bytes");
+}
+
 proof by_formula(const run_plan& plan, const run_result& result,
                  const std::optional<published::rule>& paper_rule) {
   if (!paper_rule)
@@ -101,6 +119,8 @@ std::vector<proof> prove(const run_plan& plan, const run_result& result,
   if (auto copies = of_copies(plan, result))
     proofs.push_back(std::move(*copies));
   proofs.push_back(by_formula(plan, result, paper_rule));
+  if (auto memory = of_memory(plan, result))
+    proofs.push_back(std::move(*memory));
   return proofs;
 }
 

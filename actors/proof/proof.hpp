@@ -27,7 +27,9 @@ bool can_be_replayed(const run_plan& plan);
 ///   replica must agree. The proof is absent if no parameter has copies to compare;
 /// - formula: the record matches the schedule's paper, written a second time without
 ///   the schedule's code. For PipeDream and 2BW, if all data replicas update together,
-///   a loop by the paper's formula gives the same bits.
+///   a loop by the paper's formula gives the same bits;
+/// - memory, if the run was in one process: each rank has reserved the bytes that
+///   bytes_needed() announces.
 ///
 /// Equal means equal to the bit, unless the run sums in another order than one device
 /// (sums_elsewhere). Then loops follow the run update by update (step_validator). Where

@@ -3,7 +3,7 @@
 
 #include "actors/run/recorder.hpp"
 #include "actors/run/run_resources.hpp"
-#include "plan/sharding.hpp"
+#include "plan/replica_rules.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -92,6 +92,7 @@ run_result measured(const run_plan& plan, run_log& log, const run_resources& res
   add(plan, report_of(resources, meter), result);
   for (const auto& part : remote_reports)
     add(plan, part, result);
+  result.processes += static_cast<int>(remote_reports.size());
   return result;
 }
 

@@ -80,6 +80,8 @@ struct run_result {
   std::vector<std::array<std::int64_t, memory_uses>> peak_parts;
   /// Reserved bytes by rank, at the end of the run; empty from a simulation.
   std::vector<std::int64_t> reserved_bytes;
+  /// Number of processes whose measurements the result has, with this process.
+  int processes = 1;
 
   // The members from `updates` to `odd_stage` are set if the plan keeps weights and the
   // run has not failed. A simulation sets only numbers.

@@ -192,6 +192,15 @@ TEST_CASE("a replay refuses a record that cannot have happened", "[refusal]") {
   }
 }
 
+TEST_CASE("a run that reserves other bytes than announced is refused", "[refusal]") {
+  auto run = run_of(small(one_f_one_b()));
+  REQUIRE(run.refusals().empty());
+  run.result.reserved_bytes[1] += GENERATE(-4, 4);
+  CHECK_THAT(run.refusals(), ContainsSubstring("memory: rank 1 has reserved "));
+  run.result.processes = 2; // reserve memory for messages too
+  CHECK(run.refusals().empty());
+}
+
 TEST_CASE("a run is refused by the formula of every other schedule", "[refusal]") {
   for (const auto& sch : all_kinds()) {
     auto run = run_of(small(sch));

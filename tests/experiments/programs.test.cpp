@@ -234,9 +234,10 @@ TEST_CASE(
   const auto typed = "compare --schedules 1f1b,ampnet --steps 3 --report r" + tiny;
   const auto ran = run_program_in(folder, typed + " --verify 2");
   CHECK(ran.exit_code == 0);
-  CHECK_THAT(ran.out,
-             ContainsSubstring("1f1b: plain loop, replay, formula hold over 2 steps\n")
-               && ContainsSubstring("ampnet: replay, formula hold over 2 steps\n"));
+  CHECK_THAT(
+    ran.out,
+    ContainsSubstring("1f1b: plain loop, replay, formula, memory hold over 2 steps\n")
+      && ContainsSubstring("ampnet: replay, formula, memory hold over 2 steps\n"));
   const auto results = json::parse(content_of(folder.path() / "r" / "results.json"));
   for (const auto& run : results["runs"]) {
     CHECK(run["verified"]["steps"] == 2);
@@ -245,9 +246,10 @@ TEST_CASE(
     for (const auto& one : run["verified"]["proofs"])
       CHECK(one["verdict"] == "holds");
   }
-  CHECK(results["runs"][0]["verified"]["proofs"].size() == 3);
-  CHECK_THAT(content_of(folder.path() / "r" / "report.html"),
-             ContainsSubstring("plain loop, replay, formula hold over 2 steps"));
+  CHECK(results["runs"][0]["verified"]["proofs"].size() == 4);
+  CHECK_THAT(
+    content_of(folder.path() / "r" / "report.html"),
+    ContainsSubstring("plain loop, replay, formula, memory hold over 2 steps"));
   REQUIRE(run_program_in(folder, typed).exit_code == 0);
   const auto without = json::parse(content_of(folder.path() / "r" / "results.json"));
   CHECK(without["runs"][0]["verified"].is_null());

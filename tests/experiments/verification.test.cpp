@@ -7,7 +7,7 @@
 #include "actors/proof/published.hpp"
 #include "experiments/session/interruption.hpp"
 #include "experiments/session/verified_catalog.hpp"
-#include "plan/sharding.hpp"
+#include "plan/replica_rules.hpp"
 #include "schedules/catalog/catalog.hpp"
 #include "tests/experiments/tiny_options.hpp"
 
@@ -107,8 +107,9 @@ TEST_CASE("the first steps of a longer run are proved alone", "[verification]") 
   const auto all = verify_first(request, 2);
   CHECK(all.holds());
   CHECK(all.steps == 2);
-  CHECK(all.sentence() == "replay, formula hold over 2 steps");
-  CHECK(verify_first(request, 1).sentence() == "replay, formula hold over 1 step");
+  CHECK(all.sentence() == "replay, formula, memory hold over 2 steps");
+  CHECK(verify_first(request, 1).sentence()
+        == "replay, formula, memory hold over 1 step");
   CHECK(verify_first(request, 100).steps == 3);
   request.plan.sch = pipedream(1, true); // another rule than requested
   CHECK_FALSE(verify_first(request, 2).holds());
