@@ -51,7 +51,8 @@ std::string add_samples(const options& o, evaluation_job& to) {
   std::vector<processor> of_each;
   for (int s = 0; s < to.plan.stages(); ++s)
     of_each.push_back(to.plan.processor_of(s));
-  return check_processor_memory(of_each, bytes_needed(to), {bytes_of_program});
+  return check_processor_memory(of_each, bytes_needed(to), {bytes_of_program},
+                                memory_of_this_machine(gpus_among(of_each)));
 }
 
 std::string text_of(double value, const char* form = "%.4f") {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "plan/free_memory.hpp"
 
+#include "kernels/processor.hpp"
+
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -156,6 +158,15 @@ free_memory memory_of_process() {
   look_at_limit(RLIMIT_AS, address_space, "its address space", least);
   look_at_limit(RLIMIT_DATA, data, "its data segment", least);
   return least;
+}
+
+machine_memory memory_of_this_machine(const std::set<int>& gpus) {
+  machine_memory result{memory_of_process()};
+  for (const int number : gpus) {
+    const processor gpu{number};
+    result.gpus[number] = {free_memory_of(gpu), facts_of(gpu).kind};
+  }
+  return result;
 }
 
 } // namespace troupe

@@ -3,7 +3,11 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
+#include <set>
 #include <string>
+
+// The memory of a machine as a value, and the measurement of this machine's memory.
 
 namespace troupe {
 
@@ -26,5 +30,21 @@ free_memory memory_of_process();
 /// pages that a group holds count as free: the kernel gives such pages up. Without a
 /// readable /proc/meminfo, the machine's whole memory counts as free.
 free_memory memory_by_files(const std::filesystem::path& root);
+
+/// A GPU of a machine.
+struct gpu_memory {
+  std::int64_t free_bytes;
+  std::string kind; ///< GPUs of one kind compute the same bits.
+};
+
+/// The memory of a machine, which need not be this machine.
+struct machine_memory {
+  free_memory host;                    ///< For tensors of ranks on the CPU.
+  std::map<int, gpu_memory> gpus = {}; ///< By the GPU's number on the machine.
+};
+
+/// Measures the memory that this process and the GPUs with these numbers have now.
+/// \throws std::runtime_error if a GPU does not exist or does not answer
+machine_memory memory_of_this_machine(const std::set<int>& gpus);
 
 } // namespace troupe

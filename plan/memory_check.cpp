@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "plan/memory_check.hpp"
 
-#include "plan/free_memory.hpp"
-#include "plan/sharding.hpp"
+#include "plan/replica_rules.hpp"
 #include "plan/stage_pools.hpp"
 #include "schedules/bounds.hpp"
 
@@ -81,7 +80,8 @@ std::int64_t incoming_bytes(const run_plan& plan) {
 /// enough.
 std::string check_gpu_memory(const std::vector<processor>& of_each,
                              const std::vector<std::int64_t>& bytes,
-                             const std::map<int, std::int64_t>& other_bytes) {
+                             const std::map<int, std::int64_t>& other_bytes,
+                             const std::map<int, gpu_memory>& gpus) {
   constexpr std::int64_t workspaces = 32 << 20;       // of a stream: cuBLASLt's
   std::map<int, std::pair<std::int64_t, int>> needed; // bytes, and number of ranks
   for (const auto& [gpu, gpu_bytes] : other_bytes)
@@ -94,7 +94,9 @@ std::string check_gpu_memory(const std::vector<processor>& of_each,
     }
   for (const auto& [gpu, need] : needed) {
     const processor where{gpu};
-    if (const auto free = free_memory_of(where); need.first > free)
+    const auto known = gpus.find(gpu);
+    if (const auto free = known == gpus.end() ? 0 : known->second.free_bytes;
+        need.first > free)
       return "this run needs at least " + megabytes(need.first) + " of "
              + to_string(where) + "'s memory (" + std::to_string(need.second)
              + (need.second == 1 ? " rank" : " ranks")
@@ -121,11 +123,10 @@ std::int64_t attention_workspace(const run_plan& plan) {
 } // namespace
 
 std::string check_memory(const std::vector<std::int64_t>& bytes,
-                         std::int64_t other_bytes) {
+                         std::int64_t other_bytes, const free_memory& memory) {
   std::int64_t sum = other_bytes;
   for (const auto rank : bytes)
     sum += rank;
-  const auto memory = memory_of_process();
   if (sum <= memory.bytes)
     return {};
   return "this run needs " + megabytes(sum) + " of memory"
@@ -137,20 +138,30 @@ std::string check_memory(const std::vector<std::int64_t>& bytes,
 
 std::string check_processor_memory(const std::vector<processor>& of_each,
                                    const std::vector<std::int64_t>& bytes,
-                                   const caller_bytes& other_bytes) {
-  if (auto error = check_gpu_memory(of_each, bytes, other_bytes.of_gpus);
+                                   const caller_bytes& other_bytes,
+                                   const machine_memory& machine) {
+  if (auto error = check_gpu_memory(of_each, bytes, other_bytes.of_gpus, machine.gpus);
       !error.empty())
     return error;
   auto of_machine = bytes;
   for (std::size_t i = 0; i < of_each.size(); ++i)
     if (of_each[i].is_gpu())
       of_machine[i] = 0;
-  return check_memory(of_machine, other_bytes.of_machine);
+  return check_memory(of_machine, other_bytes.of_machine, machine.host);
+}
+
+std::set<int> gpus_among(const std::vector<processor>& processors) {
+  std::set<int> result;
+  for (const auto& each : processors)
+    if (each.is_gpu())
+      result.insert(each.gpu);
+  return result;
 }
 
 std::string check_memory_of_ranks(const run_plan& plan, const std::vector<int>& ranks,
                                   const std::vector<std::int64_t>& bytes,
-                                  const caller_bytes& other_bytes) {
+                                  const caller_bytes& other_bytes,
+                                  const machine_memory& machine) {
   std::vector<processor> of_each;
   auto with_workspaces = bytes;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
@@ -158,11 +169,11 @@ std::string check_memory_of_ranks(const run_plan& plan, const std::vector<int>& 
     if (of_each.back().is_gpu())
       with_workspaces[i] += attention_workspace(plan);
   }
-  return check_processor_memory(of_each, with_workspaces, other_bytes);
+  return check_processor_memory(of_each, with_workspaces, other_bytes, machine);
 }
 
-std::string check_memory_of_actors(const run_plan& plan) {
-  return check_memory(bytes_of_actors(plan), 0);
+std::string check_memory_of_actors(const run_plan& plan, const free_memory& memory) {
+  return check_memory(bytes_of_actors(plan), 0, memory);
 }
 
 std::string check_size(const run_plan& plan) {
@@ -178,10 +189,10 @@ std::string check_size(const run_plan& plan) {
          + " of memory; " + text_of(memory_of_process());
 }
 
-std::string
-check_memory_of_training(const run_plan& plan,
-                         const caller_bytes_counter& count_caller_bytes,
-                         const std::optional<std::vector<int>>& local_ranks) {
+std::string check_memory_of_training(const run_plan& plan,
+                                     const caller_bytes_counter& count_caller_bytes,
+                                     const std::optional<std::vector<int>>& local_ranks,
+                                     const machine_memory& machine) {
   const auto needed = bytes_needed(plan);
   const auto ranks = local_ranks ? *local_ranks : all_ranks(plan);
   std::vector<std::int64_t> bytes;
@@ -191,7 +202,7 @@ check_memory_of_training(const run_plan& plan,
   auto other_bytes = count_caller_bytes ? count_caller_bytes(plan) : caller_bytes{};
   other_bytes.of_machine = bytes_outside_pools(plan, other_bytes.of_machine)
                            + (leads_only ? incoming_bytes(plan) : 0);
-  return check_memory_of_ranks(plan, ranks, bytes, other_bytes);
+  return check_memory_of_ranks(plan, ranks, bytes, other_bytes, machine);
 }
 
 } // namespace troupe

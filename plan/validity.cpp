@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "plan/validity.hpp"
 
+#include "plan/replica_rules.hpp"
 #include "plan/sharding.hpp"
 #include "schedules/bounds.hpp"
 #include "schedules/check.hpp"
@@ -99,20 +100,31 @@ std::int64_t sum_of(const std::vector<std::int64_t>& numbers) {
   return std::accumulate(numbers.begin(), numbers.end(), std::int64_t{0});
 }
 
+/// The memory of the checked machine, with the GPUs that the plan uses there.
+machine_memory memory_of(const run_plan& plan, const checked_machine& machine) {
+  if (machine.memory)
+    return *machine.memory;
+  std::vector<processor> used;
+  for (const int rank : machine.local_ranks.value_or(all_ranks(plan)))
+    used.push_back(plan.machine.processor_of(rank));
+  return memory_of_this_machine(gpus_among(used));
+}
+
 /// Returns an error if ranks cannot use the planned GPUs; empty if ranks can.
 std::string error_of_gpus(const run_plan& plan, const checked_machine& machine) {
-  processor first;
-  for (const int rank : machine.local_ranks.value_or(all_ranks(plan))) {
-    const auto where = plan.machine.processor_of(rank);
-    if (!where.is_gpu())
-      continue;
-    if (first.is_gpu() && facts_of(where).kind != facts_of(first).kind)
-      return "--device names GPUs of two kinds, which round differently: "
-             + to_string(first) + " is " + facts_of(first).kind + ", and "
-             + to_string(where) + " is " + facts_of(where).kind;
-    first = where;
-  }
-  return {};
+  if (!plan.machine.has_gpus())
+    return {};
+  const auto gpus = memory_of(plan, machine).gpus;
+  const auto other = std::ranges::find_if(gpus, [&](const auto& gpu) {
+    return gpu.second.kind != gpus.begin()->second.kind;
+  });
+  if (other == gpus.end())
+    return {};
+  const auto text = [](const auto& gpu) {
+    return to_string(processor{gpu.first}) + " is " + gpu.second.kind;
+  };
+  return "--device names GPUs of two kinds, which round differently: "
+         + text(*gpus.begin()) + ", and " + text(*other);
 }
 
 std::string error_of_schedule(const run_plan& plan, const checked_machine&) {
@@ -647,8 +659,9 @@ const std::vector<rule>& all_rules() {
     {"memory_of_actors",
      {"--stages", "--mesh", "--microbatches"},
      earlier,
-     [](const run_plan& plan, const checked_machine&) {
-       return check_memory_of_actors(plan);
+     [](const run_plan& plan, const checked_machine& machine) {
+       return check_memory_of_actors(plan, machine.memory ? machine.memory->host
+                                                          : memory_of_process());
      }},
     // Stashes can be counted only of programs that are right.
     {"program", {"--schedules"}, earlier, error_of_program},
@@ -658,7 +671,8 @@ const std::vector<rule>& all_rules() {
      earlier,
      [](const run_plan& plan, const checked_machine& machine) {
        return plan.work ? check_memory_of_training(plan, machine.count_caller_bytes,
-                                                   machine.local_ranks)
+                                                   machine.local_ranks,
+                                                   memory_of(plan, machine))
                         : "";
      }},
   };

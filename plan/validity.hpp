@@ -29,8 +29,10 @@ struct checked_machine {
   /// run or after its end; may be empty. Called only if the plan has a training and
   /// breaks no other rule.
   caller_bytes_counter count_caller_bytes = {};
-  /// The ranks that use this machine's memory and GPUs; absent if all ranks do.
+  /// The ranks that use the machine's memory and GPUs; absent if all ranks do.
   std::optional<std::vector<int>> local_ranks = {};
+  /// Absent: this machine's memory, measured when a rule needs the memory.
+  std::optional<machine_memory> memory = {};
 };
 
 /// Returns the rules that a plan breaks, in the order of the table; empty if the plan

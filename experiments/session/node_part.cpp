@@ -287,7 +287,9 @@ tl::expected<run_plan, std::string> plan_of_part(const mail::prepare& facts,
     return problem{"the node's ranks need " + std::to_string(sum >> 20)
                    + " MiB, and the node's --max-memory is "
                    + std::to_string(limits.most_memory >> 20)};
-  if (auto error = check_memory_of_ranks(plan, ranks, bytes); !error.empty())
+  const auto memory = memory_of_this_machine(gpus_among(plan.machine.processors));
+  if (auto error = check_memory_of_ranks(plan, ranks, bytes, {}, memory);
+      !error.empty())
     return problem{error};
   return plan;
 }
