@@ -5,7 +5,7 @@
 #include "messaging/gpu_script.hpp"
 #include "plan/layout.hpp"
 #include "plan/sharding.hpp"
-#include "plan/stage_layers.hpp"
+#include "plan/stage_buckets.hpp"
 
 #include <bit>
 

@@ -2,6 +2,7 @@
 #include "plan/gpu_groups.hpp"
 
 #include "kernels/join_group.hpp"
+#include "plan/replica_rules.hpp"
 #include "plan/sharding.hpp"
 
 #include <algorithm>

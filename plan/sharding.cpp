@@ -1,11 +1,32 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "plan/sharding.hpp"
 
-#include "plan/stage_layers.hpp"
+#include "plan/replica_rules.hpp"
+#include "plan/stage_buckets.hpp"
 
 #include <cstddef>
 
 namespace troupe {
+
+int data_in_snapshot(const run_plan& plan) {
+  return shares_out(plan, shared_out::parameters) ? plan.mesh[axis::data]
+                                                  : plan.mesh[axis::expert];
+}
+
+bool in_snapshot(const run_plan& plan, position p) {
+  return p.direction == 0 && p.data < data_in_snapshot(plan);
+}
+
+int state_shares(const run_plan& plan) {
+  return updates_are_by(plan, update_by::servers)
+             || shares_out(plan, shared_out::optimizer_state)
+           ? plan.mesh[axis::data]
+           : 1;
+}
+
+bucket_extent extent_of(const run_plan& plan, shared_out tensors) {
+  return shares_out(plan, tensors) ? bucket_extent::share : bucket_extent::whole;
+}
 
 std::vector<position> norm_group(const run_plan& plan, position p) {
   const bool all_stages = plan.work->optimizer.scope == clip_scope::network;
@@ -69,35 +90,4 @@ std::vector<std::int64_t> held_of(const run_plan& plan, shared_out tensors,
     result[b] = shares[b].held(result[b]);
   return result;
 }
-
-int snapshots_of(const run_plan& plan, position p) {
-  if (plan.copies.evaluate_every == 0 || !in_snapshot(plan, p))
-    return 0;
-  return 2 + plan.bounds_of({p.direction, 0}).stashes / plan.dims.microbatches;
-}
-
-int stops_with(const run_plan& plan, int rank) {
-  const bool together =
-    updates_are_by(plan, update_by::all_replicas) || plan.exchange->staleness;
-  return together ? 0 : plan.data_of(rank);
-}
-
-bool passes_meet(const run_plan& plan, int stage) {
-  return plan.mesh[axis::tensor] > 1 || shares_out(plan, shared_out::gradients)
-         || !experts_of(plan, stage).empty();
-}
-
-bool leaves_at_launch(const run_plan& plan, position lower) {
-  auto upper = lower;
-  ++upper.stage;
-  if (!plan.work || plan.machine.clock != clock_kind::real || plan.has_relays
-      || plan.sch.local_rule())
-    return false;
-  const auto waits = [&](position p) {
-    return plan.machine.processor_of(plan.rank_of(p)).is_gpu()
-           && !passes_meet(plan, p.stage);
-  };
-  return waits(lower) && waits(upper);
-}
-
 } // namespace troupe

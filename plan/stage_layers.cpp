@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "plan/stage_layers.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <utility>
+#include <cstddef>
 
 namespace troupe {
 
@@ -82,84 +80,4 @@ double operations_of(const run_plan& plan, int stage) {
     result += plan.work->whole.layers[static_cast<std::size_t>(i)]->operations();
   return result;
 }
-
-std::vector<int> experts_of(const run_plan& plan, int stage) {
-  std::vector<int> result;
-  if (!plan.work) {
-    const int size = plan.mesh[axis::expert];
-    for (int e = 0; e < size && size > 1; ++e)
-      result.push_back(stage * size + e);
-    return result;
-  }
-  const auto s = static_cast<std::size_t>(stage);
-  for (std::size_t i = 0; i < plan.work->whole.experts.size(); ++i)
-    if (const auto layer_index = static_cast<int>(plan.work->whole.experts[i].of_layer);
-        layer_index >= plan.work->first_layers[s]
-        && layer_index < plan.work->first_layers[s + 1])
-      result.push_back(static_cast<int>(i));
-  return result;
-}
-
-position host_of(const run_plan& plan, int number, position p) {
-  const int size = plan.mesh[axis::expert];
-  const int first = p.data / size * size;
-  if (!plan.work) {
-    p.data = first + number % size;
-    return p;
-  }
-  const auto& asked = plan.work->whole.experts[static_cast<std::size_t>(number)];
-  p.data = first + asked.index * size / plan.work->experts.count;
-  return p;
-}
-
-std::string name_of_expert(const run_plan& plan, int number, position host) {
-  if (!plan.work)
-    return "expert " + std::to_string(number % plan.mesh[axis::expert]) + " with "
-           + plan.name_of(host);
-  const auto& asked = plan.work->whole.experts[static_cast<std::size_t>(number)];
-  const auto& layer =
-    plan.work->whole.layers[asked.of_layer]->parameters().front().name;
-  return "expert " + std::to_string(asked.index) + " of "
-         + layer.substr(0, layer.find(".ln")) + " with " + plan.name_of(host);
-}
-
-std::vector<layer_bucket> layer_buckets(const run_plan& plan, position p) {
-  std::vector<layer_bucket> result;
-  const auto s = static_cast<std::size_t>(p.stage);
-  const auto experts = experts_of(plan, p.stage);
-  for (int i = plan.work->first_layers[s]; i < plan.work->first_layers[s + 1]; ++i) {
-    const auto layer = static_cast<std::size_t>(i);
-    result.push_back({layer, -1, network_of(plan, p).layers[layer]});
-    for (const int number : experts)
-      if (const auto& expert_entry =
-            plan.work->whole.experts[static_cast<std::size_t>(number)];
-          expert_entry.of_layer == layer && host_of(plan, number, p) == p)
-        result.push_back({layer, number, expert_entry.expert});
-  }
-  return result;
-}
-
-layer_list<float> layers_of(const run_plan& plan, position p) {
-  layer_list<float> result;
-  for (auto& bucket : layer_buckets(plan, p))
-    result.push_back(std::move(bucket.owner));
-  return result;
-}
-
-std::vector<std::int64_t> buckets_of(const run_plan& plan, position p) {
-  if (!plan.work) {
-    // Each bucket has at least one value per data replica, so that messages of zero
-    // bytes still take the latency.
-    const double values = plan.sizes.gradient / sizeof(float) / plan.sizes.buckets
-                          / plan.mesh[axis::tensor];
-    return std::vector(
-      static_cast<std::size_t>(plan.sizes.buckets),
-      std::max<std::int64_t>(std::llround(values), plan.mesh[axis::data]));
-  }
-  std::vector<std::int64_t> result;
-  for (const auto& l : layers_of(plan, p))
-    result.push_back(l->bucket());
-  return result;
-}
-
 } // namespace troupe

@@ -2,18 +2,15 @@
 #pragma once
 
 #include "messaging/position.hpp"
-#include "models/layer.hpp"
 #include "models/network.hpp"
 #include "models/slice.hpp"
 #include "models/slices_by_length.hpp"
-#include "plan/layout.hpp"
 #include "plan/run_plan.hpp"
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
-// The layers, experts and buckets of a stage.
+// The layers of a stage.
 
 namespace troupe {
 
@@ -48,26 +45,5 @@ std::vector<int> segments_of(const run_plan& plan, int stage);
 /// of the network's full length.
 /// \pre plan.work
 double operations_of(const run_plan& plan, int stage);
-
-/// The experts of a stage's layers, as indexes into the network's list. In a
-/// simulation a stage has one layer, with one expert at each position along
-/// axis::expert; no expert if the axis has size 1.
-std::vector<int> experts_of(const run_plan& plan, int stage);
-
-/// Position of the stage that hosts an expert, among the stages that the stage at `p`
-/// sends rows to.
-/// \param expert index in the network's list of experts
-position host_of(const run_plan& plan, int expert, position p);
-std::string name_of_expert(const run_plan& plan, int expert, position host);
-
-/// The buckets of a stage: for each layer the layer's own bucket, then the buckets of
-/// experts that are hosted at `p`.
-/// \pre plan.work
-std::vector<layer_bucket> layer_buckets(const run_plan& plan, position p);
-layer_list<float> layers_of(const run_plan& plan, position p);
-
-/// Number of fp32 values of each bucket of a stage. In a simulation derived from
-/// `sizes`; each bucket then has at least as many values as there are data replicas.
-std::vector<std::int64_t> buckets_of(const run_plan& plan, position p);
 
 } // namespace troupe

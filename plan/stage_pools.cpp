@@ -5,9 +5,13 @@
 #include "plan/exchange_sizes.hpp"
 #include "plan/expert_sizes.hpp"
 #include "plan/gpu_groups.hpp"
+#include "plan/replica_rules.hpp"
 #include "plan/saved_piece.hpp"
 #include "plan/sharding.hpp"
+#include "plan/stage_buckets.hpp"
+#include "plan/stage_experts.hpp"
 #include "plan/stage_layers.hpp"
+#include "plan/stage_rules.hpp"
 #include "plan/tied_ends.hpp"
 
 #include <algorithm>

@@ -2,8 +2,10 @@
 #include "plan/tied_ends.hpp"
 
 #include "plan/layout.hpp"
+#include "plan/replica_rules.hpp"
 #include "plan/run_plan.hpp"
 #include "plan/sharding.hpp"
+#include "plan/stage_buckets.hpp"
 #include "plan/stage_layers.hpp"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/experts/expert_core.hpp"
 
-#include "plan/stage_layers.hpp"
+#include "plan/stage_experts.hpp"
 
 #include <algorithm>
 #include <stdexcept>

@@ -2,6 +2,7 @@
 #include "actors/experts/expert_tensors.hpp"
 
 #include "kernels/arrays.hpp"
+#include "plan/stage_experts.hpp"
 #include "plan/stage_layers.hpp"
 
 #include <algorithm>

@@ -5,11 +5,12 @@
 #include "kernels/device.hpp"
 #include "kernels/virtual_clock.hpp"
 #include "messaging/interconnect.hpp"
-#include "plan/run_plan.hpp"
 
 #include <memory>
 
 namespace troupe {
+
+struct run_plan;
 
 /// The context that the actors of a run share besides messages. The objects of the
 /// pointers outlive all actors.

@@ -3,7 +3,7 @@
 
 #include "plan/exchange_sizes.hpp"
 #include "plan/sharding.hpp"
-#include "plan/stage_layers.hpp"
+#include "plan/stage_buckets.hpp"
 
 #include <utility>
 

@@ -4,8 +4,9 @@
 #include "actors/meetings/meeting.hpp"
 #include "kernels/pool.hpp"
 #include "messaging/collectives_under_way.hpp"
+#include "messaging/position.hpp"
+#include "messaging/replica_exchange.hpp"
 #include "plan/layout.hpp"
-#include "plan/run_plan.hpp"
 
 #include <memory>
 #include <optional>
@@ -16,6 +17,8 @@
 // bucket.
 
 namespace troupe {
+
+struct run_plan;
 
 /// The buffers of messages between data replicas, which carry copies of a stage's
 /// buckets: one pool per bucket. An object serves the messages of one exchange_step.

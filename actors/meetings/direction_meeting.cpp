@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/meetings/direction_meeting.hpp"
 
+#include "plan/replica_rules.hpp"
 #include "plan/sharding.hpp"
-#include "plan/stage_layers.hpp"
+#include "plan/stage_buckets.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -2,13 +2,15 @@
 #pragma once
 
 #include "actors/meetings/meeting.hpp"
-#include "plan/run_plan.hpp"
+#include "messaging/position.hpp"
 
 #include <functional>
 #include <optional>
 #include <vector>
 
 namespace troupe {
+
+struct run_plan;
 
 /// The meeting of all directions of a schedule at one optimizer shard. All directions
 /// send gradients for an update, and the shard makes one version for all. The shard is

@@ -3,6 +3,8 @@
 
 #include "kernels/arrays.hpp"
 #include "plan/layout.hpp"
+#include "plan/stage_buckets.hpp"
+#include "plan/stage_experts.hpp"
 #include "plan/stage_layers.hpp"
 
 #include <algorithm>

@@ -4,13 +4,16 @@
 #include "actors/meetings/meeting.hpp"
 #include "kernels/pool.hpp"
 #include "messaging/collectives_under_way.hpp"
-#include "plan/run_plan.hpp"
+#include "messaging/position.hpp"
+#include "messaging/replica_exchange.hpp"
 
 #include <array>
 #include <functional>
 #include <vector>
 
 namespace troupe {
+
+struct run_plan;
 
 /// The memory for whole layers of which a stage holds only a share, for two layers at a
 /// time. A layer is an index in the stage. Functions are empty and pools null where

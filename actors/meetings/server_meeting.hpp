@@ -2,12 +2,14 @@
 #pragma once
 
 #include "actors/meetings/meeting.hpp"
-#include "plan/run_plan.hpp"
+#include "messaging/position.hpp"
 
 #include <functional>
 #include <vector>
 
 namespace troupe {
+
+struct run_plan;
 
 /// The meeting of an optimizer shard with the parameter servers of the same stage. The
 /// shard sends the gradients of one data replica to all servers. Each server answers

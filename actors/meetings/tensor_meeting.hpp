@@ -4,12 +4,14 @@
 #include "actors/meetings/meeting.hpp"
 #include "kernels/pool.hpp"
 #include "messaging/collectives_under_way.hpp"
+#include "messaging/position.hpp"
 #include "models/layer.hpp"
-#include "plan/run_plan.hpp"
 
 #include <vector>
 
 namespace troupe {
+
+struct run_plan;
 
 /// The meeting of the tensor shards of a stage: one collective after another. Each
 /// collective is a sum, a gather or a scatter over arrays of equal size, one in each

@@ -2,6 +2,7 @@
 #include "actors/meetings/tie_meeting.hpp"
 
 #include "kernels/arrays.hpp"
+#include "plan/run_plan.hpp"
 
 #include <algorithm>
 #include <utility>

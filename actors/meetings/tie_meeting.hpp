@@ -3,7 +3,7 @@
 
 #include "actors/meetings/meeting.hpp"
 #include "kernels/pool.hpp"
-#include "plan/run_plan.hpp"
+#include "messaging/position.hpp"
 #include "plan/tied_ends.hpp"
 
 #include <cstdint>
@@ -12,6 +12,8 @@
 #include <vector>
 
 namespace troupe {
+
+struct run_plan;
 
 /// The meeting of optimizer shards with the two copies of a tied matrix (Press and
 /// Wolf, "Using the Output Embedding to Improve Language Models", 2017). Each end sends

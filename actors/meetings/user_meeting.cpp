@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/meetings/user_meeting.hpp"
 
-#include "plan/stage_layers.hpp"
+#include "plan/stage_buckets.hpp"
 
 #include <algorithm>
 #include <iterator>

@@ -4,7 +4,7 @@
 #include "actors/nodes/gpus_of_nodes.hpp"
 #include "actors/nodes/layer_values.hpp"
 #include "actors/nodes/node_maps.hpp"
-#include "plan/stage_layers.hpp"
+#include "plan/stage_buckets.hpp"
 
 #include <algorithm>
 #include <deque>

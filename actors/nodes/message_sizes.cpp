@@ -2,7 +2,7 @@
 #include "actors/nodes/message_sizes.hpp"
 
 #include "plan/sharding.hpp"
-#include "plan/stage_layers.hpp"
+#include "plan/stage_experts.hpp"
 #include "plan/stage_pools.hpp"
 
 #include <algorithm>

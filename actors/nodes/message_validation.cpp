@@ -6,7 +6,10 @@
 #include "actors/nodes/message_sizes.hpp"
 #include "models/optimizer.hpp"
 #include "plan/expert_sizes.hpp"
+#include "plan/replica_rules.hpp"
 #include "plan/sharding.hpp"
+#include "plan/stage_buckets.hpp"
+#include "plan/stage_experts.hpp"
 #include "plan/stage_layers.hpp"
 #include "plan/stage_pools.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/nodes/node_maps.hpp"
 
-#include "plan/sharding.hpp"
+#include "plan/replica_rules.hpp"
 
 #include <algorithm>
 #include <numeric>

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "plan/run_plan.hpp"
-
 #include <string>
 #include <vector>
 
 // Node maps, which assign ranks to nodes: the default map and the checks of a map.
 
 namespace troupe {
+
+struct run_plan;
 
 /// The default node of each rank, from 1. Each node gets a block of consecutive ranks,
 /// so that tensor shards and neighbours of a pipeline share a node where possible.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/pipeline/simulated_stage.hpp"
 
+#include "plan/stage_experts.hpp"
 #include "plan/stage_layers.hpp"
 
 #include <algorithm>

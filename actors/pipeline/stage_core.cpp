@@ -3,7 +3,7 @@
 
 #include "actors/pipeline/loss_report.hpp"
 #include "actors/pipeline/tensor_headers.hpp"
-#include "plan/sharding.hpp"
+#include "plan/replica_rules.hpp"
 #include "plan/stage_layers.hpp"
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/pipeline/stage_meetings.hpp"
 
-#include "plan/sharding.hpp"
-#include "plan/stage_layers.hpp"
+#include "plan/replica_rules.hpp"
+#include "plan/stage_experts.hpp"
 
 #include <utility>
 

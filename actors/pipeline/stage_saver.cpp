@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/pipeline/stage_saver.hpp"
 
+#include "plan/replica_rules.hpp"
 #include "plan/sharding.hpp"
-#include "plan/stage_layers.hpp"
+#include "plan/stage_buckets.hpp"
 #include "plan/stage_pools.hpp"
 
 #include <algorithm>

@@ -3,7 +3,9 @@
 
 #include "kernels/arrays.hpp"
 #include "plan/sharding.hpp"
+#include "plan/stage_buckets.hpp"
 #include "plan/stage_layers.hpp"
+#include "plan/stage_rules.hpp"
 
 #include <memory>
 #include <string>

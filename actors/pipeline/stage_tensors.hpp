@@ -7,8 +7,8 @@
 #include "models/slice.hpp"
 #include "models/slices_by_length.hpp"
 #include "plan/layout.hpp"
-#include "plan/sharding.hpp"
-#include "plan/stage_layers.hpp"
+#include "plan/stage_buckets.hpp"
+#include "plan/stage_rules.hpp"
 #include "schedules/stage_version_ledger.hpp"
 
 #include <memory>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/pipeline/stage_updates.hpp"
 
+#include "plan/replica_rules.hpp"
 #include "plan/sharding.hpp"
 
 #include <stdexcept>

@@ -3,8 +3,10 @@
 
 #include "kernels/arrays.hpp"
 #include "plan/layer_reader.hpp"
+#include "plan/replica_rules.hpp"
 #include "plan/sharding.hpp"
-#include "plan/stage_layers.hpp"
+#include "plan/stage_buckets.hpp"
+#include "plan/stage_rules.hpp"
 
 #include <string>
 #include <utility>

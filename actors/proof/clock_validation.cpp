@@ -3,7 +3,7 @@
 
 #include "actors/proof/published_order.hpp"
 #include "plan/costs.hpp"
-#include "plan/sharding.hpp"
+#include "plan/replica_rules.hpp"
 #include "plan/stage_layers.hpp"
 
 #include <cmath>

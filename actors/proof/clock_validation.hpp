@@ -3,11 +3,14 @@
 
 #include "actors/proof/published.hpp"
 #include "actors/run/perform.hpp"
-#include "plan/run_plan.hpp"
+#include "kernels/virtual_clock.hpp"
+#include "messaging/record.hpp"
 
 #include <string>
 
 namespace troupe {
+
+struct run_plan;
 
 // Checks of a run's times against published rules and formulas. Each check returns the
 // first deviation as a sentence, or an empty string if there is none.

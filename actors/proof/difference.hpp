@@ -2,7 +2,7 @@
 #pragma once
 
 #include "models/plain_loop.hpp"
-#include "plan/run_plan.hpp"
+#include "plan/workload.hpp"
 
 #include <cstdint>
 #include <string>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/proof/exchange_checks.hpp"
 
-#include "plan/sharding.hpp"
+#include "plan/replica_rules.hpp"
 
 #include <algorithm>
 #include <vector>

@@ -2,11 +2,13 @@
 #pragma once
 
 #include "actors/run/perform.hpp"
-#include "plan/run_plan.hpp"
+#include "messaging/record.hpp"
 
 #include <string>
 
 namespace troupe {
+
+struct run_plan;
 
 // Checks of updates with one data replica's gradients each (parameter servers,
 // Hogwild), without computing the updates again. Each check returns the run's first

@@ -5,7 +5,7 @@
 #include "actors/proof/exchange_checks.hpp"
 #include "actors/proof/record_validation.hpp"
 #include "actors/proof/replica_sums.hpp"
-#include "plan/sharding.hpp"
+#include "plan/replica_rules.hpp"
 #include "schedules/program.hpp"
 
 namespace troupe {

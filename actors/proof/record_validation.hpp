@@ -3,12 +3,13 @@
 
 #include "actors/proof/published.hpp"
 #include "messaging/record.hpp"
-#include "plan/run_plan.hpp"
 
 #include <optional>
 #include <string>
 
 namespace troupe {
+
+struct run_plan;
 
 /// Returns the published rule of a schedule, derived from the schedule itself and not
 /// from a user's options. Absent if the schedule has no published rule, or has more

@@ -5,7 +5,7 @@
 #include "actors/run/recorder.hpp"
 #include "kernels/device.hpp"
 #include "models/data/read_samples.hpp"
-#include "plan/sharding.hpp"
+#include "plan/replica_rules.hpp"
 
 #include <map>
 #include <stdexcept>

@@ -3,6 +3,7 @@
 
 #include "actors/proof/replica_sums.hpp"
 #include "kernels/device.hpp"
+#include "plan/replica_rules.hpp"
 #include "plan/sharding.hpp"
 
 #include <algorithm>

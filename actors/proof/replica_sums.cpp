@@ -2,7 +2,8 @@
 #include "actors/proof/replica_sums.hpp"
 
 #include "messaging/sum_in_order.hpp"
-#include "plan/sharding.hpp"
+#include "plan/replica_rules.hpp"
+#include "plan/stage_experts.hpp"
 #include "plan/stage_layers.hpp"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/rank/scheduler_core.hpp"
 
-#include "plan/sharding.hpp"
+#include "plan/stage_rules.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -10,8 +10,8 @@
 #include "actors/run/coordinator.hpp"
 #include "actors/updates/optimizer_core.hpp"
 #include "actors/updates/server_core.hpp"
-#include "plan/sharding.hpp"
-#include "plan/stage_layers.hpp"
+#include "plan/replica_rules.hpp"
+#include "plan/stage_experts.hpp"
 
 #include <caf/exit_reason.hpp>
 

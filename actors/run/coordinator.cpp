@@ -2,6 +2,7 @@
 #include "actors/run/coordinator.hpp"
 
 #include "actors/mail/failure.hpp"
+#include "plan/replica_rules.hpp"
 #include "plan/sharding.hpp"
 
 #include <caf/exit_reason.hpp>

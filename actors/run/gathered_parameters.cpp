@@ -3,8 +3,9 @@
 
 #include "kernels/arrays.hpp"
 #include "plan/layout.hpp"
+#include "plan/replica_rules.hpp"
 #include "plan/sharding.hpp"
-#include "plan/stage_layers.hpp"
+#include "plan/stage_buckets.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -2,8 +2,9 @@
 #include "actors/run/modelled_times.hpp"
 
 #include "actors/meetings/tie_meeting.hpp"
+#include "plan/replica_rules.hpp"
 #include "plan/sharding.hpp"
-#include "plan/stage_layers.hpp"
+#include "plan/stage_buckets.hpp"
 
 #include <algorithm>
 #include <stdexcept>

@@ -2,7 +2,7 @@
 #include "actors/run/recorder.hpp"
 
 #include "actors/mail/failure.hpp"
-#include "plan/sharding.hpp"
+#include "plan/replica_rules.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -8,7 +8,6 @@
 #include "actors/run/run_callbacks.hpp"
 #include "actors/run/run_status.hpp"
 #include "kernels/occupation.hpp"
-#include "plan/run_plan.hpp"
 
 #include <tl/expected.hpp>
 
@@ -19,6 +18,8 @@
 #include <vector>
 
 namespace troupe {
+
+struct run_plan;
 
 struct training_state;
 

@@ -2,8 +2,8 @@
 #include "actors/run/run_monitor.hpp"
 
 #include "actors/mail/relay_ledger.hpp"
-#include "plan/sharding.hpp"
-#include "plan/stage_layers.hpp"
+#include "plan/replica_rules.hpp"
+#include "plan/stage_experts.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -8,8 +8,11 @@
 #include "kernels/switched_off.hpp"
 #include "plan/costs.hpp"
 #include "plan/layer_reader.hpp"
+#include "plan/replica_rules.hpp"
 #include "plan/sharding.hpp"
-#include "plan/stage_layers.hpp"
+#include "plan/stage_buckets.hpp"
+#include "plan/stage_experts.hpp"
+#include "plan/stage_rules.hpp"
 
 #include <algorithm>
 #include <cmath>

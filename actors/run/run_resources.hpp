@@ -14,6 +14,7 @@
 #include "actors/updates/optimizer_core.hpp"
 #include "kernels/cpu_device.hpp"
 #include "kernels/virtual_clock.hpp"
+#include "plan/replica_rules.hpp"
 #include "plan/sharding.hpp"
 #include "plan/stage_indexing.hpp"
 #include "plan/stage_pools.hpp"

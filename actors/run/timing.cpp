@@ -2,7 +2,7 @@
 #include "actors/run/timing.hpp"
 
 #include "actors/run/modelled_times.hpp"
-#include "plan/sharding.hpp"
+#include "plan/replica_rules.hpp"
 
 #include <algorithm>
 #include <thread>

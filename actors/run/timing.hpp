@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "plan/run_plan.hpp"
-
 namespace troupe {
+
+struct run_plan;
 
 /// True if a run in real time would have a thread, and a core of this machine under
 /// that thread, for each rank and for each parameter server. Does not look at the

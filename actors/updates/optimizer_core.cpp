@@ -3,8 +3,9 @@
 
 #include "kernels/arrays.hpp"
 #include "plan/costs.hpp"
+#include "plan/replica_rules.hpp"
 #include "plan/sharding.hpp"
-#include "plan/stage_layers.hpp"
+#include "plan/stage_buckets.hpp"
 
 #include <cmath>
 #include <numeric>

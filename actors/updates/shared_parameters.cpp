@@ -2,8 +2,9 @@
 #include "actors/updates/shared_parameters.hpp"
 
 #include "kernels/arrays.hpp"
+#include "plan/replica_rules.hpp"
 #include "plan/sharding.hpp"
-#include "plan/stage_layers.hpp"
+#include "plan/stage_buckets.hpp"
 
 #include <algorithm>
 

@@ -7,6 +7,7 @@
 #include "actors/meetings/server_meeting.hpp"
 #include "actors/meetings/tie_meeting.hpp"
 #include "actors/meetings/user_meeting.hpp"
+#include "plan/replica_rules.hpp"
 #include "plan/sharding.hpp"
 
 #include <utility>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/report/expert_report.hpp"
 
+#include "plan/run_plan.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>

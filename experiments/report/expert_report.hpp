@@ -2,13 +2,14 @@
 #pragma once
 
 #include "messaging/record.hpp"
-#include "plan/run_plan.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 
 #include <string>
 
 namespace troupe {
+
+struct run_plan;
 
 /// JSON with the rows of each expert and the dropped choices, for each layer and each
 /// entry of `loads`. An entry covers `loads.every` steps. Null if no layer has experts.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/report/page_orders.hpp"
 
+#include "plan/run_plan.hpp"
 #include "schedules/program.hpp"
 
 #include <algorithm>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "plan/run_plan.hpp"
-
 #include <string>
 
 namespace troupe {
+
+struct run_plan;
 
 /// The orders of a schedule as JSON. The page lays out the timeline of each order again
 /// when the reader changes costs of actions. An order covers at most three batches

@@ -3,8 +3,8 @@
 
 #include "messaging/held_activations.hpp"
 #include "models/utf8.hpp"
+#include "plan/stage_experts.hpp"
 #include "plan/stage_indexing.hpp"
-#include "plan/stage_layers.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/report/zero_table.hpp"
 
-#include "plan/sharding.hpp"
-#include "plan/stage_layers.hpp"
+#include "plan/replica_rules.hpp"
+#include "plan/stage_buckets.hpp"
 
 #include <cmath>
 

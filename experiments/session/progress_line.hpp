@@ -5,13 +5,14 @@
 #include "experiments/report/run_counts.hpp"
 #include "experiments/session/throughput.hpp"
 #include "models/evaluation.hpp"
-#include "plan/run_plan.hpp"
 
 #include <memory>
 #include <string>
 #include <vector>
 
 namespace troupe {
+
+struct run_plan;
 
 /// Makes a simulation count the microbatches whose backward has come to stage 0. Each
 /// data replica and tensor shard counts its own microbatches. Returns the sum of these

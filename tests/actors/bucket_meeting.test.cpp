@@ -5,8 +5,8 @@
 
 #include "plan/exchange_sizes.hpp"
 #include "plan/layout.hpp"
-#include "plan/sharding.hpp"
-#include "plan/stage_layers.hpp"
+#include "plan/replica_rules.hpp"
+#include "plan/stage_buckets.hpp"
 #include "tests/actors/meeting_office.hpp"
 #include "tests/actors/tiny.hpp"
 

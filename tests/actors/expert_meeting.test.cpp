@@ -4,7 +4,8 @@
 
 #include "actors/meetings/expert_meeting.hpp"
 
-#include "plan/stage_layers.hpp"
+#include "plan/stage_buckets.hpp"
+#include "plan/stage_experts.hpp"
 #include "tests/actors/meeting_office.hpp"
 #include "tests/actors/tiny.hpp"
 

@@ -7,7 +7,7 @@
 #include "actors/proof/replica_sums.hpp"
 #include "plan/layout.hpp"
 #include "plan/sharding.hpp"
-#include "plan/stage_layers.hpp"
+#include "plan/stage_buckets.hpp"
 #include "plan/stage_pools.hpp"
 #include "tests/actors/tiny.hpp"
 #include "tests/actors/written_port.hpp"

@@ -2,7 +2,7 @@
 // Passes that are granted while others are under way: the grants of a scheduler, and
 // the work of a stage.
 
-#include "plan/sharding.hpp"
+#include "plan/stage_rules.hpp"
 #include "tests/actors/scheduled.hpp"
 #include "tests/actors/staged.hpp"
 

@@ -2,7 +2,7 @@
 // A run that is ended early: the result is a network that existed after some update.
 
 #include "actors/proof/replay.hpp"
-#include "plan/sharding.hpp"
+#include "plan/replica_rules.hpp"
 #include "tests/actors/brittle_data.hpp"
 #include "tests/actors/seeded_devices.hpp"
 #include "tests/actors/tiny.hpp"

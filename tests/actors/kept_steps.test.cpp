@@ -6,7 +6,7 @@
 #include "actors/nodes/node_maps.hpp"
 #include "actors/nodes/node_registry.hpp"
 #include "actors/pipeline/stage_saver.hpp"
-#include "plan/stage_layers.hpp"
+#include "plan/stage_buckets.hpp"
 #include "plan/stage_pools.hpp"
 #include "tests/actors/nodes.hpp"
 #include "tests/actors/slow_relay.hpp"

@@ -3,7 +3,7 @@
 
 #include "actors/meetings/layer_meeting.hpp"
 
-#include "plan/sharding.hpp"
+#include "plan/replica_rules.hpp"
 #include "tests/actors/meeting_office.hpp"
 #include "tests/actors/tiny.hpp"
 

@@ -3,7 +3,7 @@
 
 #include "actors/run/real_run_loop.hpp"
 #include "actors/run/virtual_run_loop.hpp"
-#include "plan/stage_layers.hpp"
+#include "plan/stage_buckets.hpp"
 #include "tests/actors/stand_in.hpp"
 #include "tests/actors/tiny.hpp"
 

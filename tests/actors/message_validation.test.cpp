@@ -5,7 +5,7 @@
 
 #include "actors/nodes/message_sizes.hpp"
 #include "plan/gpu_groups.hpp"
-#include "plan/stage_layers.hpp"
+#include "plan/stage_experts.hpp"
 #include "tests/actors/tiny.hpp"
 
 #include <catch2/catch_test_macros.hpp>

@@ -3,7 +3,7 @@
 
 #include "actors/updates/optimizer_core.hpp"
 
-#include "plan/stage_layers.hpp"
+#include "plan/stage_buckets.hpp"
 #include "tests/actors/tiny.hpp"
 #include "tests/actors/written_port.hpp"
 

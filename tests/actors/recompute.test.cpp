@@ -3,7 +3,7 @@
 // the time of one more forward.
 
 #include "actors/proof/proof.hpp"
-#include "plan/sharding.hpp"
+#include "plan/replica_rules.hpp"
 #include "plan/stage_layers.hpp"
 #include "plan/stage_pools.hpp"
 #include "schedules/catalog/catalog.hpp"

@@ -4,7 +4,7 @@
 
 #include "actors/proof/proof.hpp"
 #include "actors/run/gathered_parameters.hpp"
-#include "plan/stage_layers.hpp"
+#include "plan/stage_buckets.hpp"
 #include "tests/actors/proved_run.hpp"
 
 #include <catch2/catch_test_macros.hpp>

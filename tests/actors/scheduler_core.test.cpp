@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The grants of a scheduler: actions, receivers, and actions that are held back.
 
-#include "plan/sharding.hpp"
+#include "plan/stage_rules.hpp"
 #include "tests/actors/scheduled.hpp"
 
 #include <catch2/catch_test_macros.hpp>

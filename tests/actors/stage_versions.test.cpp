@@ -4,7 +4,7 @@
 
 #include "actors/pipeline/stage_versions.hpp"
 
-#include "plan/stage_layers.hpp"
+#include "plan/stage_buckets.hpp"
 #include "tests/actors/proved_run.hpp"
 #include "tests/actors/tiny.hpp"
 #include "tests/tries.hpp"

@@ -5,6 +5,7 @@
 #include "actors/meetings/tie_meeting.hpp"
 
 #include "plan/sharding.hpp"
+#include "plan/stage_buckets.hpp"
 #include "plan/stage_layers.hpp"
 #include "tests/actors/meeting_office.hpp"
 #include "tests/actors/tiny.hpp"

@@ -6,8 +6,8 @@
 
 #include "plan/mesh.hpp"
 #include "plan/sharding.hpp"
+#include "plan/stage_buckets.hpp"
 #include "plan/stage_indexing.hpp"
-#include "plan/stage_layers.hpp"
 #include "tests/plan/tiny_plans.hpp"
 
 #include <catch2/catch_test_macros.hpp>
