@@ -33,23 +33,12 @@ bool has_manifest(const fs::path& folder) {
          && fs::is_regular_file(folder / manifest_name, failed);
 }
 
-/// The entries of a folder; empty if the folder cannot be opened. After an entry that
-/// cannot be read the list ends, and `unread` has the reason.
-std::vector<fs::path> entries_of(const fs::path& folder, std::error_code& unread) {
-  std::error_code closed;
-  std::vector<fs::path> result;
-  for (fs::directory_iterator entry{folder, closed}, end;
-       !closed && !unread && entry != end; entry.increment(unread))
-    result.push_back(entry->path());
-  return result;
-}
-
 /// Removes the files of a checkpoint, and then the folder if it is empty.
 void remove_files(const fs::path& folder) {
-  std::error_code failed, unread;
+  std::error_code failed;
   if (fs::is_symlink(folder, failed))
     return;
-  for (const auto& file : entries_of(folder, unread)) {
+  for (const auto& file : list_folder(folder).entries) {
     const auto name = file.filename().string();
     if (name == manifest_name || file.extension() == ".safetensors"
         || name.starts_with(".troupe-"))
@@ -71,14 +60,31 @@ int batches_of(const fs::path& folder) {
   return rest == end && fault == std::errc{} && result >= 0 ? result : -1;
 }
 
+folder_listing list_folder(const fs::path& folder) {
+  folder_listing result;
+  auto& error = result.error;
+  for (fs::directory_iterator entry{folder, error}, end; !error && entry != end;
+       entry.increment(error))
+    result.entries.push_back(entry->path());
+  if (error == std::errc::no_such_file_or_directory
+      || error == std::errc::not_a_directory)
+    error.clear();
+  return result;
+}
+
 std::vector<fs::path> checkpoints_in(const fs::path& folder) {
+  return checkpoints_in(folder, list_folder(folder));
+}
+
+std::vector<fs::path> checkpoints_in(const fs::path& folder,
+                                     const folder_listing& listed) {
+  if (listed.error) // a newer checkpoint may be among the rest
+    throw std::runtime_error("cannot read the folder " + folder.string() + ": "
+                             + listed.error.message());
   std::vector<fs::path> result;
-  std::error_code failed, unread;
-  for (const auto& entry : entries_of(folder, unread))
-    if (batches_of(entry) >= 0 && fs::is_regular_file(entry / manifest_name, failed))
+  for (const auto& entry : listed.entries)
+    if (batches_of(entry) >= 0 && is_checkpoint(entry))
       result.push_back(entry);
-  if (unread) // a newer checkpoint may be among the rest
-    throw fs::filesystem_error("cannot list checkpoints", folder, unread);
   std::ranges::sort(result, std::greater{}, batches_of);
   return result;
 }
@@ -102,8 +108,7 @@ std::string no_checkpoint_in(const fs::path& folder) {
 }
 
 void sweep_checkpoints(const fs::path& folder) {
-  std::error_code unread;
-  for (const auto& entry : entries_of(folder, unread))
+  for (const auto& entry : list_folder(folder).entries)
     if (entry.extension() == unfinished && batches_of(entry.stem()) >= 0)
       remove_files(entry);
 }

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <system_error>
 #include <vector>
 
 namespace troupe {
@@ -18,10 +19,25 @@ inline constexpr const char* manifest_name = "manifest.json";
 /// not a checkpoint's.
 int batches_of(const std::filesystem::path& folder);
 
+/// The entries of a folder, as far as the system lists them.
+struct folder_listing {
+  std::vector<std::filesystem::path> entries;
+  /// The reason if the folder or an entry cannot be read. No error if no folder of the
+  /// name exists.
+  std::error_code error;
+};
+
+/// Lists a folder. After an entry that cannot be read the list ends.
+folder_listing list_folder(const std::filesystem::path& folder);
+
 /// The checkpoints in a folder, from the most batches to the fewest: subfolders with a
-/// manifest and a checkpoint's name. Empty if the folder cannot be opened.
-/// \throws std::filesystem::filesystem_error if an entry of the folder cannot be read
+/// manifest and a checkpoint's name. Empty if there is no folder.
+/// \throws std::runtime_error if the folder, or an entry, cannot be read
 std::vector<std::filesystem::path> checkpoints_in(const std::filesystem::path& folder);
+
+/// The same for a folder that has been listed.
+std::vector<std::filesystem::path> checkpoints_in(const std::filesystem::path& folder,
+                                                  const folder_listing& listed);
 
 /// The checkpoints that a user's path names, from the most batches to the fewest. The
 /// path is a folder of checkpoints, or one checkpoint: a folder of any name that has a
