@@ -72,21 +72,63 @@ folder_listing list_folder(const fs::path& folder) {
   return result;
 }
 
+namespace {
+
+/// named_entries_in() for a folder that has been listed.
+std::vector<fs::path> named_entries(const fs::path& folder,
+                                    const folder_listing& listed) {
+  if (listed.error) // a newer checkpoint may be among the rest
+    throw std::runtime_error("cannot read the folder " + folder.string() + ": "
+                             + listed.error.message());
+  std::vector<fs::path> result;
+  for (const auto& entry : listed.entries)
+    if (batches_of(entry) >= 0)
+      result.push_back(entry);
+  std::ranges::sort(result, std::greater{}, batches_of);
+  return result;
+}
+
+} // namespace
+
 std::vector<fs::path> checkpoints_in(const fs::path& folder) {
   return checkpoints_in(folder, list_folder(folder));
 }
 
 std::vector<fs::path> checkpoints_in(const fs::path& folder,
                                      const folder_listing& listed) {
-  if (listed.error) // a newer checkpoint may be among the rest
-    throw std::runtime_error("cannot read the folder " + folder.string() + ": "
-                             + listed.error.message());
-  std::vector<fs::path> result;
-  for (const auto& entry : listed.entries)
-    if (batches_of(entry) >= 0 && is_checkpoint(entry))
-      result.push_back(entry);
-  std::ranges::sort(result, std::greater{}, batches_of);
+  auto result = named_entries(folder, listed);
+  std::erase_if(result, [](const auto& entry) { return !is_checkpoint(entry); });
   return result;
+}
+
+std::vector<fs::path> named_entries_in(const fs::path& folder) {
+  return named_entries(folder, list_folder(folder));
+}
+
+std::string manifest_error(const fs::path& entry) {
+  const auto file = entry / manifest_name;
+  std::error_code failed;
+  const auto status = fs::status(file, failed);
+  if (fs::is_regular_file(status))
+    return {};
+  if (fs::exists(status))
+    return file.string() + " is not a regular file";
+  return status.type() == fs::file_type::not_found
+           ? entry.string() + " has no " + manifest_name + ", and is no checkpoint"
+           : "cannot read " + file.string() + ": " + failed.message();
+}
+
+std::string taken_name_error(const fs::path& name) {
+  std::error_code failed;
+  const auto status = fs::symlink_status(name, failed);
+  const bool is_free =
+    status.type() == fs::file_type::not_found
+    || (fs::is_directory(status) && fs::is_empty(name, failed) && !failed);
+  return is_free || has_manifest(name)
+           ? ""
+           : name.string()
+               + " is no checkpoint, but has the name of a new checkpoint: rename it, "
+                 "or give --checkpoint another folder";
 }
 
 bool is_checkpoint(const fs::path& folder) {
@@ -142,17 +184,10 @@ unfinished_folder::~unfinished_folder() {
 }
 
 void unfinished_folder::finish() {
-  std::error_code failed;
-  const bool is_free = !fs::exists(fs::symlink_status(name_, failed))
-                       || (fs::is_directory(fs::symlink_status(name_, failed))
-                           && fs::is_empty(name_, failed));
-  if (is_free)
+  if (const auto error = taken_name_error(name_); !error.empty())
+    throw std::runtime_error(error);
+  if (!has_manifest(name_)) // the name is free
     return fs::rename(path_, name_);
-  if (!has_manifest(name_))
-    throw std::runtime_error(
-      name_.string()
-      + " is no checkpoint, but has the name of a new checkpoint: rename it, or give "
-        "--checkpoint another folder");
   if (::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, name_.c_str(), RENAME_EXCHANGE)
       != 0)
     throw fs::filesystem_error("cannot replace", name_,

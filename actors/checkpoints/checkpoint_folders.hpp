@@ -39,6 +39,21 @@ std::vector<std::filesystem::path> checkpoints_in(const std::filesystem::path& f
 std::vector<std::filesystem::path> checkpoints_in(const std::filesystem::path& folder,
                                                   const folder_listing& listed);
 
+/// All entries of a folder that have a checkpoint's name, from the most batches to the
+/// fewest: checkpoints, folders without a manifest, and files.
+/// \throws std::runtime_error as checkpoints_in()
+std::vector<std::filesystem::path>
+named_entries_in(const std::filesystem::path& folder);
+
+/// Why an entry with a checkpoint's name is no checkpoint: one sentence. Empty if the
+/// entry has a manifest file.
+std::string manifest_error(const std::filesystem::path& entry);
+
+/// Why a new checkpoint cannot replace the entry of its name: one sentence about a
+/// file, a symbolic link, or a folder that has files and no manifest. Empty if the name
+/// is free, or belongs to an empty folder or to a checkpoint.
+std::string taken_name_error(const std::filesystem::path& name);
+
 /// The checkpoints that a user's path names, from the most batches to the fewest. The
 /// path is a folder of checkpoints, or one checkpoint: a folder of any name that has a
 /// manifest.

@@ -408,9 +408,12 @@ set_up_part(const options& o, const std::optional<std::vector<int>>& local_ranks
         return problem{error};
     if (!result.completed.empty())
       return result;
-    if (o.checkpoint.resume.empty() && o.checkpoint.resumes_if_any)
+    if (o.checkpoint.resume.empty() && o.checkpoint.resumes_if_any) {
+      for (const auto& entry : named_entries_in(o.checkpoint.folder))
+        result.passed_over.push_back(manifest_error(entry));
       result.start_description = "starts at the first step: there is no checkpoint in "
                                  + o.checkpoint.folder + " yet";
+    }
     const auto& data = *plan.work->data;
     result.model = o.model;
     result.data = data.description();
