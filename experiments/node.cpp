@@ -3,7 +3,7 @@
 
 #include "actors/nodes/node_server.hpp"
 #include "experiments/options/help.hpp"
-#include "experiments/options/option_list.hpp"
+#include "experiments/options/option_catalog.hpp"
 #include "experiments/options/parse_mistake.hpp"
 #include "experiments/options/run_options.hpp"
 #include "experiments/session/interruption.hpp"
@@ -57,7 +57,8 @@ void add_options(option_list& to, node_command& command) {
                 "no files. Default: the current folder.");
   to.add_option("--queue", command.queue,
                 "Most runs that may wait while another run lasts. Value 0: none.");
-  add_security(to, command.tls, command.insecure);
+  to.add_option("--tls", command.tls, help_of("--tls"));
+  to.add_flag("--insecure", command.insecure, help_of("--insecure"));
 }
 
 int complain(const std::string& why, int exit_code) {

@@ -2,35 +2,54 @@
 #include "experiments/options/checkpoint_options.hpp"
 
 #include "actors/checkpoints/checkpoint_folders.hpp"
-#include "experiments/options/changeable_options.hpp"
-#include "experiments/options/option_list.hpp"
-#include "experiments/options/suggestion.hpp"
+#include "experiments/options/option_catalog.hpp"
+#include "experiments/options/parsing.hpp"
+
+#include <algorithm>
 
 namespace troupe {
 
-void add_checkpoints(option_list& to, checkpoint_options& typed) {
-  to.begin_group("Checkpoints");
-  to.add_option(
-    "--checkpoint", typed.folder,
-    "Folder for checkpoints, from which --resume continues the training. The last "
-    "checkpoint is written at the end of the run, or after Ctrl-C.");
-  to.add_option("--checkpoint-every", typed.every,
-                "Steps from one checkpoint to the next. Value 0: no checkpoints.");
-  to.add_option("--keep", typed.keep,
-                "Number of checkpoints to keep. Older checkpoints are removed.");
-  to.add_option(
-    "--resume", typed.resume,
-    "Folder whose newest checkpoint is continued, or of one checkpoint. "
-    "c/batch-8 is a checkpoint of the folder c. Value auto: the folder of "
-    "--checkpoint, or a new start if that folder has no checkpoint. --steps "
-    "counts the checkpoint's steps too. Options of model, data, batch, "
-    "precision and optimizer that are not given have the checkpoint's "
-    "values. --schedule, --stages and --mesh are not taken from the "
-    "checkpoint, and may differ.");
-  to.add_option("--change", typed.change,
-                "Names of options that may differ from the checkpoint's, for example "
-                "data,lr. Allowed: "
-                  + changeable_names() + ".");
+option_rows checkpoint_rows() {
+  constexpr auto group = &typed_options::checkpoint;
+  using typed = checkpoint_options;
+  return under(
+    "Checkpoints", [](const program_info& p) { return p.resumes; },
+    {row<group, &typed::folder>(
+       "--checkpoint",
+       "Folder for checkpoints, from which --resume continues the training. The last "
+       "checkpoint is written at the end of the run, or after Ctrl-C."),
+     row<group, &typed::every>(
+       "--checkpoint-every",
+       "Steps from one checkpoint to the next. Value 0: no checkpoints."),
+     row<group, &typed::keep>(
+       "--keep", "Number of checkpoints to keep. Older checkpoints are removed.",
+       {.effect = {[](run_view r) { return !r.o.checkpoint.folder.empty(); },
+                   "applies only with checkpoints: say --checkpoint and "
+                   "--checkpoint-every too, or leave % out"}}),
+     row<group, &typed::resume>(
+       "--resume",
+       "Folder whose newest checkpoint is continued, or of one checkpoint. c/batch-8 "
+       "is a checkpoint of the folder c. Value auto: the folder of --checkpoint, or a "
+       "new start if that folder has no checkpoint. --steps counts the checkpoint's "
+       "steps too. Options of model, data, batch, precision and optimizer that are not "
+       "given have the checkpoint's values. --schedule, --stages and --mesh are not "
+       "taken from the checkpoint, and may differ."),
+     row<group, &typed::change>(
+       "--change",
+       "Names of options that may differ from the checkpoint's, for example data,lr. "
+       "Allowed: ",
+       {.effect = {[](run_view r) {
+                     return !r.o.checkpoint.resume.empty()
+                            || r.o.checkpoint.resumes_if_any;
+                   },
+                   "names options that may differ from a checkpoint's: say --resume "
+                   "too, or leave % out"},
+        .list = [] {
+          std::string names;
+          for (const auto& name : change_names())
+            names += (names.empty() ? "" : ", ") + name;
+          return names + ".";
+        }})});
 }
 
 void find_checkpoints(checkpoint_options& o) {
@@ -55,11 +74,11 @@ std::string validation_error(const checkpoint_options& o) {
            + ": checkpoints are at least 1 step apart";
   if (o.keep < 1)
     return "--keep " + std::to_string(o.keep) + ": at least 1 checkpoint is kept";
+  const auto changeable = change_names();
   for (const auto& name : split(o.change, ','))
-    if (std::ranges::count(changeable_options(), name, &changeable_option::name) == 0)
+    if (std::ranges::count(changeable, name) == 0)
       return "--change " + o.change + ": "
-             + unknown_name("option that can change", name,
-                            names_in(changeable_names()));
+             + unknown_name("option that can change", name, changeable);
   return {};
 }
 

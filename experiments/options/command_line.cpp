@@ -4,7 +4,6 @@
 #include "experiments/options/config_file.hpp"
 #include "experiments/options/effects.hpp"
 #include "experiments/options/help.hpp"
-#include "experiments/options/init_options.hpp"
 #include "experiments/options/option_list.hpp"
 #include "experiments/options/parse_mistake.hpp"
 #include "experiments/options/saved_options.hpp"

@@ -1,54 +1,81 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/options/inference_options.hpp"
 
-#include "experiments/options/option_list.hpp"
+#include "experiments/options/option_row.hpp"
 #include "experiments/options/parsing.hpp"
 #include "models/short_text.hpp"
 
+#include <algorithm>
+
 namespace troupe {
 
-void add_weights(option_list& to, inference_options& typed) {
-  to.begin_group("Weights");
-  to.add_option(
-    "--weights", typed.weights,
-    "Weights: a file of --save, a folder of --checkpoint, or a file, an index or a "
-    "folder in the form of --init. A folder of checkpoints stands for the newest "
-    "checkpoint; c/batch-8 names that checkpoint. Files of --save and --checkpoint "
-    "also set options of model, data and seed that are not given.");
+option_rows evaluation_rows() {
+  constexpr auto group = &typed_options::evaluation;
+  return under(
+    "Evaluation", programs::keeps_training,
+    {row<group, &evaluation_options::every>(
+       "--evaluate-every",
+       "Steps from one evaluation to the next. Value 0: only an evaluation at the end.",
+       {.effect = {[](run_view r) { return r.o.evaluation.samples != 0; },
+                   "has no effect, as --evaluate-samples is 0: give --evaluate-samples "
+                   "above 0, or leave % out"}}),
+     row<group, &evaluation_options::samples>("--evaluate-samples",
+                                              "Held-out samples of an evaluation."),
+     row<group, &evaluation_options::verify>(
+       "--verify",
+       "Steps that are computed before each run and compared with a loop without "
+       "actors. The results contain the verdict. Value 0: no check.")});
 }
 
-void add_scoring(option_list& to, inference_options& typed) {
-  to.begin_group("Model and data");
-  to.add_option(
-    "--samples", typed.samples,
-    "Number of held-out samples to evaluate, from the first on. Default: all.");
-  to.add_option("--microbatch-size", typed.microbatch,
-                "Samples of a microbatch. Default: enough for fast products, at most "
-                "16 for text and 64 for images.");
+option_rows weights_rows() {
+  return under(
+    "Weights", programs::all,
+    {row<&typed_options::inference, &inference_options::weights>(
+      "--weights",
+      "Weights: a file of --save, a folder of --checkpoint, or a file, an index or a "
+      "folder in the form of --init. A folder of checkpoints stands for the newest "
+      "checkpoint; c/batch-8 names that checkpoint. Files of --save and --checkpoint "
+      "also set options of model, data and seed that are not given.")});
 }
 
-void add_writing(option_list& to, inference_options& typed, std::uint64_t& seed) {
-  to.begin_group("Text");
-  to.add_text("--prompt", typed.prompt,
-              "Text that each sequence begins with. Default: a line break.");
-  to.add_option("--prompt-tokens", typed.prompt_tokens,
-                "Token numbers that each sequence begins with, in place of --prompt. "
-                "Sequences are then printed as numbers.")
-    ->delimiter(',');
-  to.add_option("--tokens", typed.tokens,
-                "Tokens to generate for each sequence after the prompt.");
-  to.add_option("--temperature", typed.temperature,
-                "Divisor of the logits from which a token is drawn. Value 0: always "
-                "the most likely token.");
-  to.add_option("--top-k", typed.top_k,
-                "Number of the most likely tokens from which a token is drawn. Value "
-                "0: all tokens.");
-  to.add_option("--sequences", typed.sequences,
-                "Sequences to generate, each with random numbers of its own.");
-  to.add_option("--seed", seed, "Seed of the random numbers.");
-  to.begin_group("Devices and precision");
-  to.add_option("--device", typed.text_device,
-                "Device: only cpu, as text is generated without GPUs.");
+option_rows text_rows() {
+  constexpr auto group = &typed_options::inference;
+  using typed = inference_options;
+  return joined(
+    under(
+      "Text", programs::writes,
+      {row<group, &typed::prompt>(
+         "--prompt", "Text that each sequence begins with. Default: a line break."),
+       row<group, &typed::prompt_tokens>(
+         "--prompt-tokens",
+         "Token numbers that each sequence begins with, in place of --prompt. "
+         "Sequences are then printed as numbers.",
+         {.commas = true}),
+       row<group, &typed::tokens>(
+         "--tokens", "Tokens to generate for each sequence after the prompt."),
+       row<group, &typed::temperature>("--temperature",
+                                       "Divisor of the logits from which a token is "
+                                       "drawn. Value 0: always the most likely token."),
+       row<group, &typed::top_k>("--top-k",
+                                 "Number of the most likely tokens from which a token "
+                                 "is drawn. Value 0: all tokens."),
+       row<group, &typed::sequences>(
+         "--sequences", "Sequences to generate, each with random numbers of its own."),
+       row<&typed_options::data, &data_options::seed>("--seed",
+                                                      "Seed of the random numbers.")}),
+    under("Devices and precision", programs::writes,
+          {row<group, &typed::text_device>(
+            "--device", "Device: only cpu, as text is generated without GPUs.")}));
+}
+
+std::string validation_error(const evaluation_options& o) {
+  for (const auto& [option, value] :
+       {std::pair{"--evaluate-every ", std::int64_t{o.every}},
+        {"--evaluate-samples ", std::int64_t{o.samples}},
+        {"--verify ", std::int64_t{o.verify}}})
+    if (value < 0)
+      return option + std::to_string(value) + ": the value is at least 0";
+  return {};
 }
 
 std::string validation_error(const inference_options& o) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/options/optimizer_options.hpp"
 
-#include "experiments/options/option_list.hpp"
-#include "experiments/options/suggestion.hpp"
+#include "experiments/options/option_row.hpp"
+#include "experiments/options/parsing.hpp"
 
 namespace troupe {
 
@@ -24,35 +24,95 @@ std::string read_clip(const char* typed, const std::string& text, const char* al
   return value ? "" : typed + text + ": write " + allowed;
 }
 
+bool is_sgd(run_view run) {
+  return run.optimizer.kind == optimizer_kind::sgd;
+}
+
+bool is_adamw(run_view run) {
+  return run.optimizer.kind == optimizer_kind::adamw;
+}
+
+std::string recorded_rates(run_view run) {
+  const auto& course = run.optimizer.schedule;
+  std::string result = course.cosine ? "cosine" : "constant";
+  if (course.warmup > 0)
+    result += ",warmup=" + record_text(course.warmup);
+  if (course.floor > 0)
+    result += ",floor=" + record_text(course.floor);
+  return result;
+}
+
+std::string recorded_betas(run_view run) {
+  return record_text(run.optimizer.beta1) + "," + record_text(run.optimizer.beta2);
+}
+
 } // namespace
 
-void add_optimizer(option_list& to, typed_optimizer& typed) {
-  to.begin_group("Optimizer");
-  to.add_option("--optimizer", typed.name, "Optimizer: sgd or adamw.");
-  to.add_option("--lr", typed.rate,
-                "Learning rate. Default: 0.001 for adamw, 0.1 for sgd.");
-  to.add_option(
-    "--lr-schedule", typed.rate_schedule,
-    "Learning rate over the run, for example cosine,warmup=1000,floor=0.1.\n"
-    "constant\tthe same rate throughout\n"
-    "cosine\ta fall along half a cosine, to 0 or to floor=\n"
-    "warmup=SAMPLES\tlinear rise over the first SAMPLES samples, before constant or "
-    "cosine\n"
-    "floor=FRACTION\trate at the end of a cosine, as a fraction of --lr");
-  to.add_option("--momentum", typed.momentum, "Momentum of sgd.");
-  to.add_option("--betas", typed.betas,
-                "Two numbers with a comma: decay of adamw's average of gradients, and "
-                "of squared gradients.");
-  to.add_option("--eps", typed.epsilon, "Number that adamw adds to its divisor.");
-  to.add_option("--weight-decay", typed.weight_decay,
-                "Weight decay. Default: 0.01 for adamw, 0 for sgd.");
-  to.add_option("--decay", typed.decay,
-                "Parameters with weight decay: all, or matrices, which leaves out "
-                "biases and norms.");
-  to.add_option(
-    "--clip", typed.clip,
-    "Largest norm of the gradient of all stages together. Value 0: no clipping. With "
-    "--schedule NAME:clip=stage each stage clips its own gradient to this norm.");
+option_rows optimizer_rows() {
+  constexpr auto group = &typed_options::optimizer;
+  using enum recorded_in;
+  using typed = typed_optimizer;
+  using value = optimizer_options;
+  return under(
+    "Optimizer", programs::computes,
+    {row<group, &typed::name>("--optimizer", "Optimizer: sgd or adamw.",
+                              {.record = {checkpoints,
+                                          [](run_view r) {
+                                            return std::string{is_sgd(r) ? "sgd"
+                                                                         : "adamw"};
+                                          }}}),
+     row<group, &typed::rate>(
+       "--lr", "Learning rate. Default: 0.001 for adamw, 0.1 for sgd.",
+       {.record = {checkpoints, of_optimizer<&value::rate>}, .changeable = true}),
+     row<group, &typed::rate_schedule>(
+       "--lr-schedule",
+       "Learning rate over the run, for example cosine,warmup=1000,floor=0.1.\n"
+       "constant\tthe same rate throughout\n"
+       "cosine\ta fall along half a cosine, to 0 or to floor=\n"
+       "warmup=SAMPLES\tlinear rise over the first SAMPLES samples, before constant or "
+       "cosine\n"
+       "floor=FRACTION\trate at the end of a cosine, as a fraction of --lr",
+       {.record = {checkpoints, recorded_rates}, .changeable = true}),
+     row<group, &typed::momentum>(
+       "--momentum", "Momentum of sgd.",
+       {.effect = {is_sgd, of_sgd},
+        .record = {checkpoints, of_optimizer<&value::momentum>},
+        .changeable = true}),
+     row<group, &typed::betas>("--betas",
+                               "Two numbers with a comma: decay of adamw's average of "
+                               "gradients, and of squared gradients.",
+                               {.effect = {is_adamw, of_adamw},
+                                .record = {checkpoints, recorded_betas},
+                                .changeable = true}),
+     row<group, &typed::epsilon>(
+       "--eps", "Number that adamw adds to its divisor.",
+       {.effect = {is_adamw, of_adamw},
+        .record = {checkpoints, of_optimizer<&value::epsilon>},
+        .changeable = true}),
+     row<group, &typed::weight_decay>(
+       "--weight-decay", "Weight decay. Default: 0.01 for adamw, 0 for sgd.",
+       {.record = {checkpoints, of_optimizer<&value::weight_decay>},
+        .changeable = true}),
+     row<group, &typed::decay>(
+       "--decay",
+       "Parameters with weight decay: all, or matrices, which leaves out biases and "
+       "norms.",
+       {.effect = {[](run_view r) { return r.optimizer.weight_decay != 0; },
+                   "has no effect, as --weight-decay is 0: give --weight-decay above "
+                   "0, or leave % out"},
+        .record = {checkpoints,
+                   [](run_view r) {
+                     return std::string{r.optimizer.decay_only_matrices ? "matrices"
+                                                                        : "all"};
+                   },
+                   every_run},
+        .changeable = true}),
+     row<group, &typed::clip>(
+       "--clip",
+       "Largest norm of the gradient of all stages together. Value 0: no clipping. "
+       "With --schedule NAME:clip=stage each stage clips its own gradient to this "
+       "norm.",
+       {.record = {checkpoints, of_optimizer<&value::clip>}, .changeable = true})});
 }
 
 tl::expected<optimizer_options, std::string> parse(const typed_optimizer& typed) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/options/output_options.hpp"
 
-#include "experiments/options/option_list.hpp"
+#include "experiments/options/option_row.hpp"
 #include "experiments/options/parsing.hpp"
 
 namespace troupe {
@@ -30,50 +30,81 @@ std::string validation_error(const output_options& o) {
   return {};
 }
 
-void add_output(option_list& to, output_options& typed, const output_kinds& has) {
-  to.begin_group("Output");
-  if (has.weights) {
-    to.add_option(
-      "--save", typed.save,
-      "Safetensors file for the weights at the end. If a gpt's weights are saved as "
-      "model.safetensors, a config.json for Hugging Face is written too.");
-    to.add_option("--save-precision", typed.save_precision,
-                  "Type of the weights that --save writes: fp32, or bf16, which rounds "
-                  "weights. --init reads both types.");
-  }
-  if (has.report)
-    to.add_option("--report", typed.report,
-                  std::string{"Folder for report.html, results.json and traces."}
-                    + (typed.new_report.empty()
-                         ? ""
-                         : " Default: a new folder in runs, but no report with "
-                           "--quiet --json -."));
-  if (has.results)
-    to.add_option("--json", typed.json,
-                  "File for the results. Value -: standard output.");
-  if (has.weights)
-    to.add_option("--tensorboard", typed.tensorboard,
-                  "Folder for TensorBoard's files, written during the run. Each "
-                  "schedule has a subfolder. Subfolders of earlier runs stay.");
-  if (has.report)
-    to.add_switch(
-      "--watch", typed.watch, "[PORT]",
-      "Web page on this machine that shows the run while it lasts. The page's address "
-      "is printed on standard error. Value 0, or no port: any free port.");
-  to.add_flag("--quiet", typed.quiet,
-              has.results ? "Prints nothing but errors and the results of --json -."
-                          : "Prints nothing but errors.");
-  if (has.timeline)
-    to.add_flag("--print", typed.print,
-                "Prints a timeline of actions, a row for each rank.");
-  if (has.timeline)
-    to.add_option("--export", typed.exported,
-                  "File for the schedule: a row of actions for each rank. --schedule "
-                  "file:PATH reads the file. PyTorch's pipelining reads the file if "
-                  "the schedule flushes and has each stage on one rank.");
-  if (has.catalog)
-    to.add_flag("--all", typed.whole_catalog,
-                "Proves every schedule on tiny models, in real and in virtual time.");
+option_rows output_rows() {
+  constexpr auto group = &typed_options::output;
+  using typed = output_options;
+  const auto has_weights = [](const program_info& p) { return p.trains && p.keeps; };
+  const auto keeps = [](const program_info& p) { return p.keeps; };
+  const auto has_results = [](const program_info& p) {
+    return p.keeps || p.measures || p.exchanges || p.tells;
+  };
+  const auto draws = [](const program_info& p) { return p.draws; };
+  const std::string report = "Folder for report.html, results.json and traces.";
+  return under(
+    "Output", programs::all,
+    {row<group, &typed::save>(
+       "--save",
+       "Safetensors file for the weights at the end. If a gpt's weights are saved as "
+       "model.safetensors, a config.json for Hugging Face is written too.",
+       {.has = has_weights}),
+     row<group, &typed::save_precision>(
+       "--save-precision",
+       "Type of the weights that --save writes: fp32, or bf16, which rounds weights. "
+       "--init reads both types.",
+       {.has = has_weights,
+        .effect = {[](run_view r) { return !r.o.output.save.empty(); },
+                   "is the type of the weights that --save writes: say --save too, or "
+                   "leave % out"}}),
+     row<group, &typed::report>("--report", report,
+                                {.has =
+                                   [](const program_info& p) {
+                                     return p.keeps
+                                            && p.defaults.output.new_report.empty();
+                                   }}),
+     row<group, &typed::report>(
+       "--report",
+       report + " Default: a new folder in runs, but no report with --quiet --json -.",
+       {.has =
+          [](const program_info& p) {
+            return p.keeps && !p.defaults.output.new_report.empty();
+          }}),
+     row<group, &typed::json>("--json",
+                              "File for the results. Value -: standard output.",
+                              {.has = has_results}),
+     row<group, &typed::tensorboard>(
+       "--tensorboard",
+       "Folder for TensorBoard's files, written during the run. Each schedule has a "
+       "subfolder. Subfolders of earlier runs stay.",
+       {.has = has_weights}),
+     row<group, &typed::watch>(
+       "--watch",
+       "Web page on this machine that shows the run while it lasts. The page's address "
+       "is printed on standard error. Value 0, or no port: any free port.",
+       {.has = keeps, .optional_value = "[PORT]"}),
+     row<group, &typed::quiet>("--quiet",
+                               "Prints nothing but errors and the results of --json -.",
+                               {.has = has_results}),
+     row<group, &typed::quiet>("--quiet", "Prints nothing but errors.",
+                               {.has =
+                                  [](const program_info& p) {
+                                    return !(p.keeps || p.measures || p.exchanges
+                                             || p.tells);
+                                  }}),
+     row<group, &typed::print>("--print",
+                               "Prints a timeline of actions, a row for each rank.",
+                               {.has = draws,
+                                .effect = {[](run_view r) { return !r.o.output.quiet; },
+                                           "prints timelines, and --quiet prints "
+                                           "nothing: leave --print or --quiet out"}}),
+     row<group, &typed::exported>(
+       "--export",
+       "File for the schedule: a row of actions for each rank. --schedule file:PATH "
+       "reads the file. PyTorch's pipelining reads the file if the schedule flushes "
+       "and has each stage on one rank.",
+       {.has = draws}),
+     row<group, &typed::whole_catalog>(
+       "--all", "Proves every schedule on tiny models, in real and in virtual time.",
+       {.has = [](const program_info& p) { return p.has_all; }})});
 }
 
 } // namespace troupe

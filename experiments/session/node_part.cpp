@@ -245,7 +245,7 @@ tl::expected<run_plan, std::string> plan_of_part(const mail::prepare& facts,
   forget_files(*o);
   if (auto error = validation_error(*o, facts); !error.empty())
     return problem{error};
-  o->data = parse(typed_data{.text = o->data.text, // only the path in this text counts
+  o->data = parse(data_options{.text = o->data.text, // only the path in this text counts
                              .evaluation = o->data.evaluation,
                              .batch = o->data.batch,
                              .init = {},
