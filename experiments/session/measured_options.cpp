@@ -92,7 +92,8 @@ std::string measure_options(options& o) {
     return std::string{option}
            + " measures only the CPU, and a rank uses a GPU: give the GPU's times, for "
              "example "
-           + (asks_schedule ? "f=100,i=110,w=90" : "costs=1/1/1/2");
+           + (asks_schedule ? "--schedule zb-auto:f=100,i=110,w=90"
+                            : "--split costs=1/1/1/2");
   const auto units = measure(o);
   if (!units)
     return units.error();
