@@ -257,6 +257,9 @@ parse(const typed_schedules& typed, const mesh_options& mesh,
     return std::string{};
   };
   for (const auto& text : texts) {
+    if (text.empty() && texts.size() > 1)
+      return problem{"--schedules has an empty name: write one comma between two "
+                     "schedules, for example --schedules gpipe,1f1b"};
     if (std::ranges::count(texts, text) > 1)
       return problem{text + " is named twice in --schedules: name each schedule once"};
     if (text != "all") {
