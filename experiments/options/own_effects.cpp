@@ -23,6 +23,19 @@ constexpr optimizer_key optimizer_keys[] = {
   {"eps", &optimizer_options::epsilon, optimizer_kind::adamw, of_adamw},
 };
 
+/// One sentence about a time that zb-auto measures in place of the typed one, else an
+/// empty text.
+std::string measured_in_place(const chosen_schedule& chosen) {
+  if (!measures_times(chosen))
+    return {};
+  for (const char* key : {"f", "i", "w"})
+    if (const auto entry = chosen.values.find(key); entry != chosen.values.end())
+      return chosen.name + ":" + entry->first + "=" + entry->second
+             + " has no effect with measured=on, which measures f, i and w: leave "
+             + entry->first + "= or measured=on out";
+  return {};
+}
+
 /// The option that a schedule's key replaces.
 std::string option_of(std::string key) {
   std::ranges::replace(key, '_', '-');
@@ -54,7 +67,7 @@ std::string without_effect(const chosen_schedule& chosen) {
         && chosen.optimizer.*member != usual.*member)
       return chosen.name + ":" + entry->first + "=" + entry->second + " "
              + with_name(belongs, entry->first + "=");
-  return {};
+  return measured_in_place(chosen);
 }
 
 } // namespace troupe

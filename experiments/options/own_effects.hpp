@@ -8,7 +8,8 @@
 
 namespace troupe {
 
-// Options of the optimizer that a schedule sets for itself, as in "1f1b:momentum=0.9".
+// Options that a schedule sets for itself, as in "1f1b:momentum=0.9", and which of them
+// have no effect.
 
 // '%' stands for the option; see with_name().
 inline constexpr std::string_view of_sgd =
@@ -27,8 +28,8 @@ std::string with_name(std::string_view text, std::string_view option);
 bool replaces(const chosen_schedule& chosen, std::string_view option);
 
 /// One sentence about a schedule's momentum, beta1, beta2 or eps that the optimizer of
-/// the schedule's run ignores. Empty if there is no such value, or if the value is the
-/// default.
+/// the schedule's run ignores, unless the value is the default. Also about f, i or w of
+/// zb-auto beside measured=on. Empty if there is no such value.
 std::string without_effect(const chosen_schedule& chosen);
 
 } // namespace troupe

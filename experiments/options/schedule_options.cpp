@@ -177,6 +177,12 @@ parse_schedule(const std::string& text, bool of_all,
   return result;
 }
 
+bool measures_times(const chosen_schedule& chosen) {
+  const auto entry = chosen.values.find("measured");
+  return chosen.name == "zb-auto" && entry != chosen.values.end()
+         && (entry->second == "on" || entry->second == "true" || entry->second == "1");
+}
+
 // Parses each file with an arbitrary optimizer, as only the sizes matter here.
 std::string set_sizes_from_files(typed_schedules& to, typed_mesh& mesh) {
   std::string first; // of the files

@@ -91,6 +91,10 @@ TEST_CASE("an option without effect is refused with what it belongs to", "[effec
        o.optimizer.name = "sgd", o.schedules.names = {"1f1b:eps=0.1"};
      },
      "1f1b:eps=0.1 applies only to adamw"},
+    {[](typed_options& o) { o.schedules.names = {"zb-auto:measured=1,f=3"}; },
+     "zb-auto:f=3 has no effect with measured=on"},
+    {[](typed_options& o) { o.schedules.names = {"1f1b,zb-auto:measured=on,w=2"}; },
+     "leave w= or measured=on out"},
   };
   for (const auto& [said, sentence] : wrong)
     CHECK_THAT(fault_of(said), ContainsSubstring(sentence));
@@ -132,6 +136,8 @@ TEST_CASE("an option with effect, or at its default, is none of that", "[effects
     [](typed_options& o) {
       o.optimizer.betas = "0.8,0.9", o.schedules.names = {"1f1b:beta1=0.7"};
     },
+    [](typed_options& o) { o.schedules.names = {"zb-auto:measured=off,f=3"}; },
+    [](typed_options& o) { o.schedules.names = {"zb-auto:measured=on,most_held=3"}; },
   };
   for (const auto& said : right)
     CHECK(fault_of(said) == "");
