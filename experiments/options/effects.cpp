@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/options/effects.hpp"
 
+#include "experiments/options/cost_effects.hpp"
 #include "experiments/options/own_effects.hpp"
 #include "models/network.hpp"
 
@@ -230,7 +231,7 @@ std::string without_effect(const typed_options& typed, const options& o,
   for (const auto& chosen : o.schedules.chosen)
     if (auto error = without_effect(chosen); !error.empty())
       return error;
-  return {};
+  return cost_without_effect(o);
 }
 
 } // namespace troupe

@@ -9,8 +9,9 @@ namespace troupe {
 
 /// One sentence about an option that differs from its default and has no effect in any
 /// run; empty if there is none. The options of the table in effects.cpp are checked. So
-/// are momentum, beta1, beta2 and eps of each schedule, for the schedule's own run. The
-/// sentence has the reason, and usually the option to change.
+/// are the parameters of each schedule (own_effects.hpp), for the schedule's own run,
+/// and the keys of --cost (cost_effects.hpp). The sentence has the reason, and usually
+/// the option to change.
 /// \param o the parsed values of `typed`
 /// \param program has the defaults, `program.defaults`
 std::string without_effect(const typed_options& typed, const options& o,
