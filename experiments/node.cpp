@@ -80,6 +80,19 @@ std::string validation_error(const node_command& c) {
   return {};
 }
 
+/// One sentence about an option that --status leaves without effect; empty if there is
+/// none.
+std::string unused_with_status(const CLI::App& app) {
+  for (const auto* const option : app.get_options()) {
+    const auto name = option->get_name();
+    if (option->count() > 0 && name != "--status" && name != "--tls"
+        && name != "--insecure")
+      return name + " has no effect with --status, which starts no node: leave " + name
+             + " or --status out";
+  }
+  return {};
+}
+
 int print_status(const node_address& where, node_links& links) {
   const auto status = status_of(where, links, std::chrono::seconds{5});
   if (!status)
@@ -163,9 +176,12 @@ int serve(const node_command& c, const node_address& address, node_links& links)
   return 0;
 }
 
-int run(const node_command& c) {
+int run(const node_command& c, const CLI::App& app) {
   if (auto error = validation_error(c); !error.empty())
     return complain(error, 2);
+  if (!c.status.empty())
+    if (auto error = unused_with_status(app); !error.empty())
+      return complain(error, 2);
   const auto where = parse_address(c.status.empty() ? c.listen : c.status);
   if (!where)
     return complain(where.error(), 2);
@@ -200,7 +216,7 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
     outlive_failed_writes();
     end_when_out_of_memory("node");
-    const int exit_code = run(c);
+    const int exit_code = run(c, app);
     if (!is_at_work())
       return exit_code;
     std::cout.flush(); // threads that never end use objects that an exit would destroy

@@ -24,39 +24,46 @@ bool differs_by_rank(const std::string& key) {
   return key.size() == 1 || key == "FB";
 }
 
+/// "a number from 0 to 1e12"
+std::string range_of(const std::string& key) {
+  if (key == "buckets" || key == "sums")
+    return "a whole number from 1 to 10,000";
+  return key == "sum" ? "a number from 1 to 1e12" : "a number from 0 to 1e12";
+}
+
 /// Values by key.
 using given_costs = std::map<std::string, std::vector<double>>;
 
 tl::expected<given_costs, std::string> values_of(const std::string& text, int stages) {
   given_costs result;
-  const auto error_in = [](const std::string& part) {
-    const auto key = part.substr(0, part.find('='));
-    const bool is_known = std::ranges::find(known, key) != known.end();
-    const std::vector<std::string> names{known.begin(), known.end()};
-    return problem{"--cost '" + part + "'" + (is_known ? "" : did_you_mean(key, names))
-                   + ": write KEY=VALUE, for example F=1 for milliseconds or F=1/2/1/1 "
-                     "for ranks; --help-all lists the keys"};
-  };
   for (const auto& part : split(text, ',')) {
     const auto equals = part.find('=');
     const auto key = part.substr(0, equals);
-    if (equals == std::string::npos || std::ranges::find(known, key) == known.end())
-      return error_in(part);
+    const bool is_known = std::ranges::find(known, key) != known.end();
+    if (equals == std::string::npos || !is_known) {
+      const std::vector<std::string> names{known.begin(), known.end()};
+      return problem{
+        "--cost '" + part + "'" + (is_known ? "" : did_you_mean(key, names))
+        + ": write KEY=VALUE, for example F=1 for milliseconds or F=1/2/1/1 "
+          "for ranks; --help-all lists the keys"};
+    }
+    const problem no_number{"--cost " + part + ": give " + key + "= " + range_of(key)
+                            + (key == "replica"       ? " for each data replica"
+                               : differs_by_rank(key) ? ", or one for each rank"
+                                                      : "")};
     if (result.contains(key))
       return problem{"--cost " + part + ": " + key
                      + " is given twice; give each key once"};
     auto& values = result[key];
     for (const auto& value : split(part.substr(equals + 1), '/')) {
       const auto parsed = number(value);
-      if (!parsed)
-        return error_in(part);
-      if (*parsed > 1e12)
-        return problem{"--cost " + part + ": the largest value is 1e12"};
+      if (!parsed || *parsed > 1e12)
+        return no_number;
       values.push_back(*parsed);
     }
     const auto count = static_cast<int>(values.size());
     if (count == 0)
-      return error_in(part);
+      return no_number;
     if (key != "replica" && count != 1 && (!differs_by_rank(key) || count != stages))
       return problem{
         "--cost " + part
@@ -76,8 +83,8 @@ std::string out_of_range(const given_costs& costs, int data) {
     if (const auto entry = costs.find(key); entry != costs.end()) {
       const double count = entry->second[0];
       if (count < 1 || count > 10'000 || count != std::floor(count))
-        return std::string{"--cost "} + key + "=" + short_text(count)
-               + ": write a whole number from 1 to 10,000";
+        return std::string{"--cost "} + key + "=" + short_text(count) + ": give " + key
+               + "= " + range_of(key);
       product *= count;
     }
   if (product > 10'000)

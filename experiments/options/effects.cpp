@@ -26,13 +26,17 @@ constexpr optimizer_key optimizer_keys[] = {
   {"eps", &optimizer_options::epsilon, optimizer_kind::adamw, of_adamw},
 };
 
-/// The end of a sentence about an option without effect, with the option's name in
-/// place of '%'.
-std::string with_name(std::string_view text, std::string_view option) {
-  std::string result{text};
-  if (const auto mark = result.find('%'); mark != std::string::npos)
-    result.replace(mark, 1, option);
-  return result;
+/// One sentence about a time that zb-auto measures in place of the typed one, else an
+/// empty text.
+std::string measured_in_place(const chosen_schedule& chosen) {
+  if (!measures_times(chosen))
+    return {};
+  for (const char* key : {"f", "i", "w"})
+    if (const auto entry = chosen.values.find(key); entry != chosen.values.end())
+      return chosen.name + ":" + entry->first + "=" + entry->second
+             + " has no effect with measured=on, which measures f, i and w: leave "
+             + entry->first + "= or measured=on out";
+  return {};
 }
 
 /// The option that a schedule's key replaces.
@@ -69,8 +73,8 @@ std::string effect_error(const option_row& row, const options& o) {
 }
 
 /// One sentence about a schedule's momentum, beta1, beta2 or eps that the optimizer of
-/// the schedule's run ignores. Empty if there is no such value, or if the value is the
-/// default.
+/// the schedule's run ignores, unless the value is the default. Also about f, i or w of
+/// zb-auto beside measured=on. Empty if there is no such value.
 std::string effect_error(const chosen_schedule& chosen) {
   const optimizer_options usual;
   for (const auto& [key, member, kind, belongs] : optimizer_keys)
@@ -79,7 +83,7 @@ std::string effect_error(const chosen_schedule& chosen) {
         && chosen.optimizer.*member != usual.*member)
       return chosen.name + ":" + entry->first + "=" + entry->second + " "
              + with_name(belongs, entry->first + "=");
-  return {};
+  return measured_in_place(chosen);
 }
 
 } // namespace
@@ -93,7 +97,7 @@ std::string without_effect(const typed_options& typed, const options& o,
   for (const auto& chosen : o.schedules.chosen)
     if (auto error = effect_error(chosen); !error.empty())
       return error;
-  return {};
+  return cost_without_effect(o);
 }
 
 } // namespace troupe

@@ -75,6 +75,13 @@ option_rows under(const std::string& heading, bool (*has)(const program_info&),
   return rows;
 }
 
+std::string with_name(std::string_view text, std::string_view option) {
+  std::string result{text};
+  if (const auto mark = result.find('%'); mark != std::string::npos)
+    result.replace(mark, 1, option);
+  return result;
+}
+
 option_rows joined(option_rows first, option_rows last) {
   std::ranges::move(last, std::back_inserter(first));
   return first;

@@ -25,6 +25,10 @@ struct run_view {
 };
 using run_condition = bool (*)(run_view);
 
+/// The end of a sentence about an option without effect, with the option's name in
+/// place of '%'.
+std::string with_name(std::string_view text, std::string_view option);
+
 inline bool every_run(run_view) {
   return true;
 }

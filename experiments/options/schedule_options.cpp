@@ -233,6 +233,12 @@ parse_schedule(const std::string& text, bool of_all,
   return result;
 }
 
+bool measures_times(const chosen_schedule& chosen) {
+  const auto entry = chosen.values.find("measured");
+  return chosen.name == "zb-auto" && entry != chosen.values.end()
+         && (entry->second == "on" || entry->second == "true" || entry->second == "1");
+}
+
 // Parses each file with an arbitrary optimizer, as only the sizes matter here.
 std::string set_sizes_from_files(typed_schedules& to, typed_mesh& mesh) {
   std::string first; // of the files
@@ -313,6 +319,9 @@ parse(const typed_schedules& typed, const mesh_options& mesh,
     return std::string{};
   };
   for (const auto& text : texts) {
+    if (text.empty() && texts.size() > 1)
+      return problem{"--schedules has an empty name: write one comma between two "
+                     "schedules, for example --schedules gpipe,1f1b"};
     if (std::ranges::count(texts, text) > 1)
       return problem{text + " is named twice in --schedules: name each schedule once"};
     if (text != "all") {

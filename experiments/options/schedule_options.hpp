@@ -53,6 +53,10 @@ struct chosen_schedule {
   std::optional<shape> sizes = {};
 };
 
+/// True if the schedule is zb-auto with measured=on: the times of f, i and w are
+/// measured before the run.
+bool measures_times(const chosen_schedule& chosen);
+
 struct schedule_options {
   std::vector<chosen_schedule> chosen;
   int microbatches; ///< Microbatches of a batch, of all data replicas.
