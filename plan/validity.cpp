@@ -72,6 +72,20 @@ bool keeps_state(const run_plan& plan) {
   return plan.work && (plan.copies.pause_every() != 0 || plan.dims.batches_before != 0);
 }
 
+/// The options by which a plan keeps state, joined by "and". The premise is
+/// keeps_state().
+std::string options_of_state(const run_plan& plan) {
+  std::string result;
+  const auto add = [&](bool is_given, const char* option) {
+    if (is_given)
+      result += (result.empty() ? "" : " and ") + std::string{option};
+  };
+  add(plan.copies.checkpoint_every != 0, "--checkpoint");
+  add(plan.dims.batches_before != 0, "--resume");
+  add(plan.copies.keep_steps, "--keep-steps");
+  return result;
+}
+
 bool updates_once_a_batch(const run_plan& plan) {
   return !plan.sch.local_rule()
          && update_size(plan.sch, plan.dims) == plan.dims.microbatches;
@@ -541,7 +555,7 @@ const std::vector<rule>& all_rules() {
                   "for example, or leave --keep-steps out";
        })},
     {"checkpoints_of_one_network",
-     {"--checkpoint", "--exchange"},
+     {"--checkpoint", "--resume", "--keep-steps", "--exchange"},
      mesh,
      when(
        [](plan_ref plan) {
@@ -550,8 +564,9 @@ const std::vector<rule>& all_rules() {
        [](plan_ref plan) {
          return plan.exchange->name
                 + " updates data replicas one by one, and no common network can be "
-                  "saved: leave --checkpoint out, or give --exchange ring or server, "
-                  "for example";
+                + (plan.copies.pause_every() != 0 ? "saved" : "resumed") + ": leave "
+                + options_of_state(plan)
+                + " out, or give --exchange ring or server, for example";
        })},
     {"checkpoints_of_tied_versions",
      {"--schedules", "--tied"},
@@ -564,8 +579,8 @@ const std::vector<rule>& all_rules() {
        [](plan_ref plan) {
          return plan.sch.name
                 + " has two versions of a tied matrix at once, and a checkpoint stores "
-                  "one: name a flush schedule or 2bw, or leave --tied or --checkpoint "
-                  "out";
+                  "one: name a flush schedule or 2bw, or leave --tied or "
+                + options_of_state(plan) + " out";
        })},
     {"checkpoints_after_updates",
      {"--checkpoint-every", "--keep-steps"},

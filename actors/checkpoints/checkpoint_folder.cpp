@@ -21,12 +21,13 @@ namespace {
 
 namespace fs = std::filesystem;
 using broken = broken_checkpoint;
+using undecided = undecided_checkpoint;
 
-/// Name, size and checksum of a file, without its tensors. \throws broken
+/// Name, size and checksum of a file, without its tensors. \throws undecided
 checkpoint_facts::file facts_of(const fs::path& path) {
   const auto file = input_file::open(path, "the checkpoint's file");
   if (!file)
-    throw broken(file.error());
+    throw undecided(file.error());
   std::vector<char> block(std::size_t{1} << 20);
   checkpoint_facts::file result{path.filename().string(), file->size(), 0, {}};
   running_checksum sum;
@@ -37,7 +38,7 @@ checkpoint_facts::file facts_of(const fs::path& path) {
       sum.add(std::as_bytes(std::span{block}.first(static_cast<std::size_t>(count))));
     }
   } catch (const std::runtime_error& error) {
-    throw broken(error.what());
+    throw undecided(error.what());
   }
   result.sum = sum.value();
   return result;
@@ -180,28 +181,43 @@ void check_pieces(const fs::path& manifest, const checkpoint_facts& facts) {
     look({saved_array::kind::moment, i});
 }
 
-/// Reads the manifest and checks all files. \throws broken
-checkpoint_facts checked(const fs::path& folder) {
+/// Reads the manifest, and compares the folder's name with the number of batches.
+/// \throws undecided if the folder was renamed; as read_manifest()
+checkpoint_facts manifest_in(const fs::path& folder) {
   auto result = read_manifest(folder / manifest_name);
   const int named = batches_of(folder); // -1: a copy that the user has renamed
-  if ((named >= 0 && result.batches != named) || result.samples % result.batches != 0)
+  if (named >= 0 && result.batches != named)
+    throw undecided((folder / manifest_name).string() + " records "
+                    + std::to_string(result.batches)
+                    + " batches, and a folder batch-N must have N batches: rename "
+                    + folder.string() + " to batch-" + std::to_string(result.batches));
+  return result;
+}
+
+/// Reads the manifest and checks all files. \throws undecided, broken
+checkpoint_facts checked(const fs::path& folder) {
+  auto result = manifest_in(folder);
+  if (result.samples % result.batches != 0)
     throw broken((folder / manifest_name).string() + " records "
                  + std::to_string(result.batches) + " batches and "
                  + std::to_string(result.samples)
-                 + " samples, but samples must be a multiple of batches, and a folder "
-                   "batch-N must have N batches");
+                 + " samples, but samples must be a multiple of batches");
   check_pieces(folder / manifest_name, result);
   for (const auto& file : result.files) {
     const auto path = folder / file.name;
     std::error_code failed;
     const auto status = fs::status(path, failed);
+    if (!fs::status_known(status))
+      throw undecided("cannot read " + path.string() + ": " + failed.message());
     if (!fs::is_regular_file(status))
       throw broken(path.string()
                    + (fs::exists(status) ? " is not a regular file" : " is missing"));
     // The size is checked first: a sparse file of the wrong size would take long to
     // read.
-    if (const auto bytes = fs::file_size(path, failed);
-        bytes != static_cast<std::uintmax_t>(file.bytes))
+    const auto bytes = fs::file_size(path, failed);
+    if (failed)
+      throw undecided("cannot read " + path.string() + ": " + failed.message());
+    if (bytes != static_cast<std::uintmax_t>(file.bytes))
       throw broken(path.string() + " has " + std::to_string(bytes) + " bytes, not "
                    + std::to_string(file.bytes));
     const auto current = facts_of(path);
@@ -213,11 +229,39 @@ checkpoint_facts checked(const fs::path& folder) {
   return result;
 }
 
+/// True if a checkpoint of this name may be removed: the manifest is this program's,
+/// and of this name, or is broken. Files of tensors are not read.
+bool is_removable(const fs::path& folder) {
+  try {
+    (void)manifest_in(folder);
+    return true;
+  } catch (const undecided&) {
+    return false;
+  } catch (const broken&) {
+    return true;
+  }
+}
+
+/// Removes checkpoints of more batches that are broken. Of the others that may be
+/// removed, the `keep` newest stay. \throws std::runtime_error
+void remove_others(const fs::path& folder, int batches, int keep) {
+  int kept = 0;
+  for (const auto& checkpoint : checkpoints_in(folder)) {
+    const bool is_passed_over = batches_of(checkpoint) > batches;
+    if (is_passed_over ? reason_to_keep(checkpoint).empty()
+                       : is_removable(checkpoint) && ++kept > keep)
+      remove_checkpoint(checkpoint);
+  }
+}
+
 /// Writes all files, then the manifest, then renames the folder. \throws broken,
 /// fs::filesystem_error
 void write(const fs::path& folder, const run_plan& plan,
            const training_copies& copies) {
   const auto name = folder / ("batch-" + std::to_string(copies.batches));
+  if (is_checkpoint(name) && !is_removable(name))
+    throw broken(name.string() + " may be another checkpoint, which is not replaced: "
+                 + reason_to_keep(name));
   unfinished_folder unfinished{name};
   const auto& target = unfinished.path();
   checkpoint_facts facts{
@@ -247,14 +291,7 @@ std::string write_checkpoint(const fs::path& folder, const run_plan& plan,
                              const training_copies& copies, int keep) {
   try {
     write(folder, plan, copies);
-    int kept = 0;
-    for (const auto& checkpoint : checkpoints_in(folder)) {
-      const bool newer =
-        batches_of(checkpoint) > copies.batches; // broken, or passed over
-      if (!newer && ++kept <= keep)
-        continue;
-      remove_checkpoint(checkpoint);
-    }
+    remove_others(folder, copies.batches, keep);
     return {};
   } catch (const broken& error) {
     return error.what();
@@ -275,12 +312,36 @@ tl::expected<checkpoint_facts, std::string> check_checkpoint(const fs::path& fol
   }
 }
 
+std::string reason_to_keep(const fs::path& folder) {
+  try {
+    (void)checked(folder);
+    return folder.string() + " is whole";
+  } catch (const undecided& error) {
+    return error.what();
+  } catch (const broken&) {
+    return {};
+  } catch (const std::bad_alloc&) {
+    return "there is no memory for " + folder.string();
+  }
+}
+
 tl::expected<found_checkpoint, std::string>
 newest_checkpoint(const fs::path& path, const network<float>& whole, int most_batches) {
   found_checkpoint result;
-  for (const auto& folder : checkpoints_at(path)) {
+  std::string first_error; // of a folder with a manifest
+  const auto skip = [&](const fs::path& folder, const std::string& error) {
+    result.passed_over.push_back(error);
+    if (first_error.empty() && is_checkpoint(folder))
+      first_error = error;
+  };
+  for (const auto& folder :
+       is_checkpoint(path) ? checkpoints_at(path) : named_entries_in(path)) {
     if (batches_of(folder) > most_batches)
       continue;
+    if (const auto error = manifest_error(folder); !error.empty()) {
+      skip(folder, error);
+      continue;
+    }
     try {
       result.facts = checked(folder);
       result.saved =
@@ -288,14 +349,16 @@ newest_checkpoint(const fs::path& path, const network<float>& whole, int most_ba
       result.folder = folder;
       return result;
     } catch (const std::runtime_error& error) { // also from a file that cannot be read
-      result.passed_over.emplace_back(error.what());
+      skip(folder, error.what());
     } catch (const std::bad_alloc&) {
-      result.passed_over.push_back("there is no memory for " + folder.string());
+      skip(folder, "there is no memory for " + folder.string());
     }
   }
-  if (result.passed_over.empty())
-    return tl::unexpected{no_checkpoint_in(path)};
-  return tl::unexpected{result.passed_over.front()};
+  if (!first_error.empty())
+    return tl::unexpected{first_error};
+  return tl::unexpected{
+    no_checkpoint_in(path)
+    + (result.passed_over.empty() ? "" : ": " + result.passed_over.front())};
 }
 
 } // namespace troupe

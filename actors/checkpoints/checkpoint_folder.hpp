@@ -22,8 +22,9 @@ struct found_checkpoint {
   std::filesystem::path folder;
   checkpoint_facts facts;
   std::shared_ptr<const training_state> saved;
-  std::vector<std::string> passed_over; ///< Errors of newer checkpoints that could not
-                                        ///< be read, the newest first.
+  /// Errors of newer checkpoints that could not be read, and of entries with a
+  /// checkpoint's name and no manifest; the newest first.
+  std::vector<std::string> passed_over;
 };
 
 // A checkpoint gets the final name of its folder (checkpoint_folders.hpp) once all
@@ -33,11 +34,14 @@ struct found_checkpoint {
 // of parameters. Older versions and moments have a prefix: moment-0/NAME.
 
 /// Writes a checkpoint as a subfolder of `folder`, and replaces a checkpoint of the
-/// same name. Then removes checkpoints of more batches (which were passed over). Of the
-/// other checkpoints the `keep` newest stay, the written one included. Returns an empty
+/// same name. Then removes checkpoints of more batches that are broken. Of the other
+/// checkpoints the `keep` newest stay, the written one included. Returns an empty
 /// string on success, else one sentence. If writing fails, no checkpoint is removed. If
 /// a removal fails, the new checkpoint stays. Values that are not finite are an error
 /// and are not written.
+///
+/// Checkpoints that are not proven broken, and that this program has not written under
+/// their name (undecided_checkpoint), are not counted, removed or replaced.
 /// \pre the plan has a training (`plan.work`), and `keep` is at least 1
 std::string write_checkpoint(const std::filesystem::path& folder, const run_plan& plan,
                              const training_copies& copies, int keep);
@@ -48,6 +52,11 @@ std::string write_checkpoint(const std::filesystem::path& folder, const run_plan
 /// \param folder the checkpoint's own folder
 tl::expected<checkpoint_facts, std::string>
 check_checkpoint(const std::filesystem::path& folder);
+
+/// Why a checkpoint must stay, in one sentence: the checkpoint is whole, or no damage
+/// is proven (undecided_checkpoint). Empty if the checkpoint is broken. \param folder
+/// the checkpoint's own folder
+std::string reason_to_keep(const std::filesystem::path& folder);
 
 /// Reads the newest complete checkpoint of the network `whole` that `path` names
 /// (checkpoints_at). The error says why the newest candidate was not read, or that

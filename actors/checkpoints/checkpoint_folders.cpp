@@ -33,23 +33,12 @@ bool has_manifest(const fs::path& folder) {
          && fs::is_regular_file(folder / manifest_name, failed);
 }
 
-/// The entries of a folder; empty if the folder cannot be opened. After an entry that
-/// cannot be read the list ends, and `unread` has the reason.
-std::vector<fs::path> entries_of(const fs::path& folder, std::error_code& unread) {
-  std::error_code closed;
-  std::vector<fs::path> result;
-  for (fs::directory_iterator entry{folder, closed}, end;
-       !closed && !unread && entry != end; entry.increment(unread))
-    result.push_back(entry->path());
-  return result;
-}
-
 /// Removes the files of a checkpoint, and then the folder if it is empty.
 void remove_files(const fs::path& folder) {
-  std::error_code failed, unread;
+  std::error_code failed;
   if (fs::is_symlink(folder, failed))
     return;
-  for (const auto& file : entries_of(folder, unread)) {
+  for (const auto& file : list_folder(folder).entries) {
     const auto name = file.filename().string();
     if (name == manifest_name || file.extension() == ".safetensors"
         || name.starts_with(".troupe-"))
@@ -71,16 +60,75 @@ int batches_of(const fs::path& folder) {
   return rest == end && fault == std::errc{} && result >= 0 ? result : -1;
 }
 
-std::vector<fs::path> checkpoints_in(const fs::path& folder) {
+folder_listing list_folder(const fs::path& folder) {
+  folder_listing result;
+  auto& error = result.error;
+  for (fs::directory_iterator entry{folder, error}, end; !error && entry != end;
+       entry.increment(error))
+    result.entries.push_back(entry->path());
+  if (error == std::errc::no_such_file_or_directory
+      || error == std::errc::not_a_directory)
+    error.clear();
+  return result;
+}
+
+namespace {
+
+/// named_entries_in() for a folder that has been listed.
+std::vector<fs::path> named_entries(const fs::path& folder,
+                                    const folder_listing& listed) {
+  if (listed.error) // a newer checkpoint may be among the rest
+    throw std::runtime_error("cannot read the folder " + folder.string() + ": "
+                             + listed.error.message());
   std::vector<fs::path> result;
-  std::error_code failed, unread;
-  for (const auto& entry : entries_of(folder, unread))
-    if (batches_of(entry) >= 0 && fs::is_regular_file(entry / manifest_name, failed))
+  for (const auto& entry : listed.entries)
+    if (batches_of(entry) >= 0)
       result.push_back(entry);
-  if (unread) // a newer checkpoint may be among the rest
-    throw fs::filesystem_error("cannot list checkpoints", folder, unread);
   std::ranges::sort(result, std::greater{}, batches_of);
   return result;
+}
+
+} // namespace
+
+std::vector<fs::path> checkpoints_in(const fs::path& folder) {
+  return checkpoints_in(folder, list_folder(folder));
+}
+
+std::vector<fs::path> checkpoints_in(const fs::path& folder,
+                                     const folder_listing& listed) {
+  auto result = named_entries(folder, listed);
+  std::erase_if(result, [](const auto& entry) { return !is_checkpoint(entry); });
+  return result;
+}
+
+std::vector<fs::path> named_entries_in(const fs::path& folder) {
+  return named_entries(folder, list_folder(folder));
+}
+
+std::string manifest_error(const fs::path& entry) {
+  const auto file = entry / manifest_name;
+  std::error_code failed;
+  const auto status = fs::status(file, failed);
+  if (fs::is_regular_file(status))
+    return {};
+  if (fs::exists(status))
+    return file.string() + " is not a regular file";
+  return status.type() == fs::file_type::not_found
+           ? entry.string() + " has no " + manifest_name + ", and is no checkpoint"
+           : "cannot read " + file.string() + ": " + failed.message();
+}
+
+std::string taken_name_error(const fs::path& name) {
+  std::error_code failed;
+  const auto status = fs::symlink_status(name, failed);
+  const bool is_free =
+    status.type() == fs::file_type::not_found
+    || (fs::is_directory(status) && fs::is_empty(name, failed) && !failed);
+  return is_free || has_manifest(name)
+           ? ""
+           : name.string()
+               + " is no checkpoint, but has the name of a new checkpoint: rename it, "
+                 "or give --checkpoint another folder";
 }
 
 bool is_checkpoint(const fs::path& folder) {
@@ -102,8 +150,7 @@ std::string no_checkpoint_in(const fs::path& folder) {
 }
 
 void sweep_checkpoints(const fs::path& folder) {
-  std::error_code unread;
-  for (const auto& entry : entries_of(folder, unread))
+  for (const auto& entry : list_folder(folder).entries)
     if (entry.extension() == unfinished && batches_of(entry.stem()) >= 0)
       remove_files(entry);
 }
@@ -137,17 +184,10 @@ unfinished_folder::~unfinished_folder() {
 }
 
 void unfinished_folder::finish() {
-  std::error_code failed;
-  const bool is_free = !fs::exists(fs::symlink_status(name_, failed))
-                       || (fs::is_directory(fs::symlink_status(name_, failed))
-                           && fs::is_empty(name_, failed));
-  if (is_free)
+  if (const auto error = taken_name_error(name_); !error.empty())
+    throw std::runtime_error(error);
+  if (!has_manifest(name_)) // the name is free
     return fs::rename(path_, name_);
-  if (!has_manifest(name_))
-    throw std::runtime_error(
-      name_.string()
-      + " is no checkpoint, but has the name of a new checkpoint: rename it, or give "
-        "--checkpoint another folder");
   if (::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, name_.c_str(), RENAME_EXCHANGE)
       != 0)
     throw fs::filesystem_error("cannot replace", name_,

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <system_error>
 #include <vector>
 
 namespace troupe {
@@ -18,10 +19,40 @@ inline constexpr const char* manifest_name = "manifest.json";
 /// not a checkpoint's.
 int batches_of(const std::filesystem::path& folder);
 
+/// The entries of a folder, as far as the system lists them.
+struct folder_listing {
+  std::vector<std::filesystem::path> entries;
+  /// The reason if the folder or an entry cannot be read. No error if no folder of the
+  /// name exists.
+  std::error_code error;
+};
+
+/// Lists a folder. After an entry that cannot be read the list ends.
+folder_listing list_folder(const std::filesystem::path& folder);
+
 /// The checkpoints in a folder, from the most batches to the fewest: subfolders with a
-/// manifest and a checkpoint's name. Empty if the folder cannot be opened.
-/// \throws std::filesystem::filesystem_error if an entry of the folder cannot be read
+/// manifest and a checkpoint's name. Empty if there is no folder.
+/// \throws std::runtime_error if the folder, or an entry, cannot be read
 std::vector<std::filesystem::path> checkpoints_in(const std::filesystem::path& folder);
+
+/// The same for a folder that has been listed.
+std::vector<std::filesystem::path> checkpoints_in(const std::filesystem::path& folder,
+                                                  const folder_listing& listed);
+
+/// All entries of a folder that have a checkpoint's name, from the most batches to the
+/// fewest: checkpoints, folders without a manifest, and files.
+/// \throws std::runtime_error as checkpoints_in()
+std::vector<std::filesystem::path>
+named_entries_in(const std::filesystem::path& folder);
+
+/// Why an entry with a checkpoint's name is no checkpoint: one sentence. Empty if the
+/// entry has a manifest file.
+std::string manifest_error(const std::filesystem::path& entry);
+
+/// Why a new checkpoint cannot replace the entry of its name: one sentence about a
+/// file, a symbolic link, or a folder that has files and no manifest. Empty if the name
+/// is free, or belongs to an empty folder or to a checkpoint.
+std::string taken_name_error(const std::filesystem::path& name);
 
 /// The checkpoints that a user's path names, from the most batches to the fewest. The
 /// path is a folder of checkpoints, or one checkpoint: a folder of any name that has a

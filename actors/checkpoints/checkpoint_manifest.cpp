@@ -2,18 +2,18 @@
 #include "actors/checkpoints/checkpoint_manifest.hpp"
 
 #include "kernels/checksum.hpp"
+#include "models/input_file.hpp"
 #include "models/utf8.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <optional>
 #include <set>
 #include <span>
+#include <stdexcept>
 #include <string_view>
 #include <utility>
 
@@ -24,9 +24,10 @@ namespace {
 using nlohmann::json;
 
 constexpr int format = 2;
+constexpr const char* format_key = "troupe_checkpoint";
 constexpr std::int64_t most = std::numeric_limits<int>::max();
 constexpr std::int64_t most_versions = 1 << 10;
-constexpr std::uintmax_t most_bytes = std::uintmax_t{1} << 28;
+constexpr std::int64_t most_bytes = std::int64_t{1} << 28;
 constexpr int most_depth = 8;
 constexpr std::int64_t largest = std::int64_t{1} << 50;
 
@@ -208,8 +209,10 @@ std::uint64_t sum_of(const json& contents) {
 }
 
 checkpoint_facts facts_in(json document) {
-  if (document.at("troupe_checkpoint") != format)
-    throw broken_checkpoint("it was written by another version of troupe");
+  if (!document.is_object() || !document.contains(format_key))
+    throw undecided_checkpoint("it is JSON of another program");
+  if (document.at(format_key) != format)
+    throw undecided_checkpoint("it was written by another version of troupe");
   const auto sum = sum_in(document.at("xxh3"));
   document.erase("xxh3");
   if (sum != sum_of(document))
@@ -279,7 +282,7 @@ std::string manifest_of(const checkpoint_facts& facts) {
                      {"xxh3", text_of_sum(file.sum)},
                      {"tensors", tensors}});
   }
-  json document{{"troupe_checkpoint", format},
+  json document{{format_key, format},
                 {"batches", facts.batches},
                 {"samples", facts.samples},
                 {"older_versions", facts.older},
@@ -293,19 +296,26 @@ std::string manifest_of(const checkpoint_facts& facts) {
 }
 
 checkpoint_facts read_manifest(const std::filesystem::path& file) {
-  std::error_code failed;
-  const auto bytes = std::filesystem::file_size(file, failed);
-  if (failed)
-    throw broken_checkpoint("cannot read " + file.string() + ": " + failed.message());
-  if (bytes > most_bytes)
-    throw broken_checkpoint(file.string() + " is larger than any manifest");
-  std::ifstream in{file};
-  const std::string text{std::istreambuf_iterator<char>{in}, {}};
+  const auto opened = input_file::open(file, "the manifest");
+  if (!opened)
+    throw undecided_checkpoint(opened.error());
+  if (opened->size() > most_bytes)
+    throw undecided_checkpoint(file.string() + " is larger than any manifest");
+  std::string text;
+  try {
+    text = opened->content();
+  } catch (const std::runtime_error& error) {
+    throw undecided_checkpoint(error.what());
+  }
+  const auto what = [&](const broken_checkpoint& error) {
+    return file.string() + " is not a manifest of a checkpoint: " + error.what();
+  };
   try {
     return facts_in(text);
+  } catch (const undecided_checkpoint& error) {
+    throw undecided_checkpoint(what(error));
   } catch (const broken_checkpoint& error) {
-    throw broken_checkpoint(file.string()
-                            + " is not a manifest of a checkpoint: " + error.what());
+    throw broken_checkpoint(what(error));
   }
 }
 

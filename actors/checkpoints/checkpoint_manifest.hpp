@@ -56,6 +56,12 @@ struct broken_checkpoint : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// An error that proves no damage: files that the system cannot read now, or files of
+/// another program or version, or under another name. Such files must stay.
+struct undecided_checkpoint : broken_checkpoint {
+  using broken_checkpoint::broken_checkpoint;
+};
+
 /// A tensor's name in the file: the parameter's name, with a prefix such as "moment-0/"
 /// for other arrays than the newest parameters.
 std::string tensor_name(const saved_array& array, const std::string& parameter);
@@ -76,11 +82,14 @@ std::string manifest_text(const data_identity& data);
 data_identity data_identity_in(const std::string& manifest_text);
 
 /// Parses the manifest in a file. Does not check the files that the manifest names.
-/// \throws broken_checkpoint if the file cannot be read, is larger than 256 MiB, has no
-/// manifest of this format, or has changed (checksum)
+/// \throws undecided_checkpoint if the file cannot be read, is larger than 256 MiB, or
+/// belongs to another program or version
+/// \throws broken_checkpoint if the file has no manifest of this format, or has changed
+/// (checksum)
 checkpoint_facts read_manifest(const std::filesystem::path& file);
 
 /// Parses the text of a manifest. Does not check the files that the manifest names.
+/// \throws undecided_checkpoint if the text belongs to another program or version
 /// \throws broken_checkpoint if the text is no manifest of this format, or has changed
 /// (checksum)
 checkpoint_facts facts_in(const std::string& manifest);

@@ -52,6 +52,18 @@ option_rows checkpoint_rows() {
         }})});
 }
 
+std::string unreadable_folder_error(const checkpoint_options& o) {
+  const auto error_of = [](const char* option, const std::string& folder) {
+    const auto error = list_folder(folder).error;
+    return error ? std::string{option} + " cannot read the folder " + folder + " ("
+                     + error.message()
+                     + "): make the folder readable, or name another folder"
+                 : "";
+  };
+  const auto error = error_of("--resume", o.resume == "auto" ? "" : o.resume);
+  return error.empty() ? error_of("--checkpoint", o.folder) : error;
+}
+
 void find_checkpoints(checkpoint_options& o) {
   if (o.resume != "auto")
     return;

@@ -21,8 +21,13 @@ struct checkpoint_options {
   std::string change;
 };
 
+/// One sentence if the folder of --checkpoint or --resume exists and cannot be read,
+/// with the system's reason; else an empty text.
+std::string unreadable_folder_error(const checkpoint_options& o);
+
 /// If `resume` is `auto`, sets `resumes_if_any`, and replaces `auto` by `folder`. If
 /// `folder` has no checkpoints, `resume` becomes empty.
+/// \pre unreadable_folder_error(o) is empty
 void find_checkpoints(checkpoint_options& o);
 
 /// One sentence with the mistake and the allowed values; empty if the options are

@@ -153,6 +153,8 @@ tl::expected<options, int> read_command_line(const program_info& program, int ar
   } catch (const CLI::Success& asked) {
     return tl::unexpected{first.app.exit(asked)};
   }
+  if (auto error = unreadable_folder_error(first.typed.checkpoint); !error.empty())
+    return refuse(error);
   find_beginning(first.typed);
   const auto defaults = defaults_after(program, first);
   if (!defaults) {

@@ -17,8 +17,55 @@ path resolved(path file) {
   std::error_code failed;
   file = std::filesystem::absolute(file, failed);
   file = without_links(file).value_or(file);
-  const auto result = std::filesystem::weakly_canonical(file, failed);
-  return failed ? file : result;
+  auto result = std::filesystem::weakly_canonical(file, failed);
+  if (failed)
+    result = file;
+  return result.has_filename() ? result : result.parent_path(); // "c/"
+}
+
+bool is_file(const named_file& place) {
+  return place.type == named_file::kind::file;
+}
+
+bool is_shared(const named_file& place) {
+  return place.type == named_file::kind::shared_folder;
+}
+
+/// The sentence about two places with the same path.
+std::string same_place(const named_file& a, const named_file& b) {
+  const auto name = b.path.string();
+  if (is_file(a) != is_file(b))
+    return (is_file(a) ? a : b).option + " names the file " + name + ", and "
+           + (is_file(a) ? b : a).option
+           + " the folder of that name: give each option another path";
+  const std::string noun = is_file(a) ? "file" : "folder";
+  return a.option + " and " + b.option + " both name the " + noun + " " + name
+         + ": give each option another " + noun;
+}
+
+/// One sentence about two places that cannot both be written, else an empty text.
+std::string conflict_of(const std::vector<named_file>& written) {
+  std::map<path, const named_file*> known;
+  for (const auto& place : written) {
+    const auto [same, is_new] = known.emplace(resolved(place.path), &place);
+    if (is_new)
+      continue;
+    const auto& other = *same->second;
+    const bool may_share = !is_file(place) && !is_file(other)
+                           && place.option != other.option
+                           && (is_shared(place) || is_shared(other));
+    if (!may_share)
+      return same_place(other, place);
+  }
+  for (const auto& [real, place] : known)
+    for (auto above = real.parent_path(); above != above.root_path();
+         above = above.parent_path())
+      if (const auto file = known.find(above);
+          file != known.end() && is_file(*file->second))
+        return file->second->option + " names the file " + file->second->path.string()
+               + ", and " + place->option + " " + place->path.string()
+               + " needs a folder of that name: give either option another path";
+  return {};
 }
 
 /// Whether the path names an open stream. Replacing the file behind the stream would
@@ -33,22 +80,22 @@ bool is_stream(const path& file) {
 
 std::string written_twice(const std::vector<named_file>& written,
                           const std::vector<named_file>& read) {
-  // real path of each file, and the option that names it
-  std::map<path, std::string> known;
-  for (const auto& [option, file] : read)
-    known.emplace(resolved(file), option);
-  for (const auto& [option, file] : written) {
-    const auto folder = known.find(resolved(file).parent_path());
+  std::map<path, const named_file*> known; // by the real path
+  for (const auto& file : read)
+    known.emplace(resolved(file.path), &file);
+  for (const auto& place : written) {
+    if (!is_file(place))
+      continue;
+    const auto real = resolved(place.path);
+    const auto folder = known.find(real.parent_path());
     if (std::error_code failed;
         folder != known.end() && std::filesystem::is_directory(folder->first, failed))
-      return option + " " + file.string() + " is in the folder that " + folder->second
-             + " reads: name a place outside that folder";
-    if (const auto [known_file, is_new] = known.emplace(resolved(file), option);
-        !is_new)
-      return known_file->second + " and " + option + " both name the file "
-             + file.string() + ": give each option another file";
+      return place.option + " " + place.path.string() + " is in the folder that "
+             + folder->second->option + " reads: name a place outside that folder";
+    if (const auto file = known.find(real); file != known.end())
+      return same_place(*file->second, place);
   }
-  return {};
+  return conflict_of(written);
 }
 
 std::string write_error(const named_file& file) {

@@ -1,19 +1,28 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
 
 namespace troupe {
 
-/// A file that a program reads or writes, and the option that names the file.
+/// A file or folder that a program reads or writes, and the option that names it.
 struct named_file {
+  enum class kind : std::uint8_t {
+    file,
+    folder,
+    shared_folder, ///< May be a folder of another option too.
+  };
+
   std::string option;
   std::filesystem::path path;
+  kind type = kind::file;
 };
 
-/// Returns one sentence if a file of `written` occurs twice in `written`, occurs in
+/// Returns one sentence if two places of `written` are the same, or if one is a file
+/// and another is in a folder of that name. Also if a file of `written` occurs in
 /// `read` too, or lies directly in a folder of `read`. Else returns an empty text.
 /// Links and other spellings of a path count as the same file.
 std::string written_twice(const std::vector<named_file>& written,

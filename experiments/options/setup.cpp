@@ -225,22 +225,27 @@ std::string unfit(const options& o, const std::string& why) {
 }
 
 /// The end of a sentence about a checkpoint that has finished all steps of a run.
-std::string no_steps_left(const checkpoint_facts& facts, int steps) {
+/// \param change the typed value of --change, which the advice keeps
+std::string no_steps_left(const checkpoint_facts& facts, int steps,
+                          const std::string& change) {
   const auto value = [&](const char* option) {
     const auto& saved = facts.training;
     return saved && saved->options.contains(option) ? saved->options.at(option) : "";
   };
   const auto done = std::to_string(facts.batches), typed = std::to_string(steps);
   const auto more = ": say --steps " + std::to_string(facts.batches + 1) + " or more";
-  const std::string change =
-    value("--lr-schedule").starts_with("cosine") && value("--steps") == done
-      ? ", and --change steps, as the rate's cosine ends at that step"
-      : "";
+  const auto changes = split(change, ',');
+  const std::string also = value("--lr-schedule").starts_with("cosine")
+                               && value("--steps") == done
+                               && std::ranges::find(changes, "steps") == changes.end()
+                             ? ", and --change " + (change.empty() ? "" : change + ",")
+                                 + "steps, as the rate's cosine ends at that step"
+                             : "";
   return value("--steps") == typed && typed == done
            ? "has finished its " + done + (steps == 1 ? " step" : " steps") + more
-               + " to train on" + change
+               + " to train on" + also
            : "was trained for " + done + " steps, and --steps " + typed
-               + " counts these steps too" + more + change;
+               + " counts these steps too" + more + also;
 }
 
 /// Makes a plan resume from the newest checkpoint. Returns one sentence about a
@@ -269,7 +274,8 @@ std::string resume(const options& o, run_plan& plan, setup& to) {
     return {};
   }
   if (plan.dims.steps <= batches)
-    return "--resume: " + folder + " " + no_steps_left(newest->facts, plan.dims.steps);
+    return "--resume: " + folder + " "
+           + no_steps_left(newest->facts, plan.dims.steps, o.checkpoint.change);
   plan.dims.steps -= batches;
   resume_from(std::move(newest->saved), plan);
   to.checkpoint = folder;
@@ -401,9 +407,12 @@ set_up_part(const options& o, const std::optional<std::vector<int>>& local_ranks
         return problem{error};
     if (!result.completed.empty())
       return result;
-    if (o.checkpoint.resume.empty() && o.checkpoint.resumes_if_any)
+    if (o.checkpoint.resume.empty() && o.checkpoint.resumes_if_any) {
+      for (const auto& entry : named_entries_in(o.checkpoint.folder))
+        result.passed_over.push_back(manifest_error(entry));
       result.start_description = "starts at the first step: there is no checkpoint in "
                                  + o.checkpoint.folder + " yet";
+    }
     const auto& data = *plan.work->data;
     result.model = o.model;
     result.data = data.description();

@@ -20,11 +20,18 @@ struct difference_advice {
 /// Differences with names and advice, listed for one sentence.
 class difference_list {
 public:
+  /// \param changes names that --change has, and must keep
+  explicit difference_list(const std::vector<std::string>& changes) {
+    for (const auto& name : changes)
+      names_ += (names_.empty() ? "" : ",") + name;
+  }
+
   void add(const std::string& name, const std::string& recorded, const std::string& now,
            const difference_advice& advice) {
     text_ += (text_.empty() ? "" : "; ") + recorded + ", and this run has "
              + (now.empty() ? "none" : now);
-    if (names_.find(name) == std::string::npos) // clip has two values
+    const auto known = split(names_, ',');
+    if (std::ranges::find(known, name) == known.end()) // clip has two values
       names_ += (names_.empty() ? "" : ",") + name;
     if (std::ranges::find(advice_, advice.text, &difference_advice::text)
         == advice_.end())
@@ -134,7 +141,7 @@ std::string resume_error(const training_facts& recorded, const training_facts& n
                           && value(now, "--lr-schedule").starts_with("cosine");
   if (auto error = other_network(recorded.options, now.options); !error.empty())
     return error;
-  difference_list differences;
+  difference_list differences{changes};
   for (const auto& [option, had] : recorded.options) {
     const auto current = now.options.find(option);
     if (current == now.options.end() || current->second == had || option == "--data"

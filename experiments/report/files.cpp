@@ -172,9 +172,16 @@ std::string output_files::prepare(const std::vector<run_request>& runs) {
     return "--export " + output_.exported + " takes one schedule, and this command has "
            + std::to_string(runs.size()) + ": give a single --schedule";
   auto files = planned(runs);
-  if (!output_.tensorboard.empty())
-    for (const auto& request : runs)
-      files.push_back({"--tensorboard", events_of(request)});
+  const auto add_folder = [&](const char* option, const path& folder,
+                              named_file::kind type = named_file::kind::folder) {
+    if (!folder.empty())
+      files.push_back({option, folder, type});
+  };
+  add_folder("--report", report_);
+  add_folder("--checkpoint", options_.checkpoint.folder);
+  add_folder("--tensorboard", output_.tensorboard, named_file::kind::shared_folder);
+  for (const auto& request : runs)
+    add_folder("--tensorboard", events_of(request), named_file::kind::shared_folder);
   if (auto error = written_twice(files, read_files(options_, runs.size()));
       !error.empty())
     return error;

@@ -102,9 +102,29 @@ std::string existing_checkpoints_error(const checkpoint_options& o) {
                + ": name another folder, or move newer checkpoints out of the folder";
 }
 
+/// One sentence if the run will write a checkpoint whose name belongs to data that must
+/// stay; empty if not. The names of an interrupted run's end are not known.
+std::string taken_names_error(const std::string& folder, const run_plan& plan) {
+  const int first = plan.dims.batches_before, last = first + plan.dims.steps;
+  for (const auto& entry : named_entries_in(folder)) {
+    const int batches = batches_of(entry);
+    if (batches <= first || batches > last
+        || (batches != last && batches % plan.copies.checkpoint_every != 0))
+      continue;
+    if (auto error = taken_name_error(entry); !error.empty())
+      return error;
+    if (const auto reason = is_checkpoint(entry) ? reason_to_keep(entry) : "";
+        !reason.empty())
+      return "--checkpoint would replace " + entry.string() + ", but " + reason
+             + ": name another folder, or move that checkpoint out of the folder";
+  }
+  return {};
+}
+
 } // namespace
 
-std::string checkpoint_folder_error(const checkpoint_options& o, folder_lock& lock) {
+std::string checkpoint_folder_error(const checkpoint_options& o, const run_plan& plan,
+                                    folder_lock& lock) {
   std::error_code failed;
   std::filesystem::create_directories(o.folder, failed);
   if (failed || !std::filesystem::is_directory(o.folder, failed))
@@ -114,6 +134,8 @@ std::string checkpoint_folder_error(const checkpoint_options& o, folder_lock& lo
     return "another program is writing into --checkpoint " + o.folder
            + ": name another folder";
   if (auto error = existing_checkpoints_error(o); !error.empty())
+    return error;
+  if (auto error = taken_names_error(o.folder, plan); !error.empty())
     return error;
   sweep_checkpoints(o.folder);
   if (const auto error =

@@ -53,9 +53,12 @@ private:
 /// Makes the checkpoint folder, locks the folder with `lock`, and removes unfinished
 /// checkpoints. Returns one sentence if checkpoints cannot go to the folder, else an
 /// empty text. A folder that is a checkpoint itself is an error. So is a folder with
-/// checkpoints, unless --resume names this folder, or its newest checkpoint. No other
-/// troupe program writes to the folder while `lock` lives.
-/// \pre !o.folder.empty()
-std::string checkpoint_folder_error(const checkpoint_options& o, folder_lock& lock);
+/// checkpoints, unless --resume names this folder, or its newest checkpoint. So is an
+/// entry of the folder that the run would replace, unless the entry is a broken
+/// checkpoint or an empty folder. No other troupe program writes to the folder while
+/// `lock` lives.
+/// \pre !o.folder.empty(), and `plan` writes checkpoints
+std::string checkpoint_folder_error(const checkpoint_options& o, const run_plan& plan,
+                                    folder_lock& lock);
 
 } // namespace troupe

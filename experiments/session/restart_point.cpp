@@ -4,15 +4,20 @@
 #include "actors/checkpoints/checkpoint_folder.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 namespace troupe {
 
 std::string last_checkpoint(const checkpoint_options& o) {
-  for (const auto& folder : {o.folder, o.resume})
-    if (!folder.empty())
-      if (const auto checkpoints = checkpoints_at(folder); !checkpoints.empty())
-        return "; the last checkpoint is " + checkpoints.front().string();
+  try {
+    for (const auto& folder : {o.folder, o.resume})
+      if (!folder.empty())
+        if (const auto checkpoints = checkpoints_at(folder); !checkpoints.empty())
+          return "; the last checkpoint is " + checkpoints.front().string();
+  } catch (const std::runtime_error& error) { // the run's results stay
+    return std::string{"; the last checkpoint is unknown: "} + error.what();
+  }
   return o.folder.empty() ? "" : "; there is no checkpoint yet";
 }
 

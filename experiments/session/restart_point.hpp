@@ -14,7 +14,7 @@ namespace troupe {
 /// The end of a sentence about a failed run that can resume: the newest checkpoint in
 /// the folder of --checkpoint, else the newest of --resume. Checkpoints are not read.
 /// Without any checkpoint: the text says so if --checkpoint names a folder, else the
-/// text is empty.
+/// text is empty. The reason follows if a folder cannot be read.
 std::string last_checkpoint(const checkpoint_options& o);
 
 /// The state from which a run that has lost nodes starts again.

@@ -55,7 +55,9 @@ public:
       return 2;
     }
     if (const auto& to = options_.checkpoint; !to.folder.empty())
-      if (auto error = checkpoint_folder_error(to, checkpoints_lock_); !error.empty()) {
+      if (auto error =
+            checkpoint_folder_error(to, shared_.runs.front().plan, checkpoints_lock_);
+          !error.empty()) {
         complain(error);
         return 2;
       }

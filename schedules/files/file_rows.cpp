@@ -67,6 +67,10 @@ tl::expected<file_rows, std::string> read_rows(std::string_view text) {
   int number = 0;
   for (std::string line; std::getline(from, line);) {
     ++number;
+    if (line.find('\0') != std::string::npos)
+      return problem{"line " + std::to_string(number)
+                     + " has a NUL byte, and a schedule file is text: save the file as "
+                       "UTF-8, without NUL bytes"};
     if (const auto says = header_in(line)) {
       const problem error{
         "line " + std::to_string(number)

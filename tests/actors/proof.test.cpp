@@ -56,6 +56,31 @@ TEST_CASE("a loss off by one bit is refused with its minibatch and both values",
   CHECK_THAT(run.refusals(), ContainsSubstring("losses instead of"));
 }
 
+TEST_CASE("of several differences that with a NaN is the largest", "[refusal]") {
+  const auto run = run_of(small(one_f_one_b()));
+  const auto which = second_of_stage_1(run.plan);
+  const trained right{run.result.loss, run.result.parameters, run.result.gradients};
+  const auto apart = [&](const trained& other) {
+    return between(*run.plan.work, other, right);
+  };
+  auto wrong = right;
+  wrong.loss[1] += 1e6;
+  CHECK(apart(wrong).where == "losses");
+  CHECK(apart(wrong).relative > 1e3);
+  which.in(wrong.parameters, 5) = std::nanf("");
+  which.in(wrong.gradients, 5) += 1e9F; // comes later, and is no larger than a NaN
+  const auto found = apart(wrong);
+  CHECK(std::isnan(found.relative));
+  CHECK(found.where == "parameter " + which.what->name);
+  CHECK_THAT(found.first, ContainsSubstring("loss of minibatch 1 is ")
+                            && ContainsSubstring("[5] is nan instead of"));
+  wrong.parameters = right.parameters;
+  CHECK(apart(wrong).where == "gradient of " + which.what->name);
+  wrong.loss[0] = std::nan("");
+  CHECK(std::isnan(apart(wrong).relative));
+  CHECK(apart(wrong).where == "losses");
+}
+
 TEST_CASE("the formula refuses every entry of a record that is changed", "[refusal]") {
   const auto sch = GENERATE(from_range(all_kinds()));
   const auto right = run_of(small(sch));

@@ -21,6 +21,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -175,6 +176,49 @@ TEST_CASE("the name of a checkpoint has a number of batches, without a sign") {
   CHECK(batches_of("c/batch-12") == 12);
   for (const auto* const name : {"batch--3", "batch-+3", "batch-", "batch-3x", "3"})
     CHECK(batches_of(fs::path{"c"} / name) == -1);
+}
+
+TEST_CASE("a folder that cannot be listed to its end has no list of checkpoints") {
+  const temporary_folder folder;
+  for (const int batches : {2, 4}) {
+    const auto name = "batch-" + std::to_string(batches);
+    fs::create_directory(folder.path() / name);
+    folder.write(name + "/manifest.json", "{}");
+  }
+  folder.write("batch-6", "a file");
+  auto listed = list_folder(folder.path());
+  CHECK_FALSE(listed.error);
+  CHECK(listed.entries.size() == 3);
+  CHECK(checkpoints_in(folder.path(), listed)
+        == std::vector{folder.path() / "batch-4", folder.path() / "batch-2"});
+  // The system has listed these entries, and fails at the next.
+  listed.error = std::make_error_code(std::errc::io_error);
+  CHECK_THROWS_WITH(
+    checkpoints_in(folder.path(), listed),
+    ContainsSubstring("cannot read the folder " + folder.path().string())
+      && ContainsSubstring("Input/output error"));
+  CHECK(checkpoints_in(folder.path() / "none").empty());
+  CHECK(checkpoints_in(folder.path() / "batch-6").empty());
+}
+
+TEST_CASE("a folder that cannot be opened is told with the system's reason",
+          "[programs]") {
+  const temporary_folder folder;
+  fs::create_symlink("loop", folder.path() / "loop");
+  CHECK_THROWS_WITH(checkpoints_in(folder.path() / "loop"),
+                    ContainsSubstring("Too many levels of symbolic links"));
+  const std::string loop = " cannot read the folder loop (Too many levels of symbolic "
+                           "links): make the folder readable, or name another folder";
+  const auto refused = [&](const std::string& typed, const std::string& why) {
+    const auto ran = run_program_in(folder, typed);
+    CHECK(ran.exit_code != 0);
+    CHECK_THAT(ran.err, ContainsSubstring(why));
+  };
+  refused("train --resume loop" + tiny_model, "--resume" + loop);
+  for (const auto* const typed : {"--resume auto", "", "--resume none"})
+    refused("train --checkpoint loop --checkpoint-every 1 " + (typed + tiny_model),
+            "--checkpoint" + loop);
+  refused("checkpoint loop", "cannot read the folder loop: Too many levels");
 }
 
 TEST_CASE("a manifest that cannot be read is told with the system's reason") {

@@ -53,4 +53,37 @@ TEST_CASE("a reason that costs many checkpoints is told once, and then counted",
   CHECK_THAT(said[3], ContainsSubstring("1 more checkpoint could not be written"));
 }
 
+TEST_CASE("what gets a checkpoint's name during a run is not replaced", "[programs]") {
+  const temporary_folder folder;
+  const auto shared = tiny::set_up_training(tiny::options_of("1f1b"));
+  REQUIRE(shared);
+  const auto& plan = shared->runs.front().plan;
+  const auto save = [&](int batches, int keep = 1) {
+    return write_checkpoint(folder.path(), plan, training_copies{batches, {}}, keep);
+  };
+  const auto in = [&](int batches, const std::string& file) {
+    const auto name = "batch-" + std::to_string(batches);
+    fs::create_directories(folder.path() / name);
+    return name + "/" + file;
+  };
+  REQUIRE(save(1).empty());
+  fs::rename(folder.path() / "batch-1", folder.path() / "batch-3");
+  folder.write(in(2, "mine.txt"), "data");
+  folder.write(in(4, manifest_name), "{}");
+  folder.write(in(5, manifest_name), "{"); // broken
+  CHECK_THAT(save(2), ContainsSubstring("batch-2 is no checkpoint"));
+  CHECK_THAT(save(3), ContainsSubstring("batch-3 may be another checkpoint, which is "
+                                        "not replaced")
+                        && ContainsSubstring("records 1 batches"));
+  CHECK_THAT(save(4), ContainsSubstring("it is JSON of another program"));
+  CHECK(save(5).empty());
+  CHECK(save(5).empty()); // once more, as after a restart
+  CHECK(reason_to_keep(folder.path() / "batch-5").ends_with("batch-5 is whole"));
+  CHECK(save(6).empty());
+  CHECK_FALSE(fs::exists(folder.path() / "batch-5"));
+  for (const auto* const stays : {"batch-2/mine.txt", "batch-3/manifest.json",
+                                  "batch-4/manifest.json", "batch-6/manifest.json"})
+    CHECK(fs::exists(folder.path() / stays));
+}
+
 } // namespace troupe::checkpoint_saver_test

@@ -118,7 +118,7 @@ TEST_CASE("a folder of another training's checkpoints is not written to",
   const auto again = run_program_in(folder, train);
   CHECK(again.exit_code == 2);
   CHECK_THAT(again.err, ContainsSubstring("c has checkpoints of another training"));
-  folder.write("c/batch-4/manifest.json", "{}");
+  folder.write("c/batch-4/manifest.json", "{"); // broken
   fs::create_directories(folder.path() / "c/batch-9.unfinished");
   const auto longer = run_program_in(folder, "train --steps 3 --stages 2 --resume c"
                                                + tiny_model + saving);
@@ -165,9 +165,82 @@ TEST_CASE("what is no checkpoint stays as it is", "[programs]") {
     run_program_in(folder, "train --steps 8 --stages 2 --resume c --checkpoint c "
                            "--checkpoint-every 1"
                              + tiny_model);
-  CHECK(stopped.exit_code == 1);
+  CHECK(stopped.exit_code == 2); // before a step is trained
   CHECK_THAT(stopped.err, ContainsSubstring("batch-8 is no checkpoint"));
   CHECK(content_of(c / "batch-8/mine.txt") == "data");
+}
+
+TEST_CASE("no checkpoint is removed or replaced that may be whole", "[programs]") {
+  temporary_folder folder;
+  const auto c = folder.path() / "c";
+  const auto train = [&](int steps, const std::string& more) {
+    return run_program_in(folder, "train --stages 2 --steps " + std::to_string(steps)
+                                    + tiny_model + " --checkpoint c " + more);
+  };
+  REQUIRE(train(8, "--checkpoint-every 1 --keep 9").exit_code == 0);
+  fs::rename(c / "batch-1", c / "batch-30"); // by the user
+  fs::rename(c / "batch-5", c / "batch-1");
+  folder.write("c/batch-2/manifest.json", R"({"name": "of another program"})");
+  folder.write("c/batch-3/manifest.json", R"({"troupe_checkpoint": 3})");
+  // Links in a cycle stand for a file that the system cannot read now.
+  fs::remove(c / "batch-7/stage-0.safetensors");
+  fs::create_symlink("stage-0.safetensors", c / "batch-7/stage-0.safetensors");
+  fs::resize_file(c / "batch-8/stage-0.safetensors", 9); // broken
+  const auto next = train(7, "--checkpoint-every 9 --keep 1 --resume c");
+  CHECK(next.exit_code == 2);
+  CHECK_THAT(next.err,
+             ContainsSubstring("--checkpoint would replace c/batch-7, but cannot read ")
+               && ContainsSubstring("Too many levels of symbolic links: name another"));
+  fs::rename(c / "batch-7", c / "batch-20");
+  const auto more = train(7, "--checkpoint-every 9 --keep 1 --resume c");
+  INFO(more.err);
+  CHECK(more.exit_code == 0);
+  CHECK_THAT(more.err,
+             ContainsSubstring("records 1 batches, and a folder batch-N must "
+                               "have N batches: rename c/batch-30 to batch-1"));
+  for (const int stays : {1, 2, 3, 7, 20, 30}) {
+    const auto name = "batch-" + std::to_string(stays);
+    INFO(name);
+    CHECK(fs::exists(c / name / "manifest.json"));
+    CHECK(fs::exists(c / name / "stage-1.safetensors"));
+  }
+  for (const auto* const removed : {"batch-4", "batch-6", "batch-8"})
+    CHECK_FALSE(fs::exists(c / removed));
+}
+
+TEST_CASE("a folder without a manifest is told, and refused where it is in the way",
+          "[programs]") {
+  temporary_folder folder;
+  const auto c = folder.path() / "c";
+  fs::create_directories(c / "batch-3");
+  folder.write("c/batch-3/stage-0.safetensors", "half");
+  const auto train = [&](int steps, const std::string& more) {
+    return run_program_in(folder, "train --stages 2 --steps " + std::to_string(steps)
+                                    + " --checkpoint c --checkpoint-every 2 " + more
+                                    + tiny_model);
+  };
+  const std::string skipped =
+    "checkpoint skipped: c/batch-3 has no manifest.json, and is no checkpoint";
+  const auto first = train(2, "--resume auto");
+  CHECK(first.exit_code == 0);
+  CHECK_THAT(first.err, ContainsSubstring(skipped));
+  for (const auto* const resume : {"--resume auto", "--resume c"}) {
+    const auto stopped = train(3, resume);
+    CHECK(stopped.exit_code == 2);
+    CHECK_THAT(stopped.err, ContainsSubstring("c/batch-3 is no checkpoint, but has the "
+                                              "name of a new checkpoint: rename it"));
+    CHECK_THAT(
+      run_program_in(folder, "train --stages 2 --steps 3 " + tiny_model + "--resume c")
+        .err,
+      ContainsSubstring(skipped));
+  }
+  CHECK_THAT(train(4, "--resume auto").err, ContainsSubstring(skipped));
+  CHECK_THAT(train(5, "--resume auto").err, !ContainsSubstring("skipped")); // older
+  CHECK(content_of(c / "batch-3/stage-0.safetensors") == "half");
+  fs::create_directories(folder.path() / "d/batch-9");
+  CHECK_THAT(run_program_in(folder, "train --resume d" + tiny_model).err,
+             ContainsSubstring("there is no checkpoint in d: d/batch-9 has no "
+                               "manifest.json"));
 }
 
 TEST_CASE("as many checkpoints stay as are to be kept", "[programs]") {

@@ -57,6 +57,40 @@ TEST_CASE("one file is one file however it is spelled", "[output_places]") {
   CHECK(written_twice({{"--save", at / "x"}}, {{"--data", at / "r"}}).empty());
 }
 
+TEST_CASE("two options that cannot have one place are both named", "[output_places]") {
+  using kind = named_file::kind;
+  const temporary_folder folder;
+  const auto at = folder.path();
+  const named_file checkpoint{"--checkpoint", at / "x", kind::folder},
+    report{"--report", at / "x/", kind::folder},
+    events{"--tensorboard", at / "x", kind::shared_folder}, save{"--save", at / "x"};
+  CHECK_THAT(written_twice({checkpoint, report}, {}),
+             ContainsSubstring("--checkpoint and --report both name the folder"));
+  CHECK_THAT(written_twice({checkpoint, save}, {}),
+             ContainsSubstring("--save names the file")
+               && ContainsSubstring("and --checkpoint the folder of that name"));
+  CHECK_THAT(written_twice({events, save}, {}),
+             ContainsSubstring("and --tensorboard the folder of that name"));
+  CHECK_THAT(written_twice({{"--report", at / "x/r", kind::folder}, save}, {}),
+             ContainsSubstring("--save names the file")
+               && ContainsSubstring("needs a folder of that name"));
+  CHECK_THAT(written_twice({events, events}, {}),
+             ContainsSubstring("both name the folder"));
+  CHECK(written_twice({checkpoint, events}, {}).empty());
+  CHECK(written_twice({events, report}, {}).empty());
+  CHECK(written_twice({report, {"--json", at / "x/r.json"}}, {}).empty());
+  CHECK(written_twice({checkpoint}, {{"--data", at}}).empty());
+  for (const auto* const typed :
+       {"--checkpoint x --checkpoint-every 1 --report x",
+        "--checkpoint x --checkpoint-every 1 --tensorboard x --json x"}) {
+    const auto ran = run_program_in(folder, std::string{"train --steps 1 "} + typed);
+    CHECK(ran.exit_code == 2);
+    CHECK_THAT(ran.err, ContainsSubstring("--checkpoint")
+                          && ContainsSubstring("give each option another"));
+    CHECK_FALSE(std::filesystem::exists(at / "x"));
+  }
+}
+
 TEST_CASE("links are followed as far as the system does, also where they lead nowhere",
           "[output_places]") {
   const temporary_folder folder;

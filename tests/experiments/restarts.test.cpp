@@ -227,6 +227,10 @@ TEST_CASE("the last checkpoint may be the one that a run went on from", "[nodes]
   folder.write("d/batch-3/manifest.json", "{}");
   CHECK(last_checkpoint({.folder = fresh, .resume = old})
         == "; the last checkpoint is " + fresh + "/batch-3");
+  std::filesystem::create_symlink("loop", folder.path() / "loop");
+  CHECK_THAT(last_checkpoint({.folder = (folder.path() / "loop").string()}),
+             ContainsSubstring("the last checkpoint is unknown: cannot read the folder")
+               && ContainsSubstring("Too many levels of symbolic links"));
 }
 
 } // namespace troupe::restarts_test

@@ -204,7 +204,7 @@ TEST_CASE("what decides the numbers cannot differ from the checkpoint unsaid",
                      && ContainsSubstring("say --change lr,seed"));
   CHECK(refusal(saved.resume + "--lr 1 --seed 9 --change seed,lr").empty());
   CHECK_THAT(refusal(saved.resume + "--lr 1 --seed 9 --change lr"),
-             ContainsSubstring("say --change seed"));
+             ContainsSubstring("say --change lr,seed"));
   CHECK_THAT(refusal(saved.resume + "--lr 1 --steps 9"),
              ContainsSubstring(": leave --lr and lr= out; the rate's cosine ends at "
                                "that step; or say --change lr,steps"));
@@ -230,6 +230,18 @@ TEST_CASE("data of evaluations are other data than the checkpoint's if that is s
   CHECK_FALSE(refusal(typed + " --change seed").empty());
 }
 
+TEST_CASE("advice on --change keeps the names that are typed", "[programs][resumed]") {
+  const temporary_folder folder;
+  run(folder, "train --steps 4 --seed 1" + tiny + saving);
+  fs::remove_all(folder.path() / "c/batch-4");
+  const auto seed =
+    "--steps 4 --seed 7 --resume " + (folder.path() / "c").string() + " --change ";
+  // The seed of synthetic data is a part of the data's identity.
+  CHECK_THAT(refusal(seed + "seed"), ContainsSubstring("say --change seed,data"));
+  CHECK_THAT(refusal(seed + "data"), ContainsSubstring("say --change data,seed"));
+  CHECK(refusal(seed + "seed,data").empty());
+}
+
 TEST_CASE("a training that has finished its steps says how it trains on",
           "[programs][resumed]") {
   const std::string course = GENERATE("constant", "cosine");
@@ -242,6 +254,8 @@ TEST_CASE("a training that has finished its steps says how it trains on",
   CHECK(refusal(resume + " --steps 3 --change steps").empty());
   CHECK(refusal(resume + " --steps 3").empty() == (course == "constant"));
   CHECK((why.find("--change steps") == std::string::npos) == (course == "constant"));
+  const auto also = refusal(resume + " --change lr");
+  CHECK((also.find("--change lr,steps") == also.npos) == (course == "constant"));
   CHECK_THAT(refusal(resume + " --steps 1"),
              ContainsSubstring("was trained for 2 steps, and --steps 1 counts these "
                                "steps too: say --steps 3 or more"));

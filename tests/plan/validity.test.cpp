@@ -63,6 +63,7 @@ std::vector<wrong_plan> wrong_plans() {
   };
   const auto checkpoints = [](run_plan& plan) { plan.copies.checkpoint_every = 1; };
   const auto keep_steps = [](run_plan& plan) { plan.copies.keep_steps = true; };
+  const auto resumes = [](run_plan& plan) { plan.dims.batches_before = 1; };
   const auto blocks = [](run_plan& plan) {
     plan.sch.recomputes = recomputation::late;
     plan.recomputed_units = 1;
@@ -217,6 +218,13 @@ std::vector<wrong_plan> wrong_plans() {
     {{"checkpoints_of_one_network"},
      "and no common network can be saved: leave --checkpoint out",
      changed(training({.data = 2, .exchange = "hogwild"}), checkpoints)},
+    {{"checkpoints_of_one_network"},
+     "and no common network can be resumed: leave --resume out, or",
+     changed(training({.data = 2, .exchange = "server:async"}), resumes)},
+    {{"checkpoints_of_one_network"},
+     "and no common network can be saved: leave --checkpoint and --resume out, or",
+     changed(changed(training({.data = 2, .exchange = "hogwild"}), resumes),
+             checkpoints)},
     {{"checkpoints_of_tied_versions", "tied_ends_update_together"},
      "'s first and last stage update at different times",
      changed(training({.tied = true}, pipedream()), checkpoints)},

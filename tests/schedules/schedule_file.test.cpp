@@ -225,6 +225,12 @@ TEST_CASE("what is wrong with a file is said with where", "[files]") {
              ContainsSubstring("leave either out"));
   CHECK(refused(std::string(1'000'000, '\a')).size() < 500);
   CHECK_THAT(refused("0F0,0X0\n"), ContainsSubstring("line 1: '0X0' is no action"));
+  for (const std::string line : {"0B0,0F\x01", "\x01", "# a remark\x01",
+                                 "# troupe: weights=flush\x01", "0B0\x01,0"}) {
+    auto text = "0F0\n" + line + "\n";
+    std::ranges::replace(text, '\x01', '\0');
+    CHECK_THAT(refused(text), ContainsSubstring("line 2 has a NUL byte"));
+  }
   for (const char* cell :
        {"F0", "0F", "-1F0", "0F-1", "0F0x", "99999999999F0", "0SEND_F", "0UNSHARD3",
         "(0F0;1F0)OVERLAP_F_B", "(0F0)OVERLAP_F_B", "(0F0;1B0)", "0F2000000"})

@@ -29,6 +29,7 @@ TEST_CASE("pipedream's first stage reads a version for each microbatch in flight
   }
   CHECK(books.versions_peak() == 3);
   CHECK(books.held() == 3);
+  CHECK(books.peak_held() == 3);
   CHECK(books.oldest_held() == 5);
 }
 
@@ -72,9 +73,13 @@ TEST_CASE("microbatches far apart may be in flight together",
   for (const int m : {0, 4, 8, 1024, 65'536, 65'540})
     books.begin_forward(m);
   CHECK(books.held() == 6);
+  CHECK(books.peak_held() == 6);
   for (const int m : {65'540, 8, 0, 4, 65'536, 1024})
     books.end_backward(m);
   CHECK(books.held() == 0);
+  books.begin_forward(99'999);
+  CHECK(books.held() == 1);
+  CHECK(books.peak_held() == 6); // the largest number stays
   CHECK_THROWS_AS(books.end_backward(8), std::logic_error);
 }
 

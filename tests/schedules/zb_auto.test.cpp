@@ -87,6 +87,22 @@ TEST_CASE("zb-auto is never slower than another schedule of its placement and me
   CHECK(compared > static_cast<int>(2 * tries));
 }
 
+TEST_CASE(
+  "zb-auto takes a schedule of the catalog only if its memory holds the schedule",
+  "[zb-auto]") {
+  const shape dims{4, 8};
+  const laid_out::costs of{1, 2, 1, 1};
+  // ZB-H2 has the fewest idle times, and its ranks hold 2P - 1 microbatches.
+  CHECK(laid_out::peak_activations(zb_h2(), dims) == std::vector{7, 7, 7, 7});
+  CHECK(laid_out::simulated(zb_h2(), dims, of).makespan == 27);
+  CHECK(laid_out::simulated(zb_auto({{1, 1, 1}}, 7), dims, of).makespan == 27);
+  for (const int held : {1, 2, 3}) {
+    const auto found = zb_auto({{1, 1, 1}}, held);
+    CHECK(std::ranges::max(laid_out::peak_activations(found, dims)) <= held);
+    CHECK(laid_out::simulated(found, dims, of).makespan > 27);
+  }
+}
+
 TEST_CASE("zb-auto is as fast as zb-h1 where its search is not", "[zb-auto]") {
   const shape dims{5, 12};
   const laid_out::costs of{6, 11, 7, 4};
