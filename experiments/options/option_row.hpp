@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// An option is a row: its name, the typed member, and all rules about the option. The
-// rows stand beside the parser of their group, and option_catalog.hpp joins the groups.
+// An option is a row: its name, the typed member, and all rules about the option. A
+// group has its values in GROUP_options.hpp, and its rows and parser in GROUP_rows.cpp.
+// option_catalog.hpp joins the groups.
 
 #include "experiments/options/option_list.hpp"
 #include "experiments/options/options.hpp"

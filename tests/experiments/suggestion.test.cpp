@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/options/parsing.hpp"
-
 #include "tests/experiments/tiny_options.hpp"
 #include "tests/temporary_folder.hpp"
 

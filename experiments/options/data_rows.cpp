@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/options/data_options.hpp"
-
 #include "experiments/options/option_row.hpp"
 #include "models/data/data_name.hpp"
 

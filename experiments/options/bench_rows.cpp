@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/options/bench_options.hpp"
-
 #include "experiments/options/option_row.hpp"
 
 #include <algorithm>

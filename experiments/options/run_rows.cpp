@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "experiments/options/run_options.hpp"
-
 #include "experiments/options/option_row.hpp"
 #include "experiments/options/parsing.hpp"
+#include "experiments/options/run_options.hpp"
 #include "kernels/bf16_choice.hpp"
 #include "models/short_text.hpp"
 

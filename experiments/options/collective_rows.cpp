@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/options/collective_options.hpp"
-
 #include "experiments/options/option_row.hpp"
 #include "experiments/options/parsing.hpp"
 #include "models/short_text.hpp"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "experiments/options/output_options.hpp"
-
 #include "experiments/options/option_row.hpp"
+#include "experiments/options/output_options.hpp"
 #include "experiments/options/parsing.hpp"
 
 namespace troupe {

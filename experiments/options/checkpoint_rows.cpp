@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "experiments/options/checkpoint_options.hpp"
-
 #include "actors/checkpoints/checkpoint_folders.hpp"
+#include "experiments/options/checkpoint_options.hpp"
 #include "experiments/options/option_catalog.hpp"
 #include "experiments/options/parsing.hpp"
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "experiments/options/schedule_options.hpp"
-
 #include "experiments/options/option_row.hpp"
 #include "experiments/options/parsing.hpp"
+#include "experiments/options/schedule_options.hpp"
 #include "models/input_file.hpp"
 #include "schedules/catalog/catalog.hpp"
 
