@@ -6,17 +6,6 @@
 
 namespace troupe {
 
-namespace {
-
-std::string listed(const std::vector<std::string>& names) {
-  std::string result;
-  for (const auto& name : names)
-    result += (result.empty() ? "" : ", ") + name;
-  return result;
-}
-
-} // namespace
-
 const std::vector<std::string>& pytorch_rows(bool on_gpu) {
   static const std::vector<std::string> cpu{"plain", "ddp", "1f1b", "interleaved",
                                             "zb-v"},

@@ -43,12 +43,7 @@ option_rows checkpoint_rows() {
                    },
                    "names options that may differ from a checkpoint's: say --resume "
                    "too, or leave % out"},
-        .list = [] {
-          std::string names;
-          for (const auto& name : change_names())
-            names += (names.empty() ? "" : ", ") + name;
-          return names + ".";
-        }})});
+        .list = [] { return listed(change_names()) + "."; }})});
 }
 
 std::string unreadable_folder_error(const checkpoint_options& o) {

@@ -8,20 +8,6 @@
 
 namespace troupe {
 
-namespace {
-
-std::vector<std::string> parts_of(const std::string& text) {
-  std::vector<std::string> result;
-  std::size_t begin = 0;
-  for (std::size_t comma = 0; comma != std::string::npos; begin = comma + 1) {
-    comma = text.find(',', begin);
-    result.push_back(text.substr(begin, comma - begin));
-  }
-  return result;
-}
-
-} // namespace
-
 option_rows node_rows() {
   constexpr auto group = &typed_options::nodes;
   using typed = typed_nodes;
@@ -66,7 +52,7 @@ option_rows node_rows() {
 }
 
 tl::expected<tls_files, std::string> parse_tls(const std::string& text) {
-  const auto parts = parts_of(text);
+  const auto parts = split(text, ',');
   if (parts.size() != 3 || std::ranges::any_of(parts, &std::string::empty))
     return problem{"--tls " + text
                    + ": name three PEM files, CERTIFICATE,KEY,AUTHORITY, which "
@@ -104,7 +90,7 @@ tl::expected<node_options, std::string> parse(const typed_nodes& typed) {
   }
   if (typed.nodes.empty())
     return result;
-  for (const auto& text : parts_of(typed.nodes)) {
+  for (const auto& text : split(typed.nodes, ',')) {
     auto a = parse_address(text);
     if (!a)
       return problem{"--nodes " + a.error()};
@@ -120,7 +106,7 @@ tl::expected<node_options, std::string> parse(const typed_nodes& typed) {
     result.nodes.push_back(std::move(*a));
   }
   if (!typed.node_map.empty())
-    for (const auto& text : parts_of(typed.node_map)) {
+    for (const auto& text : split(typed.node_map, ',')) {
       const auto node = whole_number<int>(text);
       if (!node || *node < 1 || *node > std::ssize(result.nodes))
         return problem{"--place " + typed.node_map

@@ -46,6 +46,13 @@ std::vector<std::string> split(const std::string& text, char separator) {
   return parts;
 }
 
+std::string listed(const std::vector<std::string>& names) {
+  std::string result;
+  for (const auto& name : names)
+    result += (result.empty() ? "" : ", ") + name;
+  return result;
+}
+
 std::string without_byte_order_mark(std::string text) {
   constexpr std::string_view mark = "\xef\xbb\xbf";
   if (text.starts_with(mark))

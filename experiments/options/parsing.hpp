@@ -26,6 +26,9 @@ std::string joined(const std::vector<Integer>& numbers) {
   return result;
 }
 
+/// "a, b"
+std::string listed(const std::vector<std::string>& names);
+
 /// The text of a file without the byte order mark of UTF-8, which some editors write
 /// first.
 std::string without_byte_order_mark(std::string text);
