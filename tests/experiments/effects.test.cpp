@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/options/effects.hpp"
 
+#include "experiments/options/option_catalog.hpp"
+
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
@@ -239,6 +241,20 @@ TEST_CASE("a program's own defaults are its defaults", "[effects]") {
              ContainsSubstring("1f1b has no parameter 'momentum'"));
   CHECK_THAT(fault_of([](typed_options& o) { o.mesh.exchange = "tree"; }, simulation),
              StartsWith("--exchange"));
+}
+
+TEST_CASE("the rules of each option fit together", "[effects]") {
+  for (const auto& row : all_rows()) {
+    INFO(row.name());
+    CHECK(row.rules.has != nullptr);
+    CHECK_FALSE(row.heading.empty());
+    CHECK((row.rules.record.files == recorded_in::nothing)
+          == (row.rules.record.value == nullptr));
+    if (row.rules.changeable) // else --change has nothing to compare
+      CHECK(row.rules.record.files != recorded_in::nothing);
+    CHECK((row.rules.effect.condition == every_run)
+          == row.rules.effect.otherwise.empty());
+  }
 }
 
 } // namespace troupe::effects_test
