@@ -166,6 +166,7 @@ std::string validation_error(const schedule& sch, const shape& dims);
 
 /// Like validation_error() above. The sentence also names the --microbatches that the
 /// schedule's own rules allow, if more microbatches help.
+/// \param sch schedule of the run
 /// \param dims sizes of each data replica
 /// \param replicas number of data replicas, which divide --microbatches equally
 std::string validation_error(const schedule& sch, const shape& dims, int replicas);
