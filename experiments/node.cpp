@@ -3,7 +3,7 @@
 
 #include "actors/nodes/node_server.hpp"
 #include "experiments/options/help.hpp"
-#include "experiments/options/option_list.hpp"
+#include "experiments/options/option_catalog.hpp"
 #include "experiments/options/parse_mistake.hpp"
 #include "experiments/options/run_options.hpp"
 #include "experiments/session/interruption.hpp"
@@ -57,7 +57,8 @@ void add_options(option_list& to, node_command& command) {
                 "no files. Default: the current folder.");
   to.add_option("--queue", command.queue,
                 "Most runs that may wait while another run lasts. Value 0: none.");
-  add_security(to, command.tls, command.insecure);
+  to.add_option("--tls", command.tls, help_of("--tls"));
+  to.add_flag("--insecure", command.insecure, help_of("--insecure"));
 }
 
 int complain(const std::string& why, int exit_code) {
@@ -76,6 +77,19 @@ std::string validation_error(const node_command& c) {
     return "--queue " + std::to_string(c.queue) + ": give 0 to 1,000 runs";
   if (!std::filesystem::is_directory(c.folder))
     return "--folder " + c.folder + " is no folder: name a folder";
+  return {};
+}
+
+/// One sentence about an option that --status leaves without effect; empty if there is
+/// none.
+std::string unused_with_status(const CLI::App& app) {
+  for (const auto* const option : app.get_options()) {
+    const auto name = option->get_name();
+    if (option->count() > 0 && name != "--status" && name != "--tls"
+        && name != "--insecure")
+      return name + " has no effect with --status, which starts no node: leave " + name
+             + " or --status out";
+  }
   return {};
 }
 
@@ -162,9 +176,12 @@ int serve(const node_command& c, const node_address& address, node_links& links)
   return 0;
 }
 
-int run(const node_command& c) {
+int run(const node_command& c, const CLI::App& app) {
   if (auto error = validation_error(c); !error.empty())
     return complain(error, 2);
+  if (!c.status.empty())
+    if (auto error = unused_with_status(app); !error.empty())
+      return complain(error, 2);
   const auto where = parse_address(c.status.empty() ? c.listen : c.status);
   if (!where)
     return complain(where.error(), 2);
@@ -199,7 +216,7 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
     outlive_failed_writes();
     end_when_out_of_memory("node");
-    const int exit_code = run(c);
+    const int exit_code = run(c, app);
     if (!is_at_work())
       return exit_code;
     std::cout.flush(); // threads that never end use objects that an exit would destroy

@@ -142,11 +142,7 @@ std::string error_of_gpus(const run_plan& plan, const checked_machine& machine) 
 }
 
 std::string error_of_schedule(const run_plan& plan, const checked_machine&) {
-  auto error = validation_error(plan.sch, plan.dims);
-  if (!error.empty() && plan.mesh[axis::data] > 1)
-    error += " (each of " + number(plan.mesh[axis::data]) + " data replicas has "
-             + number(plan.dims.microbatches) + " microbatches of a batch)";
-  return error;
+  return validation_error(plan.sch, plan.dims, plan.mesh[axis::data]);
 }
 
 std::string error_of_program(const run_plan& plan, const checked_machine&) {

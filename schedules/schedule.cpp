@@ -53,9 +53,9 @@ bool has_order(const schedule& sch) {
   return true;
 }
 
-} // namespace
-
-std::string validation_error(const schedule& sch, const shape& dims) {
+/// Returns one sentence if no schedule of this form allows the sizes, else an empty
+/// text.
+std::string form_error(const schedule& sch, const shape& dims) {
   if (!sch.where.ranks || !sch.where.host || !sch.where.hosted)
     return "a placement needs functions ranks, host and hosted";
   if (sch.name.empty() || !has_order(sch) || sch.update_every < 0 || sch.most_held < 0)
@@ -102,14 +102,51 @@ std::string validation_error(const schedule& sch, const shape& dims) {
            + " stages on each rank, but " + std::to_string(dims.stages)
            + " stages are no multiple: give a multiple of "
            + std::to_string(sch.where.stages_a_rank);
+  return {};
+}
+
+/// Returns one sentence if the schedule's own rules do not allow the sizes, else an
+/// empty text.
+std::string size_error(const schedule& sch, const shape& dims) {
   if (sch.refuses)
     if (auto error = sch.refuses(dims); !error.empty())
       return error;
   if (dims.microbatches % sch.where.directions != 0)
-    return sch.name + " shares a batch out to " + std::to_string(sch.where.directions)
-           + " directions: give --microbatches that is a multiple of "
+    return sch.name + " divides a batch between " + std::to_string(sch.where.directions)
+           + " directions, and needs a number of microbatches that is a multiple of "
            + std::to_string(sch.where.directions);
   return {};
+}
+
+/// Returns the smallest allowed number of microbatches above `dims.microbatches`; 0 if
+/// none is allowed. No schedule of the catalog needs more than 2 for each stage, or
+/// than the next multiple of the directions.
+int next_allowed_microbatches(const schedule& sch, shape dims) {
+  const int most = std::max(2 * dims.stages, dims.microbatches + sch.where.directions);
+  while (++dims.microbatches <= most)
+    if (validation_error(sch, dims).empty())
+      return dims.microbatches;
+  return 0;
+}
+
+} // namespace
+
+std::string validation_error(const schedule& sch, const shape& dims) {
+  auto error = form_error(sch, dims);
+  return error.empty() ? size_error(sch, dims) : error;
+}
+
+std::string validation_error(const schedule& sch, const shape& dims, int replicas) {
+  auto error = validation_error(sch, dims);
+  if (error.empty() || !form_error(sch, dims).empty())
+    return error;
+  const int allowed = next_allowed_microbatches(sch, dims);
+  if (allowed == 0)
+    return error;
+  error += ": say --microbatches " + std::to_string(std::int64_t{allowed} * replicas);
+  if (replicas > 1)
+    error += ", " + std::to_string(allowed) + " for each data replica";
+  return error;
 }
 
 } // namespace troupe

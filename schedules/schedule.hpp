@@ -164,4 +164,11 @@ inline constexpr int most_stages = 1 << 20;
 /// mapping or the programs: see check().
 std::string validation_error(const schedule& sch, const shape& dims);
 
+/// Like validation_error() above. The sentence also names the --microbatches that the
+/// schedule's own rules allow, if more microbatches help.
+/// \param sch schedule of the run
+/// \param dims sizes of each data replica
+/// \param replicas number of data replicas, which divide --microbatches equally
+std::string validation_error(const schedule& sch, const shape& dims, int replicas);
+
 } // namespace troupe

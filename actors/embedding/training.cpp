@@ -149,7 +149,8 @@ tl::expected<run_plan, std::string> plan_of(const training_job& job) {
     return problem{work.error()};
   const shape dims{stages_on(job.pipeline_schedule.where, job.stages),
                    job.microbatches / job.replicas, job.steps};
-  if (auto error = validation_error(job.pipeline_schedule, dims); !error.empty())
+  if (auto error = validation_error(job.pipeline_schedule, dims, job.replicas);
+      !error.empty())
     return problem{error};
   run_plan plan;
   plan.sch = job.pipeline_schedule;

@@ -11,7 +11,7 @@ namespace troupe {
 
 /// One measured number, a line of a benchmark's output.
 struct measurement {
-  /// A name of parts_of_bench() (experiments/options/part_options.hpp), "products", or
+  /// A name of parts_of_bench() (experiments/options/bench_options.hpp), "products", or
   /// "beside PyTorch".
   std::string part;
   std::string name;

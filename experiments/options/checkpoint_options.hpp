@@ -5,8 +5,6 @@
 
 namespace troupe {
 
-class option_list;
-
 /// The folder for a training's checkpoints, and the checkpoint from which the training
 /// resumes.
 struct checkpoint_options {
@@ -22,10 +20,6 @@ struct checkpoint_options {
   /// Names of options that may differ from the checkpoint's: "data,lr".
   std::string change;
 };
-
-/// Adds the options of checkpoints.
-/// \param typed receives the values of the parsed command line; outlives `to`
-void add_checkpoints(option_list& to, checkpoint_options& typed);
 
 /// One sentence if the folder of --checkpoint or --resume exists and cannot be read,
 /// with the system's reason; else an empty text.

@@ -13,8 +13,6 @@
 
 namespace troupe {
 
-class option_list;
-
 /// Options of collectives that run alone, as typed by the user.
 struct typed_collectives {
   std::vector<int> ranks = {8};
@@ -36,10 +34,6 @@ struct collective_options {
   machine_options machines;
   double sum_rate = 0; ///< Bytes per second that a rank adds; 0: sums take no time.
 };
-
-/// Adds the options of collectives that run alone.
-/// \param typed receives the values of the parsed command line; outlives `to`
-void add_collectives(option_list& to, typed_collectives& typed);
 
 /// Parses and checks the typed options. The error is one sentence with the mistake and
 /// the allowed values.

@@ -4,11 +4,11 @@
 #include "experiments/options/config_file.hpp"
 #include "experiments/options/effects.hpp"
 #include "experiments/options/help.hpp"
-#include "experiments/options/init_options.hpp"
 #include "experiments/options/option_list.hpp"
 #include "experiments/options/parse_mistake.hpp"
 #include "experiments/options/saved_options.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <system_error>
@@ -17,14 +17,17 @@ namespace troupe {
 
 namespace {
 
-/// The name of an option that is given together with --all and has no effect, as --all
-/// chooses nearly all options itself. Empty if there is none.
-std::string option_beside_all(const CLI::App& app) {
+/// The sentence about an option that is given together with --all and has no effect, as
+/// --all chooses nearly all options itself. Empty if there is none.
+std::string error_beside_all(const CLI::App& app) {
+  const std::vector<std::string> allowed{"--all",           "--config", "--seed",
+                                         "--stall-timeout", "--quiet",  "--precision"};
   for (const auto* const option : app.get_options())
     if (const auto name = option->get_name();
-        option->count() > 0 && name != "--all" && name != "--seed" && name != "--quiet"
-        && name != "--stall-timeout" && name != "--precision" && name != "--config")
-      return name;
+        option->count() > 0 && std::ranges::find(allowed, name) == allowed.end())
+      return "--all runs a fixed list, and allows only --seed, --precision, "
+             "--stall-timeout and --quiet: leave --all or "
+             + name + " out";
   return {};
 }
 
@@ -169,11 +172,9 @@ tl::expected<options, int> read_command_line(const program_info& program, int ar
   if (typed.mesh.axes.find("pipe") != std::string::npos && second.says("--stages"))
     return refuse("--stages and pipe= in --mesh both give the ranks of a pipeline: "
                   "leave --stages or pipe= out");
-  if (const auto extra_option = option_beside_all(second.app);
-      typed.output.whole_catalog && !extra_option.empty())
-    return refuse("--all runs a fixed list, and allows only --seed, --precision, "
-                  "--stall-timeout and --quiet: leave --all or "
-                  + extra_option + " out");
+  if (const auto error = error_beside_all(second.app);
+      typed.output.whole_catalog && !error.empty())
+    return refuse(error);
   if (second.file->count() > 0)
     typed.output.config = second.file->as<std::string>();
   typed.mesh.says_stages = second.says("--stages");

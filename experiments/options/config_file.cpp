@@ -7,10 +7,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define TOML_EXCEPTIONS 0
+#define TOML_ENABLE_FORMATTERS 0
+#include <toml++/toml.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <iterator>
-#include <map>
 #include <set>
 #include <system_error>
 
@@ -18,146 +21,102 @@ namespace troupe {
 
 namespace {
 
-/// Parses a whole text from its beginning.
-class reader {
-public:
-  reader(const CLI::App& app, std::string text) : app_(app), text_(std::move(text)) {}
+/// A part of toml++'s description of a mistake, and the sentence for the user. '%' is
+/// the name in the description.
+struct mistake_row {
+  std::string_view part, sentence;
+};
 
-  std::vector<CLI::ConfigItem> items() {
-    std::vector<CLI::ConfigItem> result;
-    std::set<const CLI::Option*> known; // an option may have two names
-    for (skip_space(true); !at_end(); skip_space(true)) {
-      CLI::ConfigItem item;
-      item.name = name();
-      const auto* const option = app_.get_option_no_throw("--" + item.name);
-      if (option == nullptr)
-        fail("there is no option '" + item.name + "'"
-             + options_near(app_, item.name, ""));
-      if (!option->get_configurable())
-        fail("'" + item.name
-             + "' is not an option of a file: type the option on the command line");
-      if (!known.insert(option).second)
-        fail("'" + item.name + "' is given a second time: give each option once");
-      item.inputs = values();
-      if (item.inputs.empty())
-        fail("'" + item.name
-             + "' has an empty list: give a value, or leave the line out");
-      if (option->get_expected_max() == 0 && item.inputs.size() > 1)
-        fail("'" + item.name + "' has a list: write true or false");
-      skip_space(false);
-      if (!at_end() && peek() != '\n')
-        fail("more text follows a value: put a text with blanks in quotes");
-      result.push_back(std::move(item));
+constexpr std::string_view no_sections =
+  "a file of options has no sections: leave the line in brackets out";
+constexpr mistake_row mistakes[] = {
+  {"table header", no_sections},
+  {"existing table", no_sections},
+  {"redefine", "'%' is given a second time: give each option once"},
+  {"expected '='",
+   "a line needs an option and a value: write steps = 100 or schedule = "
+   "\"1f1b\", for example"},
+  {"root table", "a line begins with an option: write steps = 100, for example"},
+  {"control characters",
+   "a text in quotes has no end: close the quotes in the same line"},
+  {"string", "the text in quotes is wrong: write the text in '...', which has no \\"},
+  {"array", "the list has no end: write [\"gpipe\", \"1f1b\"]"},
+  {"a comment or whitespace",
+   "more text follows a value: put a text with blanks or commas in quotes"},
+  {"", "the value is wrong: write a number, true, false or a text in quotes"},
+};
+
+[[noreturn]] void fail(const toml::source_position& place,
+                       const std::string& sentence) {
+  throw config_error{"line " + std::to_string(place.line) + ", column "
+                     + std::to_string(place.column) + ": " + sentence};
+}
+
+std::string sentence_of(std::string_view description) {
+  const auto row = std::ranges::find_if(mistakes, [&](const mistake_row& m) {
+    return description.find(m.part) != std::string_view::npos;
+  });
+  std::string result{row->sentence};
+  const auto quote = description.find('\'');
+  if (const auto mark = result.find('%'); mark != std::string::npos)
+    result.replace(mark, 1,
+                   description.substr(quote + 1, description.rfind('\'') - quote - 1));
+  return result;
+}
+
+/// The values of a file of options.
+class option_file {
+public:
+  explicit option_file(std::string text)
+    : text_(std::move(text)), lines_(split(text_, '\n')) {}
+
+  /// \throws config_error if the text is not TOML
+  toml::table table() const {
+    auto parsed = toml::parse(std::string_view{text_});
+    if (!parsed)
+      fail(parsed.error().source().begin, sentence_of(parsed.error().description()));
+    return std::move(parsed).table();
+  }
+
+  /// The texts of a value, or of the values of a list.
+  /// \throws config_error if a value has a section or a list of its own
+  std::vector<std::string> texts_of(const toml::node& node) const {
+    if (node.is_table() || node.is_array_of_tables())
+      fail(node.source().begin, std::string{no_sections});
+    if (!node.is_array())
+      return {text_of(node)};
+    std::vector<std::string> result;
+    for (const auto& entry : *node.as_array()) {
+      if (entry.is_table() || entry.is_array())
+        fail(entry.source().begin, "a list has only numbers and texts in quotes");
+      result.push_back(text_of(entry));
     }
     return result;
   }
 
 private:
-  [[noreturn]] void fail(const std::string& message) const {
-    const auto line =
-      1
-      + std::count(text_.begin(),
-                   text_.begin() + static_cast<std::ptrdiff_t>(position_), '\n');
-    throw config_error{"line " + std::to_string(line) + ": " + message};
+  /// The content of a text in quotes. Other values as written, so that an option checks
+  /// the digits itself.
+  std::string text_of(const toml::node& node) const {
+    if (const auto* const text = node.as_string())
+      return text->get();
+    const auto& [begin, end, path] = node.source();
+    const auto& line = lines_[begin.line - 1];
+    return line.substr(offset(line, begin.column),
+                       offset(line, end.column) - offset(line, begin.column));
   }
 
-  bool at_end() const { return position_ == text_.size(); }
-  char peek() const { return text_[position_]; }
-
-  /// Skips blanks and a comment, and with `over_lines` also line breaks.
-  void skip_space(bool over_lines) {
-    while (!at_end()) {
-      if (peek() == '#')
-        position_ = std::min(text_.find('\n', position_), text_.size());
-      else if (peek() == ' ' || peek() == '\t' || peek() == '\r'
-               || (over_lines && peek() == '\n'))
-        ++position_;
-      else
-        return;
-    }
-  }
-
-  std::string name() {
-    constexpr auto shape = "a line needs an option and a value: write steps = 100 or "
-                           "schedule = \"1f1b\", for example";
-    if (peek() == '[')
-      fail("a file of options has no sections: leave the line in brackets out");
-    const auto begin = position_;
-    position_ = std::min(text_.find_first_of("=\n#", position_), text_.size());
-    auto result = text_.substr(begin, position_ - begin);
-    result.erase(result.find_last_not_of(" \t\r") + 1);
-    const bool plain = std::ranges::all_of(result, [](unsigned char c) {
-      return std::isalnum(c) != 0 || c == '-' || c == '_';
-    });
-    if (at_end() || peek() != '=' || result.empty() || !plain) {
-      position_ = begin;
-      fail(shape);
-    }
-    ++position_;
-    return result;
-  }
-
-  std::vector<std::string> values() {
-    skip_space(false);
-    if (at_end() || peek() != '[')
-      return {value("#\n")};
-    std::vector<std::string> result;
-    ++position_;
-    for (skip_space(true); !at_end() && peek() != ']'; skip_space(true)) {
-      result.push_back(value(",]#\n"));
-      skip_space(true);
-      if (!at_end() && peek() == ',')
-        ++position_;
-      else if (at_end() || peek() != ']')
+  /// The offset of a column, which counts characters of UTF-8.
+  static std::size_t offset(const std::string& line, std::size_t column) {
+    std::size_t result = 0;
+    for (; result < line.size(); ++result)
+      if ((line[result] & 0xc0) != 0x80 && --column == 0)
         break;
-    }
-    if (at_end() || peek() != ']')
-      fail("the list has no end: write [\"gpipe\", \"1f1b\"]");
-    ++position_;
     return result;
   }
 
-  /// A text in quotes, or the text before any of the characters `ends`.
-  std::string value(const char* ends) {
-    const char quote = at_end() ? '\0' : peek();
-    if (quote == '"' || quote == '\'')
-      return quoted(quote);
-    const auto begin = position_;
-    position_ = std::min(text_.find_first_of(ends, position_), text_.size());
-    auto result = text_.substr(begin, position_ - begin);
-    result.erase(result.find_last_not_of(" \t\r") + 1);
-    if (result.empty() || result.find_first_of(" \t\"'") != std::string::npos) {
-      position_ = begin;
-      fail("the value is wrong: write a number, true, false or a text in quotes");
-    }
-    return result;
-  }
-
-  std::string quoted(char quote) {
-    static const std::map<char, char> escapes{
-      {'"', '"'}, {'\\', '\\'}, {'n', '\n'}, {'t', '\t'}};
-    std::string result;
-    for (++position_; !at_end() && peek() != '\n'; ++position_) {
-      if (peek() == quote) {
-        ++position_;
-        return result;
-      }
-      if (peek() == '\\' && quote == '"') {
-        ++position_;
-        if (at_end() || !escapes.contains(peek()))
-          fail("only \" \\ n t are allowed after a \\ in quotes \"...\": write the "
-               "text in '...'");
-        result += escapes.at(peek());
-      } else {
-        result += peek();
-      }
-    }
-    fail("a text in quotes has no end: close the quotes in the same line");
-  }
-
-  const CLI::App& app_;
   std::string text_;
-  std::size_t position_ = 0;
+  std::vector<std::string> lines_;
 };
 
 } // namespace
@@ -170,7 +129,36 @@ std::vector<CLI::ConfigItem> config_reader::from_config(std::istream& input) con
   if (binary)
     throw config_error{
       "the file is not a text: write a line for each option, for example steps = 100"};
-  return reader{app_, std::move(text)}.items();
+  const option_file file{std::move(text)};
+  const auto table = file.table();
+  std::vector<std::pair<toml::source_position, std::string>>
+    names; // in the file's order
+  for (const auto& [key, node] : table)
+    names.emplace_back(key.source().begin, key.str());
+  std::ranges::sort(names);
+  std::vector<CLI::ConfigItem> result;
+  std::set<const CLI::Option*> known; // an option may have two names
+  for (const auto& [place, name] : names) {
+    CLI::ConfigItem item;
+    item.name = name;
+    item.inputs = file.texts_of(*table.get(name));
+    const auto* const option = app_.get_option_no_throw("--" + name);
+    if (option == nullptr)
+      fail(place, "there is no option '" + name + "'" + options_near(app_, name, ""));
+    if (!option->get_configurable())
+      fail(place, "'" + name
+                    + "' is not an option of a file: type the option on the command "
+                      "line");
+    if (!known.insert(option).second)
+      fail(place, "'" + name + "' is given a second time: give each option once");
+    if (item.inputs.empty())
+      fail(place,
+           "'" + name + "' has an empty list: give a value, or leave the line out");
+    if (option->get_expected_max() == 0 && item.inputs.size() > 1)
+      fail(place, "'" + name + "' has a list: write true or false");
+    result.push_back(std::move(item));
+  }
+  return result;
 }
 
 std::string read_error(const std::string& path) {

@@ -10,18 +10,16 @@
 
 namespace troupe {
 
-/// A mistake in a file of options: one sentence. The sentence begins with the line, as
-/// "line 3: ", unless the file is no text.
+/// A mistake in a file of options: one sentence. The sentence begins with the place, as
+/// "line 3, column 1: ", unless the file is no text.
 struct config_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Reads the part of TOML that options need: an option and its value on a line,
-/// comments after #. A value is a text in quotes, or a word without blanks, such as a
-/// number, true or false. A list of values in brackets may span several lines.
-/// Sections, empty lists, unknown options, options of the command line alone such as
-/// --help, and an option that appears twice are refused. So is a list of several values
-/// for a flag.
+/// Reads a file of options in TOML: an option and its value, or a list of values.
+/// Numbers keep their digits, which the option checks. Sections, empty lists, unknown
+/// options, options of the command line alone such as --help, and an option that
+/// appears twice are refused. So is a list of several values for a flag.
 class config_reader : public CLI::ConfigTOML {
 public:
   /// \param app the application whose options the file sets; outlives this object

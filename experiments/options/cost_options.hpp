@@ -12,8 +12,6 @@
 
 namespace troupe {
 
-class option_list;
-
 /// The costs of actions and messages in virtual time.
 struct cost_options {
   /// Costs as typed. If empty, the costs of a training are numbers of operations, and a
@@ -27,10 +25,6 @@ struct cost_options {
   std::vector<double> slowdowns;
 };
 
-/// Adds --cost.
-/// \param typed receives the value of the parsed command line; outlives `to`
-void add_cost(option_list& to, std::string& typed);
-
 /// Reads costs from "F=1,B=2/2/3/3,latency=0.5": times in milliseconds, bandwidth and
 /// sum in bytes per second, messages in bytes. An action has one value, or one for each
 /// rank of a pipeline. F is 1 by default. B is 2F by default (I + W if both are given);
@@ -39,5 +33,10 @@ void add_cost(option_list& to, std::string& typed);
 /// times. The error is one sentence with the mistake and the allowed values.
 tl::expected<cost_options, std::string> parse_costs(const std::string& text,
                                                     const mesh_options& mesh);
+
+/// One sentence if a run could last longer than the virtual clock, which counts
+/// nanoseconds in 63 bits. The test uses an upper bound of the duration. Empty if the
+/// clock suffices, or if the plan has no microbatches, which another check refuses.
+std::string outlasts_clock(const cost_options& costs, const run_plan& plan);
 
 } // namespace troupe

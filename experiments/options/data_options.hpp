@@ -9,8 +9,6 @@
 
 namespace troupe {
 
-class option_list;
-
 /// The file of weights or the checkpoint that names the data, if no typed option names
 /// data.
 struct data_origin {
@@ -20,21 +18,10 @@ struct data_origin {
   std::optional<data_identity> identity = {};
 };
 
-/// Options of data and weights, as typed by the user.
-struct typed_data {
-  std::string text = "synthetic"; ///< "text:FOLDER,order=sequential"
-  /// Data of evaluations, in the form of `text`; empty: samples that `text` holds out.
-  std::string evaluation;
-  std::optional<std::int64_t> batch;
-  std::string init;
-  std::uint64_t seed = 1;
-  /// The file that names the data; absent if an option or the default names the data.
-  std::optional<data_origin> origin = {};
-};
-
-/// The data of a run, and its initial weights.
+/// The data of a run, and its initial weights. As typed by the user, the options have
+/// neither `name` nor `path`.
 struct data_options {
-  std::string text; ///< The data set: "text:FOLDER,order=sequential".
+  std::string text = "synthetic"; ///< The data set: "text:FOLDER,order=sequential".
   /// The data set of evaluations, in the form of `text`; empty: samples that `text`
   /// holds out.
   std::string evaluation;
@@ -51,19 +38,8 @@ struct data_options {
   std::optional<data_origin> origin = {};
 };
 
-/// Adds --data, --seed, --batch and --init. Parsing writes to `typed`, which must
-/// outlive `to`.
-void add_data(option_list& to, typed_data& typed);
-
-/// Adds --evaluate-data, the data of evaluations. Parsing writes to `typed`, which must
-/// outlive `to`.
-void add_evaluation_data(option_list& to, typed_data& typed);
-
-/// Adds --data and --seed alone. Parsing writes to `typed`, which must outlive `to`.
-void add_data_set(option_list& to, typed_data& typed);
-
 /// Splits the name of the data into kind and path, which are checked when the files are
 /// opened.
-data_options parse(const typed_data& typed);
+data_options parse(data_options typed);
 
 } // namespace troupe

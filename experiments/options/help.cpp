@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <memory>
 #include <sstream>
-#include <string_view>
 #include <vector>
 
 namespace troupe {
@@ -24,28 +23,13 @@ constexpr const char* general = "General"; ///< The group of --help itself.
 constexpr const char* ungrouped = "Options";
 
 /// Options of --help in programs whose options have groups, the most used first.
-constexpr std::string_view common_names[] = {"--weights",      "--prompt",
-                                             "--tokens",       "--temperature",
-                                             "--top-k",        "--sequences",
-                                             "--samples",      "--ranks",
-                                             "--bytes",        "--operation",
-                                             "--algorithm",    "--latency",
-                                             "--bandwidth",    "--model",
-                                             "--data",         "--layers",
-                                             "--d-model",      "--heads",
-                                             "--seq",          "--init",
-                                             "--schedule",     "--stages",
-                                             "--mesh",         "--steps",
-                                             "--epochs",       "--batch",
-                                             "--microbatches", "--optimizer",
-                                             "--lr",           "--seed",
-                                             "--device",       "--precision",
-                                             "--clock",        "--cost",
-                                             "--machines",     "--nodes",
-                                             "--checkpoint",   "--checkpoint-every",
-                                             "--resume",       "--save",
-                                             "--report",       "--watch",
-                                             "--print",        "--all"};
+constexpr const char* common_names =
+  "--weights --prompt --tokens --temperature --top-k --sequences --samples "
+  "--ranks --bytes --operation --algorithm --latency --bandwidth --model --data "
+  "--layers --d-model --heads --seq --init --schedule --stages --mesh --steps "
+  "--epochs --batch --microbatches --optimizer --lr --seed --device --precision "
+  "--clock --cost --machines --nodes --checkpoint --checkpoint-every --resume "
+  "--save --report --watch --print --all";
 
 /// Appends words to a line that already has `indent` characters, and ends the line.
 void append_words(string& to, const string& text, std::size_t indent) {
@@ -158,8 +142,8 @@ public:
 private:
   static string common(const CLI::App& app) {
     string result = "Most used options:\n";
-    for (const auto name : common_names) {
-      const auto* const option = app.get_option_no_throw(string{name});
+    for (const auto& name : split(common_names, ' ')) {
+      const auto* const option = app.get_option_no_throw(name);
       if (option != nullptr && !option->get_group().starts_with("Experts"))
         append_option(result, *option, false);
     }

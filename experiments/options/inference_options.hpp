@@ -8,7 +8,17 @@
 
 namespace troupe {
 
-class option_list;
+/// The interval and the number of samples of a run's evaluations. Also the number of
+/// first steps that --verify compares with a plain loop.
+struct evaluation_options {
+  /// Steps from one evaluation to the next, before the evaluation at the end; 0: only
+  /// at the end.
+  int every = 0;
+  /// Largest number of held-out samples in an evaluation; 0: no evaluation.
+  std::int64_t samples = 1000;
+  /// Number of first steps that are proved before the run; 0: no proof.
+  int verify = 0;
+};
 
 /// Options of programs that compute only forwards, of saved weights.
 struct inference_options {
@@ -31,17 +41,9 @@ struct inference_options {
   std::string text_device = "cpu"; ///< Device that generates text; only "cpu" is valid.
 };
 
-/// Adds --weights. Parsing writes to `typed`, which must outlive `to`.
-void add_weights(option_list& to, inference_options& typed);
-/// Adds --samples and --microbatch-size. Parsing writes to `typed`, which must outlive
-/// `to`.
-void add_scoring(option_list& to, inference_options& typed);
-
-/// Adds the options of programs that generate text.
-/// \param typed receives the values of the parsed command line; outlives `to`
-/// \param seed receives the seed of the random numbers that draw tokens; outlives `to`
-void add_writing(option_list& to, inference_options& typed, std::uint64_t& seed);
-
+/// One sentence with the mistake and the allowed values; empty if the options are
+/// valid.
+std::string validation_error(const evaluation_options& o);
 /// One sentence with the mistake and the allowed values; empty if the options are
 /// valid. `weights` is not checked.
 std::string validation_error(const inference_options& o);

@@ -9,8 +9,6 @@
 
 namespace troupe {
 
-class option_list;
-
 /// The number of ranks on each machine, and the links within and between machines.
 struct machine_options {
   machine_model model;
@@ -18,9 +16,14 @@ struct machine_options {
   std::string links;
 };
 
-/// Adds --machines.
-/// \param typed receives the value of the parsed command line; outlives `to`
-void add_machines(option_list& to, std::string& typed);
+/// The help text of --machines.
+inline constexpr const char* machines_help =
+  "Machines in virtual time: ranks=8,latency=0.05,bandwidth=1e9.\n"
+  "ranks\tranks of each machine, which share its port to other machines\n"
+  "latency\tmilliseconds of a message between machines\n"
+  "bandwidth\tbytes a second of a machine's port\n"
+  "links=FILE\tlast; links between pairs of machines that differ. 0,1,40,2.5e7: "
+  "machines 0 and 1, 40 milliseconds, 2.5e7 bytes a second";
 
 /// Reads --machines: "ranks=8,latency=0.05,bandwidth=1e9,links=FILE", latency in
 /// milliseconds, bandwidth in bytes per second; `links` comes last. Latency and

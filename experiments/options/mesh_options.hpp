@@ -11,8 +11,6 @@
 
 namespace troupe {
 
-class option_list;
-
 /// Options of the mesh, as typed by the user.
 struct typed_mesh {
   /// Ranks of a pipeline. The schedule determines how many stages each rank has.
@@ -55,17 +53,6 @@ struct mesh_options {
 /// the mesh is wrong, else an empty text.
 /// \param to may be changed in part after a mistake
 std::string read_axes(const std::string& text, mesh_options& to);
-
-/// Adds the options of the mesh and of recomputation.
-/// \param typed receives the values of the parsed command line; outlives `to`
-/// \param names_exchange true: adds --exchange too
-void add_mesh(option_list& to, typed_mesh& typed, bool names_exchange);
-/// Adds --split. Parsing writes to `typed`, which must outlive `to`.
-void add_split(option_list& to, typed_mesh& typed);
-
-/// Adds --stages alone, for programs with one stage on each rank. Parsing writes to
-/// `typed`, which must outlive `to`.
-void add_stages(option_list& to, typed_mesh& typed);
 
 /// Parses and checks the typed options. The error is one sentence with the mistake and
 /// the allowed values.

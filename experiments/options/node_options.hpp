@@ -13,8 +13,6 @@
 
 namespace troupe {
 
-class option_list;
-
 /// Options of runs that other processes perform, as typed by the user.
 struct typed_nodes {
   std::string nodes;
@@ -41,16 +39,6 @@ struct node_options {
   std::optional<tls_files> tls;
   bool insecure = false;
 };
-
-/// Adds the options of runs on nodes.
-/// \param typed receives the values of the parsed command line; outlives `to`
-/// \param restarts whether runs of this program can start again after a loss: adds
-/// --restart and --keep-steps
-void add_nodes(option_list& to, typed_nodes& typed, bool restarts);
-
-/// Adds --tls and --insecure, for leaders and for nodes. Parsing writes to `tls` and
-/// `insecure`, which must outlive `to`.
-void add_security(option_list& to, std::string& tls, bool& insecure);
 
 /// Parses and checks the typed options. The error is one sentence with the mistake and
 /// the allowed values. Without addresses of nodes, `node_map` is ignored.

@@ -2,7 +2,6 @@
 #include "experiments/options/opened_data.hpp"
 
 #include "experiments/options/parsing.hpp"
-#include "experiments/options/suggestion.hpp"
 #include "models/data/data_name.hpp"
 #include "models/data/mnist.hpp"
 #include "models/data/open_data.hpp"

@@ -8,10 +8,9 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace troupe {
-
-class option_list;
 
 /// Options of the optimizer, as typed by the user.
 struct typed_optimizer {
@@ -26,9 +25,11 @@ struct typed_optimizer {
   std::string clip = "0";
 };
 
-/// Adds the options of the optimizer.
-/// \param typed receives the values of the parsed command line; outlives `to`
-void add_optimizer(option_list& to, typed_optimizer& typed);
+// The ends of sentences about options of one optimizer, with '%' for the option.
+inline constexpr std::string_view of_sgd =
+  "applies only to sgd: say --optimizer sgd too, or leave % out";
+inline constexpr std::string_view of_adamw =
+  "applies only to adamw: say --optimizer adamw too, or leave % out";
 
 /// Parses and checks the typed options. The error is one sentence with the mistake and
 /// the allowed values.

@@ -10,64 +10,46 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace troupe {
-
-/// Checks the text of a `Value`. `validation_error` returns one sentence about a
-/// mistake, or an empty text. CLI11 alone reads 010 as 8, 0x10 as 16, an empty text as
-/// 0, and a number that is too large as the largest one.
-template <class Value>
-struct value_text {
-  static std::string validation_error(const std::string& text) {
-    if (text.empty())
-      return "the value is empty: give a value, or leave the option out";
-    if (std::ranges::any_of(text, [](unsigned char c) { return c < ' ' || c == 127; }))
-      return "the value has a control character, for example a line break: leave the "
-             "character out";
-    return {};
-  }
-};
-
-template <std::integral Integer>
-struct value_text<Integer> {
-  static std::string validation_error(const std::string& text) {
-    if (whole_number<Integer>(text))
-      return {};
-    return "'" + text + "' is not a whole number in plain decimal"
-           + (std::unsigned_integral<Integer> ? " from 0 to " : " of at most ")
-           + std::to_string(std::numeric_limits<Integer>::max());
-  }
-};
-
-template <>
-struct value_text<bool> {
-  static std::string validation_error(const std::string& text) {
-    return text == "true" || text == "false"
-             ? ""
-             : "'" + text + "' is neither true nor false";
-  }
-};
-
-template <std::floating_point Number>
-struct value_text<Number> {
-  static std::string validation_error(const std::string& text) {
-    return decimal(text)
-             ? ""
-             : "'" + text
-                 + "' is not a number in plain decimal, for example 0.5 or 1e-3";
-  }
-};
-
-template <class Value>
-struct value_text<std::optional<Value>> : value_text<Value> {};
-template <class Value>
-struct value_text<std::vector<Value>> : value_text<Value> {};
 
 template <class Value>
 inline constexpr bool is_list = false;
 template <class Value>
 inline constexpr bool is_list<std::vector<Value>> = true;
+
+/// One sentence about a text that is no value of `Value`, or of its entries; else an
+/// empty text. CLI11 alone reads 010 as 8, 0x10 as 16, an empty text as 0, and a number
+/// that is too large as the largest one.
+template <class Value>
+std::string text_error(const std::string& text) {
+  if constexpr (is_list<Value> || requires(Value v) { v.has_value(); })
+    return text_error<typename Value::value_type>(text);
+  else if constexpr (std::is_same_v<Value, bool>)
+    return text == "true" || text == "false"
+             ? ""
+             : "'" + text + "' is neither true nor false";
+  else if constexpr (std::integral<Value>)
+    return whole_number<Value>(text)
+             ? ""
+             : "'" + text + "' is not a whole number in plain decimal"
+                 + (std::unsigned_integral<Value> ? " from 0 to " : " of at most ")
+                 + std::to_string(std::numeric_limits<Value>::max());
+  else if constexpr (std::floating_point<Value>)
+    return decimal(text)
+             ? ""
+             : "'" + text
+                 + "' is not a number in plain decimal, for example 0.5 or 1e-3";
+  else if (text.empty())
+    return "the value is empty: give a value, or leave the option out";
+  else if (std::ranges::any_of(text,
+                               [](unsigned char c) { return c < ' ' || c == 127; }))
+    return "the value has a control character, for example a line break: leave the "
+           "character out";
+  return {};
+}
 
 /// The options of a program. Each text is checked before CLI11 parses the text, except
 /// the values of add_text(). An option whose value is no list may be given once. If the
@@ -138,7 +120,7 @@ private:
   CLI::Option* checked(CLI::Option* added) {
     added->check([](const std::string& text) {
       // CLI11 prints the sentence in one line, so control characters are replaced.
-      auto fault = value_text<Value>::validation_error(text);
+      auto fault = text_error<Value>(text);
       std::ranges::replace_if(
         fault, [](unsigned char c) { return c < ' ' || c == 127; }, '?');
       return fault;

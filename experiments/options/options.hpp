@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include "experiments/options/bench_options.hpp"
 #include "experiments/options/checkpoint_options.hpp"
 #include "experiments/options/collective_options.hpp"
-#include "experiments/options/comparison_options.hpp"
 #include "experiments/options/cost_options.hpp"
 #include "experiments/options/data_options.hpp"
-#include "experiments/options/evaluation_options.hpp"
 #include "experiments/options/inference_options.hpp"
 #include "experiments/options/machine_options.hpp"
 #include "experiments/options/mesh_options.hpp"
@@ -14,7 +13,6 @@
 #include "experiments/options/node_options.hpp"
 #include "experiments/options/optimizer_options.hpp"
 #include "experiments/options/output_options.hpp"
-#include "experiments/options/part_options.hpp"
 #include "experiments/options/run_options.hpp"
 #include "experiments/options/schedule_options.hpp"
 
@@ -25,10 +23,12 @@
 
 namespace troupe {
 
+class option_list;
+
 /// Options as typed on the command line or in a file, with the defaults of each group.
 struct typed_options {
   typed_model model;
-  typed_data data;
+  data_options data;
   typed_mesh mesh;
   typed_schedules schedules;
   typed_optimizer optimizer;
@@ -97,6 +97,8 @@ struct program_info {
 
   /// True if the program computes only forwards, of saved weights.
   bool infers() const { return evaluates || writes; }
+  /// True if the program runs schedules.
+  bool runs() const { return !exchanges && !infers(); }
 };
 
 /// Adds the options of a program. Returns the text at the end of --help-all; empty if

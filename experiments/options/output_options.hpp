@@ -7,8 +7,6 @@
 
 namespace troupe {
 
-class option_list;
-
 /// The paths of results, and the options of printed output.
 struct output_options {
   std::string save; ///< Safetensors file for the weights; empty: none.
@@ -51,17 +49,5 @@ struct output_options {
 /// One sentence if `save_precision` or `watch` is wrong, else an empty text. Paths are
 /// checked by output_files (files.hpp).
 std::string validation_error(const output_options& o);
-
-/// The output options that a program has.
-struct output_kinds {
-  bool weights;  ///< The program has --save, --save-precision and --tensorboard.
-  bool results;  ///< The program has --json.
-  bool report;   ///< The program has --report and --watch.
-  bool timeline; ///< The program has --print and --export.
-  bool catalog;  ///< The program has --all.
-};
-/// Adds --quiet, and the options that `has` selects.
-/// \param typed receives the values of the parsed command line; outlives `to`
-void add_output(option_list& to, output_options& typed, const output_kinds& has);
 
 } // namespace troupe

@@ -3,6 +3,7 @@
 
 #include "models/whole_file.hpp"
 
+#include <algorithm>
 #include <map>
 
 namespace troupe {
@@ -84,9 +85,12 @@ std::string written_twice(const std::vector<named_file>& written,
   for (const auto& file : read)
     known.emplace(resolved(file.path), &file);
   for (const auto& place : written) {
-    if (!is_file(place))
-      continue;
     const auto real = resolved(place.path);
+    const auto is_above = [&](const named_file& other) {
+      return is_shared(other) && resolved(other.path) == real.parent_path();
+    };
+    if (!is_file(place) && std::ranges::none_of(written, is_above))
+      continue;
     const auto folder = known.find(real.parent_path());
     if (std::error_code failed;
         folder != known.end() && std::filesystem::is_directory(folder->first, failed))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/options/parse_mistake.hpp"
 
-#include "experiments/options/suggestion.hpp"
+#include "experiments/options/parsing.hpp"
 
 #include <CLI/CLI.hpp>
 

@@ -12,8 +12,6 @@
 
 namespace troupe {
 
-class option_list;
-
 /// Options of clock, devices, precision and threads, as typed by the user.
 struct typed_run {
   std::string clock = "real";
@@ -48,24 +46,6 @@ struct run_options {
 
 /// GPU numbers of a machine start at 0 and are below this limit.
 inline constexpr int most_gpus = 1024;
-
-// Functions that add options. Parsing writes to `typed`, which must outlive `to`.
-
-void add_threads(option_list& to, typed_run& typed);
-void add_device(option_list& to, typed_run& typed);
-/// Adds --device for programs that compute only forwards.
-void add_device_forwards(option_list& to, typed_run& typed);
-
-/// Adds --choose.
-void add_choose(option_list& to, typed_run& typed);
-
-/// Adds --precision.
-/// \param trains true: values are computed; false: only the sizes of messages matter
-void add_precision(option_list& to, typed_run& typed, bool trains);
-/// Adds --precision for programs that compute only forwards.
-void add_precision_forwards(option_list& to, typed_run& typed);
-/// Adds --clock and --stall-timeout.
-void add_clock(option_list& to, typed_run& typed);
 
 /// True if `products` is bf16 and at least one of the ranks' processors is a CPU. An
 /// empty list is the CPU.

@@ -4,6 +4,7 @@
 #include "experiments/options/mesh_options.hpp"
 #include "experiments/options/optimizer_options.hpp"
 #include "models/batching.hpp"
+#include "schedules/files/schedule_file.hpp"
 #include "schedules/schedule.hpp"
 
 #include <tl/expected.hpp>
@@ -14,8 +15,6 @@
 #include <vector>
 
 namespace troupe {
-
-class option_list;
 
 /// Options of the schedules and of the length of runs, as typed by the user.
 struct typed_schedules {
@@ -54,6 +53,10 @@ struct chosen_schedule {
   std::optional<shape> sizes = {};
 };
 
+/// True if the schedule is zb-auto with measured=on: the times of f, i and w are
+/// measured before the run.
+bool measures_times(const chosen_schedule& chosen);
+
 struct schedule_options {
   std::vector<chosen_schedule> chosen;
   int microbatches; ///< Microbatches of a batch, of all data replicas.
@@ -61,13 +64,6 @@ struct schedule_options {
   std::optional<double> epochs; ///< Passes over the data, in place of `steps`.
   uneven_microbatches uneven = {};
 };
-
-/// Adds the options of schedules and of the length of runs to a program.
-/// \param typed receives the values of the parsed command line; outlives `to`
-/// \param trains whether the program trains: adds --epochs
-/// \param measures whether the program itself chooses schedules and steps: adds only
-/// --microbatches
-void add_schedules(option_list& to, typed_schedules& typed, bool trains, bool measures);
 
 /// Parses one schedule. The error is one sentence with the mistake.
 /// \param of_all the value of `chosen_schedule::of_all`
@@ -85,5 +81,23 @@ parse_schedule(const std::string& text, bool of_all,
 tl::expected<schedule_options, std::string>
 parse(const typed_schedules& typed, const mesh_options& mesh,
       const optimizer_options* default_optimizer);
+
+/// True if the text of a schedule names a file: "file:my.csv,weights=stash".
+bool names_file(const std::string& text);
+
+/// The path in the text of a schedule that names a file, up to the first comma.
+/// \pre names_file(text)
+std::string path_of_schedule(const std::string& text);
+
+/// Reads the text of a schedule file of at most 256 MiB. The error is one sentence.
+tl::expected<std::string, std::string> read_schedule_file(const std::string& path);
+
+/// Parses the text of a schedule file. The error is one sentence.
+/// \param path path of the file, which is not read; the file's name becomes a part of
+/// the schedule's name
+/// \param values the parameters after the path
+tl::expected<filed_schedule, std::string>
+schedule_in(const std::string& path, const std::string& text,
+            const std::map<std::string, std::string>& values);
 
 } // namespace troupe

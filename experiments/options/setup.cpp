@@ -2,7 +2,6 @@
 #include "experiments/options/setup.hpp"
 
 #include "actors/checkpoints/checkpoint_folder.hpp"
-#include "experiments/options/clock_limit.hpp"
 #include "experiments/options/opened_data.hpp"
 #include "experiments/options/parsing.hpp"
 #include "experiments/options/saved_options.hpp"

@@ -34,13 +34,15 @@ std::int64_t layers_for(const options& o, int stages, int has) {
 std::string stage_advice(const options& o, const chosen_schedule& chosen,
                          const run_plan& plan) {
   const int units = plan.work->whole.units();
-  if (units >= plan.dims.stages || !o.mesh.split.empty() || !o.mesh.unit_costs.empty())
+  if (units >= plan.dims.stages || !o.mesh.split.empty())
     return {};
   std::string result;
   const auto add = [&](const std::string& option) {
     result += (result.empty() ? ": say " : " or ") + option;
   };
-  const auto layers = layers_for(o, plan.dims.stages, units);
+  // Costs of --split are of the current layers.
+  const auto layers =
+    o.mesh.unit_costs.empty() ? layers_for(o, plan.dims.stages, units) : 0;
   if (layers > 0 && validation_error(plan.sch, plan.dims).empty())
     add("--layers " + std::to_string(layers));
   for (int ranks = std::min(o.mesh.stages - 1, units); ranks > 0 && !chosen.sizes;

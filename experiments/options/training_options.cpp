@@ -1,57 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/options/training_options.hpp"
 
-#include "experiments/options/changeable_options.hpp"
-#include "experiments/options/parsing.hpp"
+#include "experiments/options/option_catalog.hpp"
 #include "experiments/options/run_options.hpp"
 #include "experiments/options/saved_options.hpp"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <string_view>
 
 namespace troupe {
 
 namespace {
-
-/// The shortest text that parses to the same number.
-std::string text_of(double number) {
-  std::array<char, 32> text{};
-  return {text.data(),
-          std::to_chars(text.data(), text.data() + text.size(), number).ptr};
-}
-
-std::string text_of(const rate_schedule& course) {
-  std::string result = course.cosine ? "cosine" : "constant";
-  if (course.warmup > 0)
-    result += ",warmup=" + std::to_string(course.warmup);
-  if (course.floor > 0)
-    result += ",floor=" + text_of(course.floor);
-  return result;
-}
-
-/// Whether microbatches change the result, not only the order of sums. Lengths go in
-/// rotation, experts fill up and are balanced by microbatch, and without a flush a
-/// microbatch reads weights by its number.
-bool depends_on_microbatches(const options& o, const run_plan& plan) {
-  const auto& e = o.model.experts;
-  constexpr std::int64_t rows = 1 << 20;
-  const bool counts_rows =
-    o.model.model == "moe" && (e.balance != 0 || e.capacity_of(rows) < rows);
-  return counts_rows || o.schedules.uneven.lengths.size() > 1
-         || !plan.sch.weights.flushes;
-}
-
-/// Samples of each microbatch of a batch; empty: numbers that differ by one at most.
-std::vector<std::int64_t> uneven_sizes(const options& o, const batching& batches) {
-  const batching even{batches.batch, batches.microbatches};
-  std::vector<std::int64_t> usual;
-  for (int k = 0; k < even.microbatches; ++k)
-    usual.push_back(even.samples_of(k));
-  const auto& sizes = o.schedules.uneven.samples;
-  return sizes == usual ? std::vector<std::int64_t>{} : sizes;
-}
 
 /// Advice on a difference, and the words between the advice and "say --change".
 struct difference_advice {
@@ -140,51 +99,22 @@ difference_advice advice_on_data(const training_facts& recorded,
 
 std::map<std::string, std::string> options_of_training(const options& o,
                                                        const run_plan& plan) {
-  auto result = options_to_save(o);
+  auto result = recorded_options(o, &plan);
   const auto& optimizer = plan.work->optimizer;
-  const bool sgd = optimizer.kind == optimizer_kind::sgd;
-  result["--batch"] = std::to_string(plan.work->batch);
-  result["--steps"] = std::to_string(plan.dims.batches_before + plan.dims.steps);
-  result["--precision"] = o.run.products == precision::bf16 ? "bf16" : "fp32";
   if (makes_bf16_by_cpu(plan))
     result["TROUPE_BF16"] = paths_of(o.run.sums);
-  result["--optimizer"] = sgd ? "sgd" : "adamw";
-  result["--lr"] = text_of(optimizer.rate);
-  result["--lr-schedule"] = text_of(optimizer.schedule);
-  if (sgd) {
-    result["--momentum"] = text_of(optimizer.momentum);
-  } else {
-    result["--betas"] = text_of(optimizer.beta1) + "," + text_of(optimizer.beta2);
-    result["--eps"] = text_of(optimizer.epsilon);
-  }
-  result["--weight-decay"] = text_of(optimizer.weight_decay);
-  result["--decay"] = optimizer.decay_only_matrices ? "matrices" : "all";
-  result["--clip"] = text_of(optimizer.clip);
   if (optimizer.clip > 0)
     result["clip of"] = optimizer.scope == clip_scope::stage ? "stage" : "network";
-  if (o.model.model == "moe") {
-    result["--capacity"] = text_of(o.model.experts.capacity);
-    result["--balance"] = text_of(o.model.experts.balance);
-    result["--gate-noise"] = text_of(o.model.experts.noise);
-  }
-  result["--sequence-lengths"] = joined(o.schedules.uneven.lengths); // empty: --seq
-  if (depends_on_microbatches(o, plan)) {
-    const auto batches = plan.batches();
-    result["--microbatches"] = std::to_string(batches.microbatches);
-    result["--microbatch-sizes"] = joined(uneven_sizes(o, batches));
-  }
   return result;
 }
 
 std::string other_network(const std::map<std::string, std::string>& recorded,
                           const std::map<std::string, std::string>& now) {
-  const auto changeable = changeable_options();
   for (const auto& [option, had] : recorded) {
     const auto current = now.find(option);
     const bool is_of_data = option == "--data" || option == "--evaluate-data";
     if (current != now.end() && current->second != had && !is_of_data
-        && std::ranges::find(changeable, option, &changeable_option::option)
-             == changeable.end())
+        && change_name_of(option).empty())
       return "was trained with " + option + " " + had + ", and this run has "
              + current->second + ": leave " + option
              + " out, as a resumed training keeps its network";
@@ -217,13 +147,10 @@ std::string resume_error(const training_facts& recorded, const training_facts& n
     if (current == now.options.end() || current->second == had || option == "--data"
         || (option == "--steps" && !has_course))
       continue;
-    const auto changeable = changeable_options();
-    const auto known =
-      std::ranges::find(changeable, option, &changeable_option::option);
-    if (known != changeable.end() && !may_change(known->name))
-      differences.add(std::string{known->name},
-                      option + " " + (had.empty() ? "none" : had), current->second,
-                      advice_on_option(option, had));
+    const auto name = change_name_of(option);
+    if (!name.empty() && !may_change(name))
+      differences.add(name, option + " " + (had.empty() ? "none" : had),
+                      current->second, advice_on_option(option, had));
   }
   if (recorded.data && now.data && *recorded.data != *now.data && !may_change("data"))
     differences.add("data", "the data '" + to_string(*recorded.data) + "'",

@@ -24,7 +24,7 @@ std::map<std::string, std::string> options_of_training(const options& o,
 /// The end of a sentence about a checkpoint whose network has other options than this
 /// run. Empty if the options that both maps have are equal, and --tied and
 /// --shared-expert are each in both maps or in neither. Options of data, and options
-/// that --change may name (changeable_options.hpp), are not compared. An empty
+/// that --change may name (option_catalog.hpp), are not compared. An empty
 /// `recorded` gives an empty text.
 std::string other_network(const std::map<std::string, std::string>& recorded,
                           const std::map<std::string, std::string>& now);

@@ -3,7 +3,7 @@
 
 #include "experiments/options/parsing.hpp"
 #include "experiments/options/saved_options.hpp"
-#include "experiments/options/schedule_path.hpp"
+#include "experiments/options/schedule_options.hpp"
 #include "experiments/report/page.hpp"
 #include "experiments/report/trace.hpp"
 #include "models/data/data_name.hpp"

@@ -14,12 +14,6 @@ namespace troupe {
 
 namespace {
 
-bool asks(const chosen_schedule& chosen) {
-  const auto entry = chosen.values.find("measured");
-  return chosen.name == "zb-auto" && entry != chosen.values.end()
-         && (entry->second == "on" || entry->second == "true" || entry->second == "1");
-}
-
 /// Measures the network as one stage on one rank.
 tl::expected<std::vector<measured_unit>, std::string> measure(const options& o) {
   auto alone = o;
@@ -81,7 +75,7 @@ std::string schedule_of(const chosen_schedule& chosen,
 } // namespace
 
 std::string measure_options(options& o) {
-  const bool asks_schedule = std::ranges::any_of(o.schedules.chosen, asks);
+  const bool asks_schedule = std::ranges::any_of(o.schedules.chosen, measures_times);
   if (!o.mesh.measures_units && !asks_schedule)
     return {};
   const auto* const option = asks_schedule ? "zb-auto:measured=on" : "--split measured";
@@ -92,7 +86,8 @@ std::string measure_options(options& o) {
     return std::string{option}
            + " measures only the CPU, and a rank uses a GPU: give the GPU's times, for "
              "example "
-           + (asks_schedule ? "f=100,i=110,w=90" : "costs=1/1/1/2");
+           + (asks_schedule ? "--schedule zb-auto:f=100,i=110,w=90"
+                            : "--split costs=1/1/1/2");
   const auto units = measure(o);
   if (!units)
     return units.error();
@@ -108,7 +103,7 @@ std::string measure_options(options& o) {
     o.mesh.measures_units = false;
   }
   for (auto& chosen : o.schedules.chosen) {
-    if (!asks(chosen))
+    if (!measures_times(chosen))
       continue;
     const auto text = schedule_of(chosen, *units);
     print_value("--schedule " + text);

@@ -245,11 +245,12 @@ tl::expected<run_plan, std::string> plan_of_part(const mail::prepare& facts,
   forget_files(*o);
   if (auto error = validation_error(*o, facts); !error.empty())
     return problem{error};
-  o->data = parse(typed_data{.text = o->data.text, // only the path in this text counts
-                             .evaluation = o->data.evaluation,
-                             .batch = o->data.batch,
-                             .init = {},
-                             .seed = o->data.seed});
+  o->data =
+    parse(data_options{.text = o->data.text, // only the path in this text counts
+                       .evaluation = o->data.evaluation,
+                       .batch = o->data.batch,
+                       .init = {},
+                       .seed = o->data.seed});
   if (!o->trains || o->run.clock != clock_kind::real)
     return problem{"a node runs only trainings in real time"};
   const auto ranks = ranks_at(facts.node_map, facts.node);

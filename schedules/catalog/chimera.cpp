@@ -64,11 +64,10 @@ std::string refusal_of(const chimera_options& which, const shape& dims) {
   if (dims.stages % directions == 0 && dims.microbatches % directions == 0)
     return {};
   if (pairs == 1)
-    return "chimera needs even --stages and --microbatches, as half of the "
-           "microbatches "
-           "run in each direction";
+    return "chimera needs even --stages and an even number of microbatches, as half of "
+           "them run in each direction";
   return "chimera:pairs=" + std::to_string(pairs)
-         + " needs --stages and --microbatches that are multiples of "
+         + " needs --stages and microbatches that are multiples of "
          + std::to_string(directions) + ", the number of directions";
 }
 

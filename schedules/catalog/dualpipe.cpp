@@ -32,11 +32,8 @@ std::string refuses(const shape& dims) {
   if (dims.stages % 2 == 0 && dims.microbatches % 2 == 0
       && dims.microbatches >= 2 * dims.stages)
     return {};
-  return "dualpipe needs an even number of ranks, and an even number of microbatches "
-         "of "
-         "at least 2 * ranks, not "
-         + std::to_string(dims.stages) + " ranks and "
-         + std::to_string(dims.microbatches) + " microbatches";
+  return "dualpipe needs an even number of ranks (--stages), and an even number of "
+         "microbatches of at least 2 * ranks";
 }
 
 } // namespace

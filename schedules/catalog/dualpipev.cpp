@@ -25,8 +25,8 @@ std::vector<action> batch_of(int rank, const shape& dims) {
 std::string refuses(const shape& dims) {
   if (dims.microbatches >= dims.stages)
     return {};
-  return "dualpipev needs --microbatches of at least 2 * ranks, "
-         + std::to_string(dims.stages) + ", not " + std::to_string(dims.microbatches);
+  return "dualpipev needs a number of microbatches of at least 2 * ranks, not "
+         + std::to_string(dims.microbatches);
 }
 
 } // namespace

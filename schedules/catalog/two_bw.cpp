@@ -23,9 +23,8 @@ int one_before(const shape& dims, int, int microbatch, int) {
 std::string refuses(const shape& dims) {
   if (dims.microbatches >= dims.stages)
     return {};
-  return "2bw needs as many microbatches as stages to keep two weight versions: give "
-         "--microbatches "
-         + std::to_string(dims.stages) + " or more";
+  return "2bw needs at least as many microbatches as stages to keep two weight "
+         "versions";
 }
 
 } // namespace

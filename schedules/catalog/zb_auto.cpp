@@ -117,8 +117,8 @@ schedule zb_auto(std::vector<split_costs> costs, int most_held, std::int64_t lat
           .refuses = [stages = costs.size()](const shape& dims) -> std::string {
             constexpr std::int64_t most = 1 << 18; // a search of six seconds
             if (std::int64_t{dims.stages} * dims.microbatches > most)
-              return "zb-auto searches at most 262,144 stages times microbatches: give "
-                     "fewer --stages or --microbatches";
+              return "zb-auto searches at most 262,144 stages times microbatches of a "
+                     "data replica: give fewer --stages or --microbatches";
             if (stages == 1 || static_cast<int>(stages) == dims.stages)
               return {};
             return "zb-auto has costs of " + std::to_string(stages)

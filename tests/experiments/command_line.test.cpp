@@ -123,7 +123,7 @@ TEST_CASE("a file gives options line by line", "[command_line]") {
                                        "schedules = [ \"gpipe\", # a list\n"
                                        "  'ampnet:max_active_keys=8,lr=0.5' ]\n"
                                        "save = \"a#\\\"b.safetensors\"\n"
-                                       "quiet = true\nlr=1e-2\nclock = virtual")
+                                       "quiet = true\nlr=1e-2\nclock = \"virtual\"")
                       .string();
   const auto o = read({"--config", file, "--lr", "0.5"}).read;
   REQUIRE(o.has_value());
@@ -163,7 +163,7 @@ TEST_CASE("a file of options may begin with a byte order mark", "[command_line]"
   CHECK(o->schedules.steps == 3);
   folder.write("o.toml", "\xef\xbb\xbf\n[train]\n");
   check_refused({"--config", file},
-                "--config: line 2: a file of options has no sections");
+                "--config: line 2, column 1: a file of options has no sections");
 }
 
 TEST_CASE("a mistake in a file is named with its line", "[command_line]") {
@@ -172,27 +172,48 @@ TEST_CASE("a mistake in a file is named with its line", "[command_line]") {
     const auto file = folder.write("o.toml", content).string();
     check_refused({"--config", file}, "--config: " + sentence);
   };
-  refused("steps = 1\n[train]\nlr = 1\n", "line 2: a file of options has no sections");
+  refused("steps = 1\n[train]\nlr = 1\n",
+          "line 2, column 1: a file of options has no sections");
+  refused("steps = 1\n[train]\nlr = 1\n[train]\n",
+          "line 4, column 1: a file of options has no sections");
+  refused("mesh.data = 2\n", "line 1, column 1: a file of options has no sections");
+  refused("mesh = {data = 2}\n", "line 1, column 8: a file of options has no sections");
   refused("\nstepz = 3\n",
-          "line 2: there is no option 'stepz' (did you mean 'steps'?)");
-  refused("config = \"x\"\n", "line 1: 'config' is not an option of a file");
-  refused("help = true\n", "line 1: 'help' is not an option of a file");
-  refused("steps = 1\nlr = 1\nsteps = 2\n", "line 3: 'steps' is given a second time");
+          "line 2, column 1: there is no option 'stepz' (did you mean 'steps'?)");
+  refused("config = \"x\"\n", "line 1, column 1: 'config' is not an option of a file");
+  refused("help = true\n", "line 1, column 1: 'help' is not an option of a file");
+  refused("steps = 1\nlr = 1\nsteps = 2\n",
+          "line 3, column 9: 'steps' is given a second time");
   refused("schedule = \"gpipe\"\nschedules = \"1f1b\"\n",
-          "line 2: 'schedules' is given a second time");
-  refused("steps\n", "line 1: a line needs an option and a value");
-  refused("steps =\n", "line 1: the value is wrong: write a number");
-  refused("data = text:my file\n",
-          "line 1: the value is wrong: write a number, true, false or a text");
-  refused("data = \"a\" b\n", "line 1: more text follows a value");
-  refused("data = \"a\nsteps = 3\n", "line 1: a text in quotes has no end");
-  refused("schedules = [\"a\",\n\"b\"\nsteps = 3\n", "line 3: the list has no end");
-  refused("lr = 1\nmesh = []\n", "line 2: 'mesh' has an empty list");
-  refused("steps = []\n", "line 1: 'steps' has an empty list");
-  refused("quiet = [true, false]\n", "line 1: 'quiet' has a list");
+          "line 2, column 1: 'schedules' is given a second time");
+  refused("steps\n", "line 1, column 6: a line needs an option and a value");
+  refused("= 3\n", "line 1, column 1: a line begins with an option");
+  for (const char* value :
+       {"", "virtual", "text:my file", "1f1b", "010", "99999999999999999999"})
+    refused(std::string{"data ="} + value + "\n", "line 1, column ");
+  refused("steps =\n", "line 1, column 8: the value is wrong: write a number");
+  refused("clock = virtual\n", "line 1, column 9: the value is wrong: write a number, "
+                               "true, false or a text in quotes");
+  refused(
+    "data = text:my file\n",
+    "line 1, column 9: the value is wrong: write a number, true, false or a text");
+  refused("data = \"a\" b\n", "line 1, column 12: more text follows a value");
+  refused("betas = 0.9,0.999\n", "line 1, column 12: more text follows a value: put a "
+                                 "text with blanks or commas in quotes");
+  refused("data = \"a\nsteps = 3\n", "line 1, column 10: a text in quotes has no end");
+  refused("data = \"\\q\"\n", "line 1, column 10: the text in quotes is wrong");
+  refused("schedules = [\"a\",\n\"b\"\nsteps = 3\n",
+          "line 3, column 1: the list has no end");
+  refused("schedules = [[\"a\"]]\n",
+          "line 1, column 14: a list has only numbers and texts in quotes");
+  refused("lr = 1\nmesh = []\n", "line 2, column 1: 'mesh' has an empty list");
+  refused("steps = []\n", "line 1, column 1: 'steps' has an empty list");
+  refused("quiet = [true, false]\n", "line 1, column 1: 'quiet' has a list");
   refused(std::string{"\x00\x01", 2}, "the file is not a text");
-  const auto file = folder.write("o.toml", "steps = 010\n").string();
-  check_refused({"--config", file}, "'010' is not a whole number in plain decimal");
+  const auto file = folder.write("o.toml", "steps = 0x10\n").string();
+  check_refused({"--config", file}, "'0x10' is not a whole number in plain decimal");
+  folder.write("o.toml", "schedules = [\"0x3\", 'h\xc3\xa9', 0x3]\n");
+  check_refused({"--config", file}, "0x3 is named twice in --schedules");
 }
 
 TEST_CASE("a file of options is a file", "[command_line]") {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/options/effects.hpp"
 
+#include "experiments/options/option_catalog.hpp"
+
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
@@ -91,6 +93,10 @@ TEST_CASE("an option without effect is refused with what it belongs to", "[effec
        o.optimizer.name = "sgd", o.schedules.names = {"1f1b:eps=0.1"};
      },
      "1f1b:eps=0.1 applies only to adamw"},
+    {[](typed_options& o) { o.schedules.names = {"zb-auto:measured=1,f=3"}; },
+     "zb-auto:f=3 has no effect with measured=on"},
+    {[](typed_options& o) { o.schedules.names = {"1f1b,zb-auto:measured=on,w=2"}; },
+     "leave w= or measured=on out"},
   };
   for (const auto& [said, sentence] : wrong)
     CHECK_THAT(fault_of(said), ContainsSubstring(sentence));
@@ -132,9 +138,81 @@ TEST_CASE("an option with effect, or at its default, is none of that", "[effects
     [](typed_options& o) {
       o.optimizer.betas = "0.8,0.9", o.schedules.names = {"1f1b:beta1=0.7"};
     },
+    [](typed_options& o) { o.schedules.names = {"zb-auto:measured=off,f=3"}; },
+    [](typed_options& o) { o.schedules.names = {"zb-auto:measured=on,most_held=3"}; },
   };
   for (const auto& said : right)
     CHECK(fault_of(said) == "");
+}
+
+TEST_CASE("a key of --cost without effect is refused with what it belongs to",
+          "[effects]") {
+  const program_info simulation{
+    .name = "simulate",
+    .description = "",
+    .trains = false,
+    .defaults = {.schedules = {.names = {"1f1b"}, .steps = 1}, .cost = "F=1,B=2"}};
+  const auto fault = [&](
+                       const std::string& cost, const std::string& axes,
+                       const change& also = [](typed_options&) {}) {
+    return fault_of(
+      [&](typed_options& o) {
+        o.cost = cost;
+        o.mesh.axes = axes;
+        also(o);
+      },
+      simulation);
+  };
+  const auto blocks = [](typed_options& o) { o.mesh.recompute = "blocks=1"; };
+  const auto whole = [](typed_options& o) { o.mesh.recompute = "stage"; };
+  const auto directions = [](typed_options& o) {
+    o.schedules.names = {"1f1b,chimera"};
+  };
+  struct entry {
+    std::string cost, axes, advice;
+  };
+  for (const auto& [cost, axes, advice] :
+       std::vector<entry>{{"bytes=4", "data=2,pipe=1", "say --stages 2"},
+                          {"gradient=4", "tensor=2", "say --mesh data=2"},
+                          {"buckets=2", "pipe=4", "--recompute blocks=1"},
+                          {"tensor=4", "data=2", "say --mesh tensor=2"},
+                          {"sums=4", "data=2", "say --mesh tensor=2"},
+                          {"experts=4", "data=2", "say --mesh data=2,expert=2"},
+                          {"R=4", "data=2", "say --recompute stage"},
+                          {"latency=4", "pipe=1", "say --stages 2"},
+                          {"bandwidth=4", "pipe=1", "say --stages 2"},
+                          {"bandwidth=4", "pipe=4", "give --cost bytes="},
+                          {"sum=4", "pipe=4", "say --mesh data=2 or tensor=2"}}) {
+    INFO(cost << " on " << axes);
+    const auto key = cost.substr(0, cost.find('=') + 1);
+    CHECK_THAT(fault(cost, axes), StartsWith("--cost " + key)
+                                    && ContainsSubstring(advice)
+                                    && ContainsSubstring("leave " + key + " out"));
+  }
+  for (const auto& [cost, axes] : std::vector<std::pair<std::string, std::string>>{
+         {"bytes=4,bandwidth=4,latency=4", "pipe=2"},
+         {"gradient=4,buckets=2,bandwidth=4,sum=4", "data=2,pipe=1"},
+         {"tensor=4,sums=1,bandwidth=4,sum=4", "tensor=2,pipe=1"},
+         {"experts=4,replica=1/2", "data=2,expert=2"},
+         {"F=1,B=2,I=1,W=1,U=3,FB=2", "pipe=2"},
+         {"bytes=0,buckets=1,sums=2,latency=0", "pipe=1"}}) {
+    INFO(cost << " on " << axes);
+    CHECK(fault(cost, axes) == "");
+  }
+  CHECK(fault("R=4", "pipe=4", whole) == "");
+  CHECK(fault("buckets=4", "pipe=4", blocks) == "");
+  CHECK(fault("gradient=4,buckets=4,bandwidth=4,sum=4", "pipe=4", directions) == "");
+  for (const std::string cost :
+       {"bytes=4", "gradient=4", "buckets=4", "tensor=4", "sums=4", "experts=4"})
+    CHECK_THAT(fault_of([&](typed_options& o) {
+                 o.run.clock = "virtual", o.cost = cost;
+                 o.mesh.axes = "data=2,tensor=2";
+               }),
+               ContainsSubstring("applies only to simulations"));
+  CHECK(fault_of([](typed_options& o) {
+          o.run.clock = "virtual", o.cost = "F=1,latency=1,bandwidth=1e6";
+        })
+        == "");
 }
 
 TEST_CASE("what is wrong for another reason is not called without effect",
@@ -163,6 +241,20 @@ TEST_CASE("a program's own defaults are its defaults", "[effects]") {
              ContainsSubstring("1f1b has no parameter 'momentum'"));
   CHECK_THAT(fault_of([](typed_options& o) { o.mesh.exchange = "tree"; }, simulation),
              StartsWith("--exchange"));
+}
+
+TEST_CASE("the rules of each option fit together", "[effects]") {
+  for (const auto& row : all_rows()) {
+    INFO(row.name());
+    CHECK(row.rules.has != nullptr);
+    CHECK_FALSE(row.heading.empty());
+    CHECK((row.rules.record.files == recorded_in::nothing)
+          == (row.rules.record.value == nullptr));
+    if (row.rules.changeable) // else --change has nothing to compare
+      CHECK(row.rules.record.files != recorded_in::nothing);
+    CHECK((row.rules.effect.condition == every_run)
+          == row.rules.effect.otherwise.empty());
+  }
 }
 
 } // namespace troupe::effects_test

@@ -477,6 +477,13 @@ TEST_CASE("options of nodes that make no sense are refused", "[nodes]") {
   CHECK_THAT(refused("--nodes 127.0.0.1:1 --tls a,b"), ContainsSubstring("three PEM"));
   CHECK_THAT(refused("--nodes 127.0.0.1:1 --tls a,b,c"), ContainsSubstring("a"));
   CHECK(run_program_in(folder, "node --listen 0.0.0.0:0").exit_code == 2);
+  for (const std::string option :
+       {"--listen 127.0.0.1:0", "--threads 1", "--queue 0"}) {
+    const auto both = run_program_in(folder, "node --status 127.0.0.1:1 " + option);
+    CHECK(both.exit_code == 2);
+    CHECK_THAT(both.err, ContainsSubstring(option.substr(0, option.find(' '))
+                                           + " has no effect with --status"));
+  }
   CHECK(run_program_in(folder, "local 0 train").exit_code == 2);
   CHECK(run_program_in(folder, "local 2 bench").exit_code == 2);
 }

@@ -102,9 +102,7 @@ std::multimap<std::string, std::pair<words, words>> sayings(const std::string& l
     {"--clock", {{"virtual"}, {}}},
     {"--stall-timeout", {{"0.25"}, {}}},
     {"--cost",
-     {{"F=1/2/1/1,B=0.3,U=3,latency=0.1,bandwidth=3e9,bytes=5,gradient=7,buckets=3,"
-       "tensor=9,sums=4,experts=11,sum=2e9"},
-      in_virtual_time}},
+     {{"F=1/2/1/1,B=0.3,U=3,latency=0.1,bandwidth=3e9,sum=2e9"}, in_virtual_time}},
     {"--machines",
      {{"ranks=2,latency=0.5,bandwidth=1e9,links=" + links}, in_virtual_time}},
     {"--evaluate-data", {{"text:other"}, {}}},
@@ -179,7 +177,7 @@ TEST_CASE("costs and machines travel key by key", "[options_text]") {
   const auto links = folder.write("links", "0,1,40,2.5e7\n").string();
   const auto here =
     read(simulation,
-         {"--mesh", "data=2", "--cost",
+         {"--mesh", "data=2,tensor=2,expert=2", "--cost",
           "F=1/2/1/1,I=3,W=4,U=5,latency=6,bandwidth=7,bytes=8,gradient=9,buckets=10,"
           "tensor=11,sums=12,experts=13,replica=1/14,sum=15",
           "--machines", "ranks=2,latency=0.5,bandwidth=1e9,links=" + links});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/options/parsing.hpp"
 
-#include "experiments/options/schedule_path.hpp"
+#include "experiments/options/schedule_options.hpp"
 #include "tests/temporary_folder.hpp"
 
 #include <catch2/catch_test_macros.hpp>

@@ -190,29 +190,31 @@ TEST_CASE("a simulation sends half the bytes where real runs send bf16",
   const auto two_stages = one + "--stages 2 --cost F=1,B=2,bytes=4e6";
   CHECK_THAT(6 + 4 + 4, makespan(two_stages, "fp32"));
   CHECK_THAT(6 + 2 + 2, makespan(two_stages, "bf16"));
-  // Each of two shards computes one half, and sends the other shard all summands.
+  // Each of two shards computes one half, and sends the other shard all summands. Both
+  // stages do so in turn; a byte between stages takes no time.
   const std::string sums = "--cost F=2,B=4,bytes=1,sums=1,tensor=4e6";
-  const auto shards = one + "--mesh pipe=1,tensor=2 " + sums;
-  CHECK_THAT(3 + 4 + 4, makespan(shards, "fp32"));
-  CHECK_THAT(3 + 4 + 4, makespan(shards, "bf16"));
+  const auto shards = one + "--mesh pipe=2,tensor=2 " + sums;
+  CHECK_THAT(2 * (3 + 4 + 4), makespan(shards, "fp32"));
+  CHECK_THAT(2 * (3 + 4 + 4), makespan(shards, "bf16"));
   // With sequence parallelism a shard sends one half of each gathered array, once
   // before a forward and twice before a backward. After either, a shard sends one half
   // of the summed array.
-  const auto by_sequence = one + "--sequence-parallel --mesh pipe=1,tensor=2 " + sums;
-  CHECK_THAT(3 + (2 + 2) + (4 + 2), makespan(by_sequence, "fp32"));
-  CHECK_THAT(3 + (1 + 2) + (2 + 2), makespan(by_sequence, "bf16"));
+  const auto by_sequence = one + "--sequence-parallel --mesh pipe=2,tensor=2 " + sums;
+  CHECK_THAT(2 * (3 + (2 + 2) + (4 + 2)), makespan(by_sequence, "fp32"));
+  CHECK_THAT(2 * (3 + (1 + 2) + (2 + 2)), makespan(by_sequence, "bf16"));
   // Two data replicas, one microbatch each: one half of the gradient goes around the
-  // ring twice, in fp32 also under bf16.
-  const auto replicas = "--schedule naive --microbatches 2 --mesh data=2,pipe=1 --cost "
+  // ring twice, in fp32 also under bf16. Stage 1 begins first, so that the byte for
+  // stage 0 waits for the first half at stage 1's port.
+  const auto replicas = "--schedule naive --microbatches 2 --mesh data=2,pipe=2 --cost "
                         "F=1,B=2,bytes=1,gradient=4e6";
-  CHECK_THAT(3 + 2 + 2, makespan(replicas, "fp32"));
-  CHECK_THAT(3 + 2 + 2, makespan(replicas, "bf16"));
+  CHECK_THAT(6 + 2 + 2 + 2, makespan(replicas, "fp32"));
+  CHECK_THAT(6 + 2 + 2 + 2, makespan(replicas, "bf16"));
   // Rows are sent to the experts and returned, in a forward and in a backward.
   const auto experts =
-    "--schedule naive --microbatches 2 --mesh data=2,pipe=1,expert=2 --cost "
+    "--schedule naive --microbatches 2 --mesh data=2,pipe=2,expert=2 --cost "
     "F=1,B=2,bytes=1,experts=4e6";
-  CHECK_THAT(3 + 4 * 2, makespan(experts, "fp32"));
-  CHECK_THAT(3 + 4 * 2, makespan(experts, "bf16"));
+  CHECK_THAT(2 * (3 + 4 * 2), makespan(experts, "fp32"));
+  CHECK_THAT(2 * (3 + 4 * 2), makespan(experts, "bf16"));
 }
 
 TEST_CASE("a mistake about precision gets one sentence", "[precision]") {

@@ -43,7 +43,9 @@ TEST_CASE("a comma begins a new schedule unless a parameter follows it",
         == list{"ampnet:lr=1", "pipedream:lr=2,clip=stage"});
   CHECK(texts_of({"2bw", "ampnet:lr=1", "clip=stage,gpipe"})
         == list{"2bw", "ampnet:lr=1,clip=stage", "gpipe"});
-  CHECK_THAT(parsed({"gpipe,"}).error(), ContainsSubstring("no schedule ''"));
+  for (const char* names : {",", "gpipe,", ",gpipe", "gpipe,,1f1b"})
+    CHECK_THAT(parsed({names}).error(),
+               ContainsSubstring("--schedules has an empty name: write one comma"));
 }
 
 TEST_CASE("all is what is not named by itself, and may be left out",

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "experiments/options/suggestion.hpp"
-
+#include "experiments/options/parsing.hpp"
 #include "tests/experiments/tiny_options.hpp"
 #include "tests/temporary_folder.hpp"
 
@@ -112,13 +111,15 @@ TEST_CASE("a file without its kind of data is named with it", "[suggestion]") {
 TEST_CASE("the options that a model with too few layers needs were tried",
           "[suggestion]") {
   const auto refusal = [](const std::string& model, const std::string& schedule,
-                          int stages, const std::string& axes = "") {
+                          int stages, const std::string& axes = "",
+                          const std::string& split = "") {
     return refusal_after([&](typed_options& o) {
       o.model.name = model;
       o.model.layers = 4;
       o.schedules.names = {schedule};
       o.mesh.stages = stages;
       o.mesh.axes = axes;
+      o.mesh.split = split;
       o.data.text = "synthetic";
       o.data.batch.reset();
     });
@@ -133,6 +134,8 @@ TEST_CASE("the options that a model with too few layers needs were tried",
         == "the model can be cut into at most 5 stages, not into 8: say --stages 5");
   CHECK(
     refusal("lenet5", "chimera", 8).ends_with(": say --stages 4")); // an even number
+  // A measured split has costs of the current layers, as typed costs.
+  CHECK(refusal("gpt", "1f1b", 8, "", "costs=1/1/1/2") == most + ": say --stages 4");
 }
 
 } // namespace troupe::suggestion_test

@@ -328,9 +328,9 @@ private:
     std::string cost = "F=" + values_a_stage() + ",B=" + values_a_stage();
     if (one_in(2))
       cost += ",U=" + values_a_stage();
-    if (one_in(2))
+    if (ranks > 1 && one_in(2))
       cost += ",latency=" + name_of({"0.1", "0.7", "3"});
-    if (one_in(2))
+    if (ranks > 1 && one_in(2))
       cost += ",bandwidth=" + name_of({"1e5", "1e6"});
     if (data_ > 1 && one_in(2)) {
       cost += ",replica=1";

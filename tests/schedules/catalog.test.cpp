@@ -9,6 +9,7 @@
 namespace troupe::catalog_test {
 
 using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::EndsWith;
 
 TEST_CASE("every entry of the catalog makes a schedule of its name", "[catalog]") {
   for (const auto& entry : catalog()) {
@@ -66,7 +67,7 @@ TEST_CASE("sizes that a schedule does not allow are refused with what is",
   CHECK_THAT(validation_error(chimera(), {3, 4}),
              ContainsSubstring("needs even --stages"));
   CHECK_THAT(validation_error(chimera(), {4, 3}),
-             ContainsSubstring("even --stages and --microbatches"));
+             ContainsSubstring("even --stages and an even number of microbatches"));
   CHECK_THAT(validation_error(two_bw(), {4, 3}),
              ContainsSubstring("as many microbatches as stages"));
   CHECK_THAT(validation_error(gpipe(), {0, 3}), ContainsSubstring("at least 1"));
@@ -91,6 +92,29 @@ TEST_CASE("sizes that a schedule does not allow are refused with what is",
              ContainsSubstring("at least 2 * ranks"));
   CHECK(validation_error(chimera(), {4, 2}).empty());
   CHECK(validation_error(two_bw(), {4, 4}).empty());
+}
+
+TEST_CASE("too few microbatches are refused with the number to type", "[catalog]") {
+  CHECK_THAT(validation_error(two_bw(), {4, 3}, 1), EndsWith(": say --microbatches 4"));
+  CHECK_THAT(validation_error(two_bw(), {4, 2}, 2),
+             EndsWith(": say --microbatches 8, 4 for each data replica"));
+  CHECK_THAT(validation_error(dualpipe(), {4, 4}, 3),
+             EndsWith(": say --microbatches 24, 8 for each data replica"));
+  CHECK_THAT(validation_error(dualpipev(), {8, 2}, 2),
+             EndsWith(": say --microbatches 16, 8 for each data replica"));
+  CHECK_THAT(validation_error(chimera(), {4, 3}, 2),
+             EndsWith(": say --microbatches 8, 4 for each data replica"));
+  CHECK_THAT(validation_error(chimera({.pairs = 3}), {6, 13}, 1),
+             EndsWith(": say --microbatches 18"));
+  // More microbatches help neither against odd stages nor against too large sizes.
+  for (const auto& error :
+       {validation_error(chimera(), {3, 3}, 2), validation_error(dualpipe(), {3, 6}, 1),
+        validation_error(gpipe(), {0, 1}, 2),
+        validation_error(zb_auto({{1, 1, 1}}, 0), {512, 513}, 2)}) {
+    CHECK_FALSE(error.empty());
+    CHECK_THAT(error, !ContainsSubstring("say --microbatches"));
+  }
+  CHECK(validation_error(two_bw(), {4, 4}, 2).empty());
 }
 
 } // namespace troupe::catalog_test

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/options/cost_options.hpp"
-
-#include "experiments/options/option_list.hpp"
-#include "experiments/options/suggestion.hpp"
+#include "experiments/options/option_row.hpp"
+#include "experiments/options/parsing.hpp"
 #include "models/short_text.hpp"
 
 #include <algorithm>
@@ -24,39 +23,46 @@ bool differs_by_rank(const std::string& key) {
   return key.size() == 1 || key == "FB";
 }
 
+/// "a number from 0 to 1e12"
+std::string range_of(const std::string& key) {
+  if (key == "buckets" || key == "sums")
+    return "a whole number from 1 to 10,000";
+  return key == "sum" ? "a number from 1 to 1e12" : "a number from 0 to 1e12";
+}
+
 /// Values by key.
 using given_costs = std::map<std::string, std::vector<double>>;
 
 tl::expected<given_costs, std::string> values_of(const std::string& text, int stages) {
   given_costs result;
-  const auto error_in = [](const std::string& part) {
-    const auto key = part.substr(0, part.find('='));
-    const bool is_known = std::ranges::find(known, key) != known.end();
-    const std::vector<std::string> names{known.begin(), known.end()};
-    return problem{"--cost '" + part + "'" + (is_known ? "" : did_you_mean(key, names))
-                   + ": write KEY=VALUE, for example F=1 for milliseconds or F=1/2/1/1 "
-                     "for ranks; --help-all lists the keys"};
-  };
   for (const auto& part : split(text, ',')) {
     const auto equals = part.find('=');
     const auto key = part.substr(0, equals);
-    if (equals == std::string::npos || std::ranges::find(known, key) == known.end())
-      return error_in(part);
+    const bool is_known = std::ranges::find(known, key) != known.end();
+    if (equals == std::string::npos || !is_known) {
+      const std::vector<std::string> names{known.begin(), known.end()};
+      return problem{
+        "--cost '" + part + "'" + (is_known ? "" : did_you_mean(key, names))
+        + ": write KEY=VALUE, for example F=1 for milliseconds or F=1/2/1/1 "
+          "for ranks; --help-all lists the keys"};
+    }
+    const problem no_number{"--cost " + part + ": give " + key + "= " + range_of(key)
+                            + (key == "replica"       ? " for each data replica"
+                               : differs_by_rank(key) ? ", or one for each rank"
+                                                      : "")};
     if (result.contains(key))
       return problem{"--cost " + part + ": " + key
                      + " is given twice; give each key once"};
     auto& values = result[key];
     for (const auto& value : split(part.substr(equals + 1), '/')) {
       const auto parsed = number(value);
-      if (!parsed)
-        return error_in(part);
-      if (*parsed > 1e12)
-        return problem{"--cost " + part + ": the largest value is 1e12"};
+      if (!parsed || *parsed > 1e12)
+        return no_number;
       values.push_back(*parsed);
     }
     const auto count = static_cast<int>(values.size());
     if (count == 0)
-      return error_in(part);
+      return no_number;
     if (key != "replica" && count != 1 && (!differs_by_rank(key) || count != stages))
       return problem{
         "--cost " + part
@@ -76,8 +82,8 @@ std::string out_of_range(const given_costs& costs, int data) {
     if (const auto entry = costs.find(key); entry != costs.end()) {
       const double count = entry->second[0];
       if (count < 1 || count > 10'000 || count != std::floor(count))
-        return std::string{"--cost "} + key + "=" + short_text(count)
-               + ": write a whole number from 1 to 10,000";
+        return std::string{"--cost "} + key + "=" + short_text(count) + ": give " + key
+               + "= " + range_of(key);
       product *= count;
     }
   if (product > 10'000)
@@ -95,8 +101,8 @@ std::string out_of_range(const given_costs& costs, int data) {
                "more, or leave replica= out"
              : "--cost replica= has " + std::to_string(std::ssize(entry->second))
                  + " values for " + std::to_string(data)
-                 + " data replicas: give a value for each, for example "
-                   "replica=1/2.5 for two";
+                 + " data replicas: give a value for each, for example replica=1/2.5 "
+                   "for two";
   return {};
 }
 
@@ -139,31 +145,32 @@ cost_table actions_of(given_costs costs) {
 
 } // namespace
 
-void add_cost(option_list& to, std::string& typed) {
-  to.begin_group("Clock and costs");
-  to.add_option(
-    "--cost", typed,
-    "Costs in virtual time: F=1,B=2 gives milliseconds of actions. F=1/2/1/1 "
-    "has a value for each rank of a pipeline. Bytes are those of fp32, also with "
-    "--precision bf16.\n"
-    "F\tforward; 1 if not given\n"
-    "B\tbackward; I+W, or else 2F, if not given\n"
-    "I, W\tinput gradient and weight gradient; each B/2 if not given\n"
-    "U\tupdate; 0 if not given\n"
-    "R\trecomputed forward; F if not given\n"
-    "FB\ta forward and a backward as one action; F+B if not given\n"
-    "latency\tmilliseconds of a message\n"
-    "bandwidth\tbandwidth of a rank's port, in bytes a second\n"
-    "bytes\tbytes of an activation\n"
-    "sum\tbytes that a rank sums in a second in collectives; sums take no time if not "
-    "given\n"
-    "gradient\tbytes of a stage's gradients between data replicas\n"
-    "buckets\tnumber of messages that carry a stage's gradients\n"
-    "tensor\tbytes of a sum between tensor shards\n"
-    "sums\tnumber of sums between tensor shards in a forward, and in a backward\n"
-    "experts\tbytes of the rows that a stage sends to experts\n"
-    "replica\tfactors of the times of data replicas: replica=1/2.5 makes replica 1 "
-    "slower by 2.5");
+option_rows cost_rows() {
+  return under(
+    "Clock and costs", programs::measures_not,
+    {row<&typed_options::cost>(
+      "--cost",
+      "Costs in virtual time: F=1,B=2 gives milliseconds of actions. F=1/2/1/1 has a "
+      "value for each rank of a pipeline. Bytes are those of fp32, also with "
+      "--precision bf16.\n"
+      "F\tforward; 1 if not given\n"
+      "B\tbackward; I+W, or else 2F, if not given\n"
+      "I, W\tinput gradient and weight gradient; each B/2 if not given\n"
+      "U\tupdate; 0 if not given\n"
+      "R\trecomputed forward; F if not given\n"
+      "FB\ta forward and a backward as one action; F+B if not given\n"
+      "latency\tmilliseconds of a message\n"
+      "bandwidth\tbandwidth of a rank's port, in bytes a second\n"
+      "bytes\tbytes of an activation\n"
+      "sum\tbytes that a rank sums in a second in collectives; sums take no time if "
+      "not given\n"
+      "gradient\tbytes of a stage's gradients between data replicas\n"
+      "buckets\tnumber of messages that carry a stage's gradients\n"
+      "tensor\tbytes of a sum between tensor shards\n"
+      "sums\tnumber of sums between tensor shards in a forward, and in a backward\n"
+      "experts\tbytes of the rows that a stage sends to experts\n"
+      "replica\tfactors of the times of data replicas: replica=1/2.5 makes replica 1 "
+      "slower by 2.5")});
 }
 
 tl::expected<cost_options, std::string> parse_costs(const std::string& text,
@@ -191,6 +198,64 @@ tl::expected<cost_options, std::string> parse_costs(const std::string& text,
                                 .experts = single("experts")},
                       .slowdowns = slowdowns == costs->end() ? std::vector<double>{}
                                                              : slowdowns->second};
+}
+
+std::string outlasts_clock(const cost_options& costs, const run_plan& plan) {
+  if (plan.dims.microbatches < 1)
+    return {}; // another check refuses such a plan
+  const auto& sizes = costs.sizes;
+  double message = sizes.message, gradient = sizes.gradient, buckets = sizes.buckets;
+  double sum = sizes.sum, sums = sizes.sums;
+  if (plan.work) {
+    const auto& layers = plan.work->whole.layers;
+    message = gradient = sum = 0;
+    buckets = static_cast<double>(layers.size());
+    sums = 2 * buckets;
+    for (const auto& l : layers) {
+      const auto samples = static_cast<double>(plan.batches().largest());
+      message = std::max(message, samples * static_cast<double>(l->output_size(1)) * 4);
+      gradient += static_cast<double>(l->bucket()) * 4;
+    }
+    sum = message;
+  }
+  // A message may wait at each of five ports and links for the messages of all ranks
+  // that share it.
+  double slowdown = 1;
+  for (const double of_replica : costs.slowdowns)
+    slowdown = std::max(slowdown, of_replica);
+  const auto link = plan.machine.links.slowest();
+  const double in_line =
+    5.0 * std::clamp(plan.machine.links.ranks_each, 1, plan.ranks());
+  const auto transfer_time = [](double bytes, double rate) {
+    return rate > 0 ? bytes / rate * 1e9 : 0;
+  };
+  const auto travels = [&](double bytes) { // including the sum
+    return in_line * transfer_time(bytes, link.bytes_per_second)
+           + static_cast<double>(link.latency)
+           + slowdown * transfer_time(bytes, costs.sum_rate);
+  };
+  double slowest = travels(message);
+  if (plan.mesh[axis::tensor] > 1) // no sum has more rounds than four for each shard
+    slowest += 4.0 * plan.mesh[axis::tensor] * sums * travels(sum);
+  if (plan.mesh[axis::expert] > 1) // rows go to experts and come back
+    slowest += 2 * travels(sizes.experts + sum) * buckets;
+  // each end receives the gradient of the other end
+  if (plan.work && plan.work->whole.tied())
+    slowest += 2 * travels(gradient);
+  for (const auto& values : costs.actions.by_op)
+    for (const auto value : values)
+      slowest += static_cast<double>(value) * slowdown;
+  // No exchange has more rounds than two for each data replica.
+  const double exchange =
+    plan.mesh[axis::data] > 1 || plan.directions() > 1
+      ? 2.0 * plan.mesh[axis::data] * buckets * travels(gradient / buckets)
+      : 0;
+  const auto& dims = plan.dims;
+  const double total =
+    (slowest * dims.stages + exchange) * dims.microbatches * dims.steps;
+  return total < 9e18 ? ""
+                      : "--cost makes the run longer than 292 years, the most of the "
+                        "virtual clock: give smaller costs, or fewer --steps";
 }
 
 } // namespace troupe

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/options/node_options.hpp"
-
-#include "experiments/options/option_list.hpp"
+#include "experiments/options/option_row.hpp"
 #include "experiments/options/parsing.hpp"
 #include "models/short_text.hpp"
 
@@ -9,53 +8,51 @@
 
 namespace troupe {
 
-namespace {
-
-std::vector<std::string> parts_of(const std::string& text) {
-  std::vector<std::string> result;
-  std::size_t begin = 0;
-  for (std::size_t comma = 0; comma != std::string::npos; begin = comma + 1) {
-    comma = text.find(',', begin);
-    result.push_back(text.substr(begin, comma - begin));
-  }
-  return result;
-}
-
-} // namespace
-
-void add_security(option_list& to, std::string& tls, bool& insecure) {
-  to.add_option("--tls", tls,
-                "Three PEM files, separated by commas: CERTIFICATE and KEY of this "
-                "program, and AUTHORITY, a certificate that all nodes trust.");
-  to.add_flag("--insecure", insecure,
-              "Allows unencrypted connections, without TLS, to other machines.");
-}
-
-void add_nodes(option_list& to, typed_nodes& typed, bool restarts) {
-  to.begin_group("Nodes");
-  to.add_option("--nodes", typed.nodes,
-                "Addresses of the nodes that run the ranks: HOST:PORT, separated by "
-                "commas. Default: this process runs all ranks.");
-  to.add_option(
-    "--place", typed.node_map,
-    "Node of each rank, counted from 1 in --nodes. 1,1,2,2 gives each of two nodes two "
-    "ranks. Default: ranks in order, equally many on each node.");
-  to.add_option("--failure-timeout", typed.failure_timeout,
-                "Seconds without a message after which a node counts as lost.");
-  if (restarts) {
-    to.add_flag("--restart", typed.restart,
-                "After the loss of a node the run continues from the last checkpoint "
-                "on the remaining nodes.");
-    to.add_flag(
-      "--keep-steps", typed.keep_steps,
-      "Data replicas keep copies of their last steps in memory. After the loss of a "
-      "node --restart continues from these copies, at the step that was lost.");
-  }
-  add_security(to, typed.tls, typed.insecure);
+option_rows node_rows() {
+  constexpr auto group = &typed_options::nodes;
+  using typed = typed_nodes;
+  const auto restarts = [](const program_info& p) { return p.distributes && p.keeps; };
+  constexpr effect_rule of_nodes{
+    [](run_view r) { return !r.o.nodes.nodes.empty(); },
+    "applies only with --nodes: say --nodes too, or leave % out"};
+  return under(
+    "Nodes", [](const program_info& p) { return p.distributes; },
+    {row<group, &typed::nodes>(
+       "--nodes", "Addresses of the nodes that run the ranks: HOST:PORT, separated by "
+                  "commas. Default: this process runs all ranks."),
+     row<group, &typed::node_map>(
+       "--place",
+       "Node of each rank, counted from 1 in --nodes. 1,1,2,2 gives each of two nodes "
+       "two ranks. Default: ranks in order, equally many on each node.",
+       {.effect = of_nodes}),
+     row<group, &typed::failure_timeout>(
+       "--failure-timeout",
+       "Seconds without a message after which a node counts as lost.",
+       {.effect = of_nodes}),
+     row<group, &typed::restart>("--restart",
+                                 "After the loss of a node the run continues from the "
+                                 "last checkpoint on the remaining nodes.",
+                                 {.has = restarts, .effect = of_nodes}),
+     row<group, &typed::keep_steps>(
+       "--keep-steps",
+       "Data replicas keep copies of their last steps in memory. After the loss of a "
+       "node --restart continues from these copies, at the step that was lost.",
+       {.has = restarts,
+        .effect = {[](run_view r) { return r.o.nodes.restart; },
+                   "keeps the steps from which --restart continues: say --restart too, "
+                   "or leave % out"}}),
+     row<group, &typed::tls>(
+       "--tls",
+       "Three PEM files, separated by commas: CERTIFICATE and KEY of this program, and "
+       "AUTHORITY, a certificate that all nodes trust.",
+       {.effect = of_nodes}),
+     row<group, &typed::insecure>(
+       "--insecure", "Allows unencrypted connections, without TLS, to other machines.",
+       {.effect = of_nodes})});
 }
 
 tl::expected<tls_files, std::string> parse_tls(const std::string& text) {
-  const auto parts = parts_of(text);
+  const auto parts = split(text, ',');
   if (parts.size() != 3 || std::ranges::any_of(parts, &std::string::empty))
     return problem{"--tls " + text
                    + ": name three PEM files, CERTIFICATE,KEY,AUTHORITY, which "
@@ -93,7 +90,7 @@ tl::expected<node_options, std::string> parse(const typed_nodes& typed) {
   }
   if (typed.nodes.empty())
     return result;
-  for (const auto& text : parts_of(typed.nodes)) {
+  for (const auto& text : split(typed.nodes, ',')) {
     auto a = parse_address(text);
     if (!a)
       return problem{"--nodes " + a.error()};
@@ -109,7 +106,7 @@ tl::expected<node_options, std::string> parse(const typed_nodes& typed) {
     result.nodes.push_back(std::move(*a));
   }
   if (!typed.node_map.empty())
-    for (const auto& text : parts_of(typed.node_map)) {
+    for (const auto& text : split(typed.node_map, ',')) {
       const auto node = whole_number<int>(text);
       if (!node || *node < 1 || *node > std::ssize(result.nodes))
         return problem{"--place " + typed.node_map

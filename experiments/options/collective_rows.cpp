@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/options/collective_options.hpp"
-
-#include "experiments/options/option_list.hpp"
-#include "experiments/options/suggestion.hpp"
+#include "experiments/options/option_row.hpp"
+#include "experiments/options/parsing.hpp"
 #include "models/short_text.hpp"
 
 #include <algorithm>
@@ -72,29 +71,37 @@ bool outlasts_clock(const machine_model& machines, double sum_rate,
 
 } // namespace
 
-void add_collectives(option_list& to, typed_collectives& typed) {
-  to.begin_group("Collectives");
-  to.add_option("--operation,--operations", typed.operations,
-                "Operations: " + operation_names() + ". Default: all.")
-    ->delimiter(',');
-  to.add_option("--algorithm,--algorithms", typed.algorithms,
-                "Algorithms: " + algorithm_names() + ". Default: all.")
-    ->delimiter(',');
-  to.add_option("--ranks", typed.ranks,
-                "Ranks of a collective, 1 to 1,024. With several numbers, for example "
-                "2,4,8, every collective runs with each number of ranks.")
-    ->delimiter(',');
-  to.add_option("--bytes", typed.bytes,
-                "Bytes of each rank's array, a multiple of 4. Default: 1048576.");
-  to.add_option("--values", typed.values,
-                "Number of fp32 values in each rank's array, in place of --bytes.");
-  to.add_option("--latency", typed.latency, "Latency of a message, in milliseconds.");
-  to.add_option("--bandwidth", typed.bandwidth,
-                "Bandwidth of each rank's port, in bytes a second. Value 0: no limit, "
-                "and bytes take no time.");
-  to.add_option("--sum", typed.sum,
-                "Bytes that a rank sums in a second. Value 0: sums take no time.");
-  add_machines(to, typed.machines);
+option_rows collective_rows() {
+  constexpr auto group = &typed_options::collectives;
+  using typed = typed_collectives;
+  return joined(
+    under(
+      "Collectives", programs::all,
+      {row<group, &typed::operations>(
+         "--operation,--operations",
+         "Operations: " + operation_names() + ". Default: all.", {.commas = true}),
+       row<group, &typed::algorithms>(
+         "--algorithm,--algorithms",
+         "Algorithms: " + algorithm_names() + ". Default: all.", {.commas = true}),
+       row<group, &typed::ranks>(
+         "--ranks",
+         "Ranks of a collective, 1 to 1,024. With several numbers, for example 2,4,8, "
+         "every collective runs with each number of ranks.",
+         {.commas = true}),
+       row<group, &typed::bytes>(
+         "--bytes", "Bytes of each rank's array, a multiple of 4. Default: 1048576."),
+       row<group, &typed::values>(
+         "--values",
+         "Number of fp32 values in each rank's array, in place of --bytes."),
+       row<group, &typed::latency>("--latency",
+                                   "Latency of a message, in milliseconds."),
+       row<group, &typed::bandwidth>(
+         "--bandwidth", "Bandwidth of each rank's port, in bytes a second. Value 0: no "
+                        "limit, and bytes take no time."),
+       row<group, &typed::sum>(
+         "--sum", "Bytes that a rank sums in a second. Value 0: sums take no time.")}),
+    under("Clock and costs", programs::all,
+          {row<group, &typed::machines>("--machines", machines_help)}));
 }
 
 tl::expected<collective_options, std::string> parse(const typed_collectives& typed) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/options/machine_options.hpp"
-
-#include "experiments/options/option_list.hpp"
+#include "experiments/options/option_row.hpp"
 #include "models/input_file.hpp"
 
 #include <algorithm>
@@ -64,16 +63,9 @@ std::string read_links(const std::string& path, int machines, machine_model& to)
 
 } // namespace
 
-void add_machines(option_list& to, std::string& typed) {
-  to.begin_group("Clock and costs");
-  to.add_option(
-    "--machines", typed,
-    "Machines in virtual time: ranks=8,latency=0.05,bandwidth=1e9.\n"
-    "ranks\tranks of each machine, which share its port to other machines\n"
-    "latency\tmilliseconds of a message between machines\n"
-    "bandwidth\tbytes a second of a machine's port\n"
-    "links=FILE\tlast; links between pairs of machines that differ. 0,1,40,2.5e7: "
-    "machines 0 and 1, 40 milliseconds, 2.5e7 bytes a second");
+option_rows machine_rows() {
+  return under("Clock and costs", programs::measures_not,
+               {row<&typed_options::machines>("--machines", machines_help)});
 }
 
 tl::expected<machine_options, std::string>

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "experiments/options/option_row.hpp"
+#include "experiments/options/parsing.hpp"
 #include "experiments/options/schedule_options.hpp"
-
-#include "experiments/options/option_list.hpp"
-#include "experiments/options/schedule_path.hpp"
-#include "experiments/options/suggestion.hpp"
+#include "models/input_file.hpp"
 #include "schedules/catalog/catalog.hpp"
 
 #include <algorithm>
 #include <filesystem>
+#include <stdexcept>
 
 namespace troupe {
 
 namespace {
+
+constexpr std::string_view prefix = "file:";
 
 /// Splits "gpipe,ampnet:max_active_keys=8,lr=0.01,2bw" into texts of single schedules.
 /// A comma begins a new schedule unless a parameter (key=value) follows.
@@ -98,41 +100,94 @@ std::string read_numbers(const char* option, const std::string& text,
   return {};
 }
 
+/// Whether microbatches change the result, not only the order of sums. Lengths go in
+/// rotation, experts fill up and are balanced by microbatch, and without a flush a
+/// microbatch reads weights by its number.
+bool depends_on_microbatches(run_view run) {
+  const auto& e = run.o.model.experts;
+  constexpr std::int64_t rows = 1 << 20;
+  const bool counts_rows =
+    run.o.model.model == "moe" && (e.balance != 0 || e.capacity_of(rows) < rows);
+  return counts_rows || run.o.schedules.uneven.lengths.size() > 1
+         || !run.training->sch.weights.flushes;
+}
+
+/// Samples of each microbatch of a batch; empty: numbers that differ by one at most.
+std::string recorded_sizes(run_view run) {
+  const auto batches = run.training->batches();
+  const batching even{batches.batch, batches.microbatches};
+  std::vector<std::int64_t> usual;
+  for (int k = 0; k < even.microbatches; ++k)
+    usual.push_back(even.samples_of(k));
+  const auto& sizes = run.o.schedules.uneven.samples;
+  return sizes == usual ? "" : joined(sizes);
+}
+
+std::string help_of_schedules(const std::string& parameters) {
+  return "Schedules, with commas between them: " + catalog_names() + ".\n"
+         + "all\tevery schedule that fits the sizes\n"
+           "NAME:KEY=VALUE,..\ta schedule with parameters, for example ampnet:"
+         + parameters
+         + "\n"
+           "file:PATH\tschedule in PyTorch's format, for example "
+           "file:my.csv,weights=stash. update_every= gives the microbatches of an "
+           "update, most_held= the microbatches that a rank may hold\n"
+           "file:PATH,weights=RULE\trule of weight versions: flush, stash, "
+           "vertical_sync, double_buffered or latest; flush if not given";
+}
+
 } // namespace
 
-void add_schedules(option_list& to, typed_schedules& typed, bool trains,
-                   bool measures) {
-  to.begin_group("Schedule and mesh");
-  if (!measures) {
-    to.add_option(
-      "--schedules,--schedule", typed.names,
-      "Schedules, with commas between them: " + catalog_names() + ".\n"
-        + "all\tevery schedule that fits the sizes\n"
-          "NAME:KEY=VALUE,..\ta schedule with parameters, for example ampnet:"
-        + (trains ? "max_active_keys=8,lr=0.01\n" : "max_active_keys=8\n")
-        + "file:PATH\tschedule in PyTorch's format, for example "
-          "file:my.csv,weights=stash. update_every= gives the microbatches of an "
-          "update, most_held= the microbatches that a rank may hold\n"
-          "file:PATH,weights=RULE\trule of weight versions: flush, stash, "
-          "vertical_sync, double_buffered or latest; flush if not given");
-    to.add_option("--steps", typed.steps, "Number of batches of the run.");
-    if (trains)
-      to.add_option("--epochs", typed.epochs,
-                    "Number of passes over the data, in place of --steps.");
-  }
-  to.add_option("--microbatches", typed.microbatches,
-                "Number of microbatches that a batch is cut into.");
-  if (measures)
-    return;
-  to.add_option(
-    "--microbatch-sizes", typed.sizes,
-    "Samples of each microbatch of a batch, for example 4,4,2,2. Default: sizes that "
-    "differ by at most 1. In simulations sizes scale costs and messages.");
-  to.add_option(
-    "--sequence-lengths", typed.lengths,
-    "Tokens of a sample, for each microbatch in rotation. With 64,32 the first "
-    "microbatch has 64, the second 32, the third 64. Samples keep their first tokens. "
-    "Default: --seq. In simulations tokens scale costs and messages.");
+option_rows schedule_rows() {
+  constexpr auto group = &typed_options::schedules;
+  using typed = typed_schedules;
+  using enum recorded_in;
+  return under(
+    "Schedule and mesh", programs::measures_not,
+    {row<group, &typed::names>(
+       "--schedules,--schedule", help_of_schedules("max_active_keys=8,lr=0.01"),
+       {.has = [](const program_info& p) { return p.trains && !p.measures; }}),
+     row<group, &typed::names>(
+       "--schedules,--schedule", help_of_schedules("max_active_keys=8"),
+       {.has = [](const program_info& p) { return !p.trains && !p.measures; }}),
+     row<group, &typed::steps>(
+       "--steps", "Number of batches of the run.",
+       {.effect =
+          {[](run_view r) { return !r.o.schedules.epochs; },
+           "and --epochs both give the length of a run: leave --steps or --epochs out"},
+        .record = {checkpoints,
+                   [](run_view r) {
+                     const auto& dims = r.training->dims;
+                     return record_text(dims.batches_before + dims.steps);
+                   },
+                   every_run},
+        .changeable = true}),
+     row<group, &typed::epochs>(
+       "--epochs", "Number of passes over the data, in place of --steps.",
+       {.has = [](const program_info& p) { return p.trains && !p.measures; }}),
+     row<group, &typed::microbatches>(
+       "--microbatches", "Number of microbatches that a batch is cut into.",
+       {.has = programs::all,
+        .record = {checkpoints,
+                   [](run_view r) {
+                     return record_text(r.training->batches().microbatches);
+                   },
+                   depends_on_microbatches},
+        .changeable = true}),
+     row<group, &typed::sizes>(
+       "--microbatch-sizes",
+       "Samples of each microbatch of a batch, for example 4,4,2,2. Default: sizes "
+       "that differ by at most 1. In simulations sizes scale costs and messages.",
+       {.record = {checkpoints, recorded_sizes, depends_on_microbatches},
+        .changeable = true}),
+     row<group, &typed::lengths>(
+       "--sequence-lengths",
+       "Tokens of a sample, for each microbatch in rotation. With 64,32 the first "
+       "microbatch has 64, the second 32, the third 64. Samples keep their first "
+       "tokens. Default: --seq. In simulations tokens scale costs and messages.",
+       {.record = {checkpoints,
+                   [](run_view r) { return joined(r.o.schedules.uneven.lengths); }},
+        .changeable = true})});
 }
 
 tl::expected<chosen_schedule, std::string>
@@ -175,6 +230,12 @@ parse_schedule(const std::string& text, bool of_all,
     return problem{sch.error() + parameter_near(*entry, *values)};
   result.sch = std::move(*sch);
   return result;
+}
+
+bool measures_times(const chosen_schedule& chosen) {
+  const auto entry = chosen.values.find("measured");
+  return chosen.name == "zb-auto" && entry != chosen.values.end()
+         && (entry->second == "on" || entry->second == "true" || entry->second == "1");
 }
 
 // Parses each file with an arbitrary optimizer, as only the sizes matter here.
@@ -257,6 +318,9 @@ parse(const typed_schedules& typed, const mesh_options& mesh,
     return std::string{};
   };
   for (const auto& text : texts) {
+    if (text.empty() && texts.size() > 1)
+      return problem{"--schedules has an empty name: write one comma between two "
+                     "schedules, for example --schedules gpipe,1f1b"};
     if (std::ranges::count(texts, text) > 1)
       return problem{text + " is named twice in --schedules: name each schedule once"};
     if (text != "all") {
@@ -270,6 +334,36 @@ parse(const typed_schedules& typed, const mesh_options& mesh,
           return problem{error};
   }
   return result;
+}
+
+bool names_file(const std::string& text) {
+  return text.starts_with(prefix);
+}
+
+std::string path_of_schedule(const std::string& text) {
+  return text.substr(prefix.size(), text.find(',') - prefix.size());
+}
+
+tl::expected<std::string, std::string> read_schedule_file(const std::string& path) {
+  constexpr std::int64_t largest = 256 << 20;
+  const auto file = input_file::open(path, "the schedule file");
+  if (!file)
+    return tl::unexpected{file.error()};
+  if (file->size() > largest)
+    return tl::unexpected{"the schedule file " + path
+                          + " is larger than 256 MiB, the most that is read"};
+  try {
+    return without_byte_order_mark(file->content());
+  } catch (const std::runtime_error& error) {
+    return tl::unexpected{std::string{error.what()}};
+  }
+}
+
+tl::expected<filed_schedule, std::string>
+schedule_in(const std::string& path, const std::string& text,
+            const std::map<std::string, std::string>& values) {
+  const auto file = std::filesystem::path{path}.filename().string();
+  return read_schedule(std::string{prefix} + file, text, values);
 }
 
 } // namespace troupe

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/options/mesh_options.hpp"
-
-#include "experiments/options/option_list.hpp"
-#include "experiments/options/suggestion.hpp"
+#include "experiments/options/option_row.hpp"
+#include "experiments/options/parsing.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -94,51 +93,61 @@ std::string read_axes(const std::string& text, mesh_options& to) {
   return {};
 }
 
-void add_mesh(option_list& to, typed_mesh& typed, bool names_exchange) {
-  to.begin_group("Schedule and mesh");
-  to.add_option("--stages", typed.stages,
-                "Ranks of a pipeline. A rank has one stage of the network, or several "
-                "under schedules like interleaved.");
-  to.add_option("--mesh", typed.axes,
-                "Ranks along each axis, for example data=2,pipe=4,tensor=2. An axis "
-                "that is not given has 1 rank, and pipe has --stages.\n"
-                "data\treplicas of the pipeline, each with a share of every batch\n"
-                "pipe\tranks of a pipeline, in place of --stages\n"
-                "tensor\ttensor shards, each with a slice of every layer\n"
-                "expert\tdata replicas that the experts of moe are spread over");
-  if (names_exchange)
-    to.add_option("--exchange", typed.exchange,
-                  "Exchange of gradients and parameters between data replicas: "
-                    + exchange_names() + ".");
-  to.add_option(
-    "--recompute", typed.recompute,
-    "Activations that backwards recompute from kept inputs, which saves memory.\n"
-    "none\tstages keep all activations\n"
-    "stage\ta stage keeps only its inputs\n"
-    "blocks=K\ta stage keeps the input of every K blocks or layers\n"
-    ",ahead\tappended: a rank recomputes while it waits for the gradient");
-  to.add_flag(
-    "--sequence-parallel", typed.sequence_parallel,
-    "Tensor shards divide positions of sequences in norms, residuals and messages "
-    "between stages, where all shards would otherwise compute the same.");
-}
-
-void add_stages(option_list& to, typed_mesh& typed) {
-  to.begin_group("Schedule and mesh");
-  to.add_option(
-    "--stages", typed.stages,
-    "Number of stages that the network is cut into. Each stage is an actor.");
-}
-
-void add_split(option_list& to, typed_mesh& typed) {
-  to.begin_group("Schedule and mesh");
-  to.add_option("--split", typed.split,
-                "Cut of the network into stages. Default: stages with nearly equal "
-                "numbers of operations.\n"
-                "2,2,1,1\tnumber of blocks or layers of each stage\n"
-                "measured\tstages with nearly equal measured times\n"
-                "costs=1.5/1/1/2\tstages with nearly equal costs. A cost of each block "
-                "or layer is given, in any unit");
+option_rows mesh_rows() {
+  constexpr auto group = &typed_options::mesh;
+  const auto has_mesh = [](const program_info& p) { return p.runs() && !p.measures; };
+  return under(
+    "Schedule and mesh", has_mesh,
+    {row<group, &typed_mesh::stages>(
+       "--stages", "Ranks of a pipeline. A rank has one stage of the network, or "
+                   "several under schedules like interleaved."),
+     row<group, &typed_mesh::stages>(
+       "--stages",
+       "Number of stages that the network is cut into. Each stage is an actor.",
+       {.has = [](const program_info& p) { return p.infers(); }}),
+     row<group, &typed_mesh::axes>(
+       "--mesh", "Ranks along each axis, for example data=2,pipe=4,tensor=2. An axis "
+                 "that is not given has 1 rank, and pipe has --stages.\n"
+                 "data\treplicas of the pipeline, each with a share of every batch\n"
+                 "pipe\tranks of a pipeline, in place of --stages\n"
+                 "tensor\ttensor shards, each with a slice of every layer\n"
+                 "expert\tdata replicas that the experts of moe are spread over"),
+     row<group, &typed_mesh::exchange>(
+       "--exchange",
+       "Exchange of gradients and parameters between data replicas: " + exchange_names()
+         + ".",
+       {.has =
+          [](const program_info& p) {
+            return p.runs() && !p.measures && p.names_exchange;
+          },
+        .effect = {[](run_view r) { return r.o.mesh.data > 1; },
+                   "has no effect with one data replica: say --mesh data=2 or more "
+                   "too, or leave % out"}}),
+     row<group, &typed_mesh::recompute>(
+       "--recompute",
+       "Activations that backwards recompute from kept inputs, which saves memory.\n"
+       "none\tstages keep all activations\n"
+       "stage\ta stage keeps only its inputs\n"
+       "blocks=K\ta stage keeps the input of every K blocks or layers\n"
+       ",ahead\tappended: a rank recomputes while it waits for the gradient"),
+     row<group, &typed_mesh::sequence_parallel>(
+       "--sequence-parallel",
+       "Tensor shards divide positions of sequences in norms, residuals and messages "
+       "between stages, where all shards would otherwise compute the same.",
+       {.effect = {[](run_view r) { return r.o.mesh.tensor > 1; },
+                   "has no effect with one tensor shard: say --mesh tensor=2 or more "
+                   "too, or leave % out"}}),
+     row<group, &typed_mesh::split>(
+       "--split",
+       "Cut of the network into stages. Default: stages with nearly equal numbers of "
+       "operations.\n"
+       "2,2,1,1\tnumber of blocks or layers of each stage\n"
+       "measured\tstages with nearly equal measured times\n"
+       "costs=1.5/1/1/2\tstages with nearly equal costs. A cost of each block or layer "
+       "is given, in any unit",
+       {.has = [](const program_info& p) {
+         return programs::learns(p) && !p.measures;
+       }})});
 }
 
 tl::expected<mesh_options, std::string> parse(const typed_mesh& typed) {
