@@ -3,6 +3,15 @@
 
 namespace troupe {
 
+int device_count(const run_plan& plan, const std::vector<int>& ranks) {
+  auto result = static_cast<int>(ranks.size());
+  if (updates_are_by(plan, update_by::servers))
+    for (const int rank : ranks)
+      for (const auto& where : plan.hosted_by(rank))
+        result += where.direction == 0;
+  return result;
+}
+
 int stops_with(const run_plan& plan, int rank) {
   const bool together =
     updates_are_by(plan, update_by::all_replicas) || plan.exchange->staleness;
