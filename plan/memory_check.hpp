@@ -63,9 +63,13 @@ std::string check_memory_of_ranks(const run_plan& plan, const std::vector<int>& 
                                   const caller_bytes& other_bytes,
                                   const machine_memory& machine);
 
+/// An upper bound of the bytes that the actors of all ranks take without tensors, with
+/// the check of the ranks' programs that precedes the run. Counts the stages of all
+/// directions, and in a training a bucket for each layer and hosted expert.
+std::int64_t bytes_of_actors(const run_plan& plan);
+
 /// Checks that a process can hold the actors of all ranks, wherever the ranks are,
-/// without tensors. The bytes include the memory of the check of the ranks' programs
-/// that precedes the run.
+/// without tensors: bytes_of_actors().
 std::string check_memory_of_actors(const run_plan& plan, const free_memory& memory);
 
 /// Checks that a run needs less than 1e15 bytes, as an exact number of bytes might
