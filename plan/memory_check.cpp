@@ -14,6 +14,15 @@ namespace troupe {
 
 namespace {
 
+/// Number of buckets of all stages and data replicas, of one tensor shard.
+std::int64_t bucket_count(const run_plan& plan) {
+  const std::int64_t data = plan.mesh[axis::data];
+  if (!plan.work)
+    return data * plan.dims.stages * plan.sizes.buckets;
+  return data * std::ssize(plan.work->whole.layers)
+         + data / plan.mesh[axis::expert] * std::ssize(plan.work->whole.experts);
+}
+
 std::string megabytes(std::int64_t bytes) {
   return std::to_string((bytes + (1 << 20) - 1) >> 20) + " MiB";
 }
@@ -21,22 +30,6 @@ std::string megabytes(std::int64_t bytes) {
 /// "the machine has 100 MiB free"
 std::string text_of(const free_memory& memory) {
   return memory.where + " has " + std::to_string(memory.bytes >> 20) + " MiB free";
-}
-
-/// The bytes that the actors of a stage take, and a check of the stage's actions:
-/// measured, rounded up.
-std::vector<std::int64_t> bytes_of_actors(const run_plan& plan) {
-  constexpr std::int64_t bytes_a_stage = 20'000;
-  constexpr std::int64_t bytes_a_bucket = 500; // of an exchange
-  constexpr std::int64_t bytes_a_push = 200;   // of every data replica to every server
-  const std::int64_t exchange =
-    plan.mesh[axis::data] > 1 ? bytes_a_bucket * plan.sizes.buckets : 0;
-  const std::int64_t pushes =
-    updates_are_by(plan, update_by::servers) ? bytes_a_push * plan.mesh[axis::data] : 0;
-  return {std::int64_t{plan.mesh[axis::data]} * plan.mesh[axis::tensor]
-          * plan.dims.stages
-          * (bytes_a_stage + exchange + pushes
-             + std::int64_t{settled(plan.sch, plan.dims).total()})};
 }
 
 /// The bytes that a training takes outside its pools: the program itself, the caller,
@@ -120,6 +113,25 @@ std::int64_t attention_workspace(const run_plan& plan) {
 
 } // namespace
 
+// Constants are measured, rounded up.
+std::int64_t bytes_of_actors(const run_plan& plan) {
+  constexpr std::int64_t bytes_a_stage = 20'000; // of each direction
+  constexpr std::int64_t bytes_a_layer = 2'000;  // of a training, outside tensors
+  constexpr std::int64_t bytes_a_tensor = 4'000; // a bucket that has values
+  constexpr std::int64_t bytes_a_message = 500;  // a bucket of a simulation
+  constexpr std::int64_t bytes_a_push = 200;     // of each replica to each server
+  const std::int64_t data = plan.mesh[axis::data], tensor = plan.mesh[axis::tensor];
+  const std::int64_t shards = data * tensor * plan.dims.stages;
+  const auto buckets = tensor * bucket_count(plan);
+  const bool exchanges = data > 1 || plan.directions() > 1;
+  std::int64_t a_bucket = plan.work ? bytes_a_layer : 0;
+  if (exchanges)
+    a_bucket += plan.work ? bytes_a_tensor : bytes_a_message;
+  const auto pushes = updates_are_by(plan, update_by::servers) ? shards * data : 0;
+  return plan.directions() * (shards * bytes_a_stage + buckets * a_bucket)
+         + pushes * bytes_a_push + shards * settled(plan.sch, plan.dims).total();
+}
+
 std::string check_memory(const std::vector<std::int64_t>& bytes,
                          std::int64_t other_bytes) {
   std::int64_t sum = other_bytes;
@@ -162,7 +174,7 @@ std::string check_memory_of_ranks(const run_plan& plan, const std::vector<int>& 
 }
 
 std::string check_memory_of_actors(const run_plan& plan) {
-  return check_memory(bytes_of_actors(plan), 0);
+  return check_memory({bytes_of_actors(plan)}, 0);
 }
 
 std::string check_size(const run_plan& plan) {

@@ -56,9 +56,13 @@ std::string check_memory_of_ranks(const run_plan& plan, const std::vector<int>& 
                                   const std::vector<std::int64_t>& bytes,
                                   const caller_bytes& other_bytes = {});
 
+/// An upper bound of the bytes that the actors of all ranks take without tensors, with
+/// the check of the ranks' programs that precedes the run. Counts the stages of all
+/// directions, and in a training a bucket for each layer and hosted expert.
+std::int64_t bytes_of_actors(const run_plan& plan);
+
 /// Checks that this process can hold the actors of all ranks, wherever the ranks are,
-/// without tensors. The bytes include the memory of the check of the ranks' programs
-/// that precedes the run.
+/// without tensors: bytes_of_actors().
 std::string check_memory_of_actors(const run_plan& plan);
 
 /// Checks that a run needs less than 1e15 bytes, as an exact number of bytes might

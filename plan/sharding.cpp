@@ -38,6 +38,15 @@ std::vector<bucket_group> groups_of(const run_plan& plan, position p) {
   return result;
 }
 
+int device_count(const run_plan& plan, const std::vector<int>& ranks) {
+  auto result = static_cast<int>(ranks.size());
+  if (updates_are_by(plan, update_by::servers))
+    for (const int rank : ranks)
+      for (const auto& where : plan.hosted_by(rank))
+        result += where.direction == 0;
+  return result;
+}
+
 bucket_shares state_shares_of(const run_plan& plan, position p) {
   bucket_shares result;
   for (const auto& group : groups_of(plan, p))

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <memory>
 #include <utility>
 
 namespace troupe {
@@ -216,13 +217,16 @@ stage_core::granted_pass& stage_core::begin(const action& a, std::int64_t turn,
     for (auto& piece : pass)
       piece.completes = work_->buckets_of(piece.completes);
   action_callbacks callbacks;
-  if (tells)
-    callbacks.bucket = [notify_optimizer = port_->notifier(),
-                        gradients = work_->gradients(),
+  if (tells) {
+    // Each piece has a copy of the callback, and all copies share these.
+    auto notify =
+      std::make_shared<const stage_port::bucket_notifier>(port_->notifier());
+    auto gradients = std::make_shared<const std::vector<buffer>>(work_->gradients());
+    callbacks.bucket = [notify = std::move(notify), gradients = std::move(gradients),
                         direction = where_.direction](int bucket) {
-      notify_optimizer(
-        {direction, bucket, gradients[static_cast<std::size_t>(bucket)]});
+      (*notify)({direction, bucket, (*gradients)[static_cast<std::size_t>(bucket)]});
     };
+  }
   if (work_->leaves_at_launch(a.op))
     callbacks.launched = port_->launch_notifier(a);
   auto woven = meetings_->weave(a, version, in_sum.first, std::move(pass));

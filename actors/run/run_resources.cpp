@@ -43,10 +43,7 @@ run_resources::run_resources(const run_plan& plan, virtual_clock& clock,
     make_virtual_(make_virtual) {
   if (real() && plan.work && !local_ranks.empty())
     threads_ = std::make_shared<compute_threads>(
-      std::clamp(plan.machine.threads, 1,
-                 std::max(static_cast<int>(local_ranks.size()) * device_count(plan)
-                            / plan.ranks(),
-                          1)),
+      std::clamp(plan.machine.threads, 1, device_count(plan, local_ranks)),
       std::max(plan.machine.threads, 1));
   if (threads_)
     threads_->broken = [this] { watch_.break_down(); };

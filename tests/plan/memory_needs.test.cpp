@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The memory that a plan needs, beside published formulas.
 
+#include "plan/memory_check.hpp"
 #include "plan/stage_layers.hpp"
 #include "plan/stage_pools.hpp"
 #include "tests/plan/tiny_plans.hpp"
@@ -9,8 +10,10 @@
 #include <catch2/generators/catch_generators.hpp>
 
 #include <cstdint>
+#include <iterator>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace troupe::memory_needs_test {
@@ -68,6 +71,80 @@ TEST_CASE("64 replicas hold the shares of ZeRO", "[memory_needs]") {
   const auto exact = 2 * (stage >= 1 ? whole : replicas * whole);
   CHECK(moments >= exact);
   CHECK(moments <= exact + exact / 5);
+}
+
+TEST_CASE("actors of both directions and of all buckets count", "[memory_needs]") {
+  const auto bytes = [](const schedule& sch, int data, int buckets,
+                        const std::string& exchange = "ring") {
+    auto plan = tiny::simulation(sch, {4, 8});
+    plan.mesh[axis::data] = data;
+    plan.exchange = find_exchange(exchange);
+    plan.sizes.buckets = buckets;
+    return bytes_of_actors(plan);
+  };
+  CHECK(bytes(gpipe(), 1, 9) == bytes(gpipe(), 1, 1)); // no bucket is exchanged
+  CHECK(bytes(gpipe(), 2, 9) - bytes(gpipe(), 2, 1) == 2 * 4 * 8 * 500);
+  CHECK(bytes(chimera(), 1, 9) - bytes(chimera(), 1, 1) == 2 * 4 * 8 * 500);
+  CHECK(bytes(chimera(), 1, 1) >= 2 * 4 * 20'000);
+  CHECK(bytes(gpipe(), 3, 1, "server:async") - bytes(gpipe(), 3, 1) == 3 * 4 * 3 * 200);
+  const auto of_training = [](const tiny::mesh_of_ranks& mesh, const schedule& sch) {
+    const auto plan = tiny::training_on(mesh, sch, {2, 4, 1}, clock_kind::real);
+    auto alone = tiny::simulation(sch, {2, 4, 1});
+    alone.mesh = plan.mesh;
+    alone.exchange = plan.exchange;
+    alone.sizes.buckets = 0;
+    std::int64_t buckets = 0;
+    for (int d = 0; d < mesh.data; ++d)
+      for (int t = 0; t < mesh.tensor; ++t)
+        for (int stage = 0; stage < 2; ++stage)
+          buckets += std::ssize(buckets_of(plan, {d, 0, stage, t}));
+    return std::pair{bytes_of_actors(plan) - bytes_of_actors(alone), buckets};
+  };
+  for (const auto& mesh :
+       std::vector<tiny::mesh_of_ranks>{{.data = 2},
+                                        {.data = 2, .tensor = 2},
+                                        {.data = 4, .expert = 2, .experts = true}}) {
+    INFO(mesh.text());
+    const auto [more, buckets] = of_training(mesh, gpipe());
+    CHECK(more == buckets * 6'000);
+  }
+  const auto [of_layers, layers] = of_training({}, gpipe());
+  CHECK(of_layers == layers * 2'000);
+  const auto [of_directions, count] = of_training({}, chimera());
+  CHECK(of_directions == 2 * count * 6'000);
+}
+
+// Growth of resident memory on x86-64 with g++ 12, less the program's 5 MB and tensors.
+TEST_CASE("actors take no more memory than is counted", "[memory_needs]") {
+  struct measurement {
+    schedule sch;
+    int stages, data, buckets;
+    std::int64_t bytes;
+  };
+  for (const auto& [sch, stages, data, buckets, bytes] :
+       std::vector<measurement>{{gpipe(), 1000, 1, 1, 11'900'000},
+                                {chimera(), 1000, 1, 1, 19'600'000},
+                                {gpipe(), 500, 2, 100, 19'400'000},
+                                {chimera(), 200, 4, 100, 23'400'000}}) {
+    auto plan = tiny::simulation(sch, {stages, 2});
+    plan.mesh[axis::data] = data;
+    plan.exchange = find_exchange("ring");
+    plan.sizes.buckets = buckets;
+    INFO(sch.name << ", " << stages << " stages");
+    CHECK(bytes_of_actors(plan) >= bytes);
+  }
+  for (const auto& [sch, stages, data, layers, bytes] :
+       std::vector<measurement>{{gpipe(), 1, 1, 4000, 5'800'000},
+                                {gpipe(), 1, 2, 4000, 20'000'000},
+                                {gpipe(), 10, 8, 1000, 32'600'000},
+                                {chimera(), 10, 1, 1000, 4'200'000}}) {
+    auto plan = tiny::training_of(sch, {stages, 2}, clock_kind::virtual_time,
+                                  {"mlp", layers, 1, 1, 1, 2});
+    plan.mesh[axis::data] = data;
+    plan.exchange = find_exchange("ring");
+    INFO(sch.name << ", " << layers << " layers");
+    CHECK(bytes_of_actors(plan) >= bytes);
+  }
 }
 
 } // namespace troupe::memory_needs_test

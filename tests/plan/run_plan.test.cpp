@@ -15,6 +15,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 namespace troupe::run_plan_test {
@@ -72,6 +73,29 @@ TEST_CASE("stages stand pipeline by pipeline, shards by data replica and tensor 
   std::size_t called = 0;
   in.for_each_shard([&](position where) { CHECK(in.shard_index(where) == called++); });
   CHECK(called == shard);
+}
+
+TEST_CASE("each stage of a data replica and tensor shard has a server with a device",
+          "[places]") {
+  const auto sch = GENERATE(one_f_one_b(), interleaved(3), chimera());
+  const int stages = stages_on(sch.where, 4);
+  auto plan = tiny::simulation(sch, {stages, 4});
+  plan.mesh[axis::data] = 2;
+  plan.mesh[axis::tensor] = 2;
+  for (const char* exchange :
+       {"ring", "hogwild", "server:async", "server:staleness=1"}) {
+    INFO(sch.name << " with " << exchange);
+    plan.exchange = find_exchange(exchange);
+    const int servers = std::string_view{exchange}.starts_with("server")
+                          ? static_cast<int>(stage_indexing{plan}.shards())
+                          : 0;
+    CHECK(plan.ranks() == 16);
+    CHECK(server_count(plan) == servers);
+    CHECK(device_count(plan) == 16 + servers);
+    CHECK(device_count(plan, all_ranks(plan)) == 16 + servers);
+    CHECK(device_count(plan, {0, 5}) == 2 + servers / 8); // two ranks of 16
+    CHECK(device_count(plan, {}) == 0);
+  }
 }
 
 TEST_CASE("ranks count along the last axis first, and groups differ along their axes",
