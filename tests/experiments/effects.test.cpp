@@ -243,6 +243,42 @@ TEST_CASE("a program's own defaults are its defaults", "[effects]") {
              StartsWith("--exchange"));
 }
 
+TEST_CASE("options that contradict each other are refused by their names",
+          "[effects]") {
+  const std::vector<std::pair<change, std::string>> wrong{
+    {[](typed_options& o) { o.data.text = "text:a\tb"; },
+     "--data has a control character"},
+    {[](typed_options& o) { o.data.evaluation = "text:a\tb"; },
+     "--evaluate-data has a control character"},
+    {[](typed_options& o) { o.cost = "F=1"; }, "--cost applies only in virtual time"},
+    {[](typed_options& o) { o.machines = "ranks=1"; },
+     "--machines applies only in virtual time"},
+    {[](typed_options& o) {
+       o.checkpoint.folder = "c", o.checkpoint.every = 1;
+       o.schedules.names = {"gpipe,1f1b"};
+     },
+     "--checkpoint takes the checkpoints of one schedule"},
+    {[](typed_options& o) { o.checkpoint.resume = "c", o.data.init = "w"; },
+     "--resume and --init both give the initial weights"},
+    {[](typed_options& o) {
+       o.nodes.nodes = "127.0.0.1:4242", o.run.clock = "virtual";
+     },
+     "--nodes has no effect in virtual time"},
+    {[](typed_options& o) {
+       o.nodes.nodes = "127.0.0.1:4242", o.evaluation.verify = 1;
+     },
+     "--verify proves only runs without nodes"},
+    {[](typed_options& o) { o.checkpoint.resume = "c", o.evaluation.verify = 1; },
+     "--verify proves a run from its first step on"},
+    {[](typed_options& o) { o.nodes.nodes = "127.0.0.1:4242", o.nodes.restart = true; },
+     "--restart needs checkpoints or kept steps"},
+    {[](typed_options& o) { o.parts = "training", o.comparison = "pytorch"; },
+     "--beside measures none of the parts"},
+  };
+  for (const auto& [said, sentence] : wrong)
+    CHECK_THAT(fault_of(said), StartsWith(sentence));
+}
+
 TEST_CASE("the rules of each option fit together", "[effects]") {
   for (const auto& row : all_rows()) {
     INFO(row.name());
