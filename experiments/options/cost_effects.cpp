@@ -19,11 +19,11 @@ struct cost_effect {
 };
 
 template <auto Member, int Default = 0>
-bool differs(const cost_options& cost) {
+bool size_differs(const cost_options& cost) {
   return cost.sizes.*Member != Default;
 }
 
-bool has_shards(const options& o) {
+bool has_tensor_shards(const options& o) {
   return o.mesh.tensor > 1;
 }
 
@@ -53,7 +53,7 @@ bool has_buckets(const options& o) {
 
 /// Whether ranks sum: gradients, outputs of tensor shards, or those of a tied matrix.
 bool has_sums(const options& o) {
-  return exchanges_gradients(o) || has_shards(o) || (o.trains && o.model.tied);
+  return exchanges_gradients(o) || has_tensor_shards(o) || (o.trains && o.model.tied);
 }
 
 /// Whether any message has bytes. Each exchange and each sum has at least one value.
@@ -61,7 +61,7 @@ bool sends_bytes(const options& o) {
   return o.trains || o.cost.sizes.message > 0 || has_sums(o);
 }
 
-bool recomputes(const options& o) {
+bool runs_forwards_again(const options& o) {
   return o.mesh.recomputes != recomputation::none;
 }
 
@@ -72,29 +72,29 @@ constexpr std::string_view of_shards =
   "out";
 
 /// Sizes of messages in a simulation.
-constexpr cost_effect sizes[] = {
-  {"bytes=", differs<&simulated_sizes::message>, has_stages,
+constexpr cost_effect effects_of_sizes[] = {
+  {"bytes=", size_differs<&simulated_sizes::message>, has_stages,
    "has no effect on a pipeline of one rank: say --stages 2 or more too, or leave % "
    "out"},
-  {"gradient=", differs<&simulated_sizes::gradient>, exchanges_gradients,
+  {"gradient=", size_differs<&simulated_sizes::gradient>, exchanges_gradients,
    "has no effect with one data replica and one direction: say --mesh data=2 or more "
    "too, or leave % out"},
-  {"buckets=", differs<&simulated_sizes::buckets, 1>, has_buckets,
+  {"buckets=", size_differs<&simulated_sizes::buckets, 1>, has_buckets,
    "has no effect with one data replica and one direction: say --mesh data=2 or "
    "--recompute blocks=1 too, or leave % out"},
-  {"tensor=", differs<&simulated_sizes::sum>, has_shards, of_shards},
-  {"sums=", differs<&simulated_sizes::sums, 2>, has_shards, of_shards},
-  {"experts=", differs<&simulated_sizes::experts>, has_spread_experts,
+  {"tensor=", size_differs<&simulated_sizes::sum>, has_tensor_shards, of_shards},
+  {"sums=", size_differs<&simulated_sizes::sums, 2>, has_tensor_shards, of_shards},
+  {"experts=", size_differs<&simulated_sizes::experts>, has_spread_experts,
    "has no effect without spread experts: say --mesh data=2,expert=2, for example, or "
    "leave % out"},
 };
 
-constexpr cost_effect others[] = {
+constexpr cost_effect effects_of_times[] = {
   {"R=",
    [](const cost_options& cost) {
      return !cost.actions.by_op[static_cast<std::size_t>(op::recompute)].empty();
    },
-   recomputes,
+   runs_forwards_again,
    "has no effect without recomputation: say --recompute stage too, or leave % out"},
   {"latency=", [](const cost_options& cost) { return cost.link.latency != 0; },
    has_ranks, of_ranks},
@@ -116,7 +116,7 @@ std::string cost_without_effect(const options& o) {
   const auto sentence = [](std::string_view key, std::string_view belongs) {
     return "--cost " + std::string{key} + " " + with_name(belongs, key);
   };
-  for (const auto& [key, said, matters, belongs] : sizes) {
+  for (const auto& [key, said, matters, belongs] : effects_of_sizes) {
     if (!said(o.cost))
       continue;
     if (o.trains)
@@ -125,7 +125,7 @@ std::string cost_without_effect(const options& o) {
     if (!matters(o))
       return sentence(key, belongs);
   }
-  for (const auto& [key, said, matters, belongs] : others)
+  for (const auto& [key, said, matters, belongs] : effects_of_times)
     if (said(o.cost) && !matters(o))
       return sentence(key, belongs);
   return {};
