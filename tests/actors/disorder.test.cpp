@@ -36,6 +36,7 @@ std::string refusals(run_plan plan, std::uint64_t seed) {
     return result.failure;
   const auto by = rule_of(plan.sch);
   plan.machine.clock = clock_kind::real; // real times follow no formula
+  plan.machine.threads = 1;              // as in virtual time
   return tiny::proved_run{std::move(plan), std::move(result), by}.refusals();
 }
 
