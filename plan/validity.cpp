@@ -11,6 +11,7 @@
 #include <functional>
 #include <limits>
 #include <numeric>
+#include <set>
 #include <utility>
 
 namespace troupe {
@@ -114,31 +115,41 @@ std::int64_t sum_of(const std::vector<std::int64_t>& numbers) {
   return std::accumulate(numbers.begin(), numbers.end(), std::int64_t{0});
 }
 
-/// The memory of the checked machine, with the GPUs that the plan uses there.
-machine_memory memory_of(const run_plan& plan, const checked_machine& machine) {
-  if (machine.memory)
-    return *machine.memory;
+/// Numbers of the GPUs that the plan uses on the checked machine.
+std::set<int> used_gpus(const run_plan& plan, const checked_machine& machine) {
   std::vector<processor> used;
   for (const int rank : machine.local_ranks.value_or(all_ranks(plan)))
     used.push_back(plan.machine.processor_of(rank));
-  return memory_of_this_machine(gpus_among(used));
+  return gpus_among(used);
+}
+
+/// The memory of the checked machine.
+machine_memory memory_of(const run_plan& plan, const checked_machine& machine) {
+  return machine.memory ? *machine.memory
+                        : memory_of_this_machine(used_gpus(plan, machine));
 }
 
 /// Returns an error if ranks cannot use the planned GPUs; empty if ranks can.
 std::string error_of_gpus(const run_plan& plan, const checked_machine& machine) {
-  if (!plan.machine.has_gpus())
-    return {};
-  const auto gpus = memory_of(plan, machine).gpus;
-  const auto other = std::ranges::find_if(gpus, [&](const auto& gpu) {
-    return gpu.second.kind != gpus.begin()->second.kind;
-  });
-  if (other == gpus.end())
-    return {};
-  const auto text = [](const auto& gpu) {
-    return to_string(processor{gpu.first}) + " is " + gpu.second.kind;
+  const auto kind_of = [&](int gpu) {
+    if (!machine.memory)
+      return facts_of(processor{gpu}).kind;
+    const auto known = machine.memory->gpus.find(gpu);
+    return known == machine.memory->gpus.end() ? "" : known->second.kind;
   };
-  return "--device names GPUs of two kinds, which round differently: "
-         + text(*gpus.begin()) + ", and " + text(*other);
+  const auto text = [&](int gpu) {
+    return to_string(processor{gpu}) + " is " + kind_of(gpu);
+  };
+  std::optional<int> first; // of a known kind
+  for (const int gpu : used_gpus(plan, machine)) {
+    if (kind_of(gpu).empty())
+      continue;
+    if (first && kind_of(gpu) != kind_of(*first))
+      return "--device names GPUs of two kinds, which round differently: "
+             + text(*first) + ", and " + text(gpu);
+    first = first.value_or(gpu);
+  }
+  return {};
 }
 
 std::string error_of_schedule(const run_plan& plan, const checked_machine&) {

@@ -181,6 +181,15 @@ void check_pieces(const fs::path& manifest, const checkpoint_facts& facts) {
     look({saved_array::kind::moment, i});
 }
 
+/// Advice on a checkpoint whose name has other batches than its manifest.
+std::string advice_on_renamed(const fs::path& folder, int batches) {
+  const auto right = "batch-" + std::to_string(batches);
+  std::error_code failed;
+  return fs::exists(folder.parent_path() / right, failed)
+           ? "move " + folder.string() + " to another place, as " + right + " exists"
+           : "rename " + folder.string() + " to " + right;
+}
+
 /// Reads the manifest, and compares the folder's name with the number of batches.
 /// \throws undecided if the folder was renamed; as read_manifest()
 checkpoint_facts manifest_in(const fs::path& folder) {
@@ -189,8 +198,8 @@ checkpoint_facts manifest_in(const fs::path& folder) {
   if (named >= 0 && result.batches != named)
     throw undecided((folder / manifest_name).string() + " records "
                     + std::to_string(result.batches)
-                    + " batches, and a folder batch-N must have N batches: rename "
-                    + folder.string() + " to batch-" + std::to_string(result.batches));
+                    + " batches, and a folder batch-N must have N batches: "
+                    + advice_on_renamed(folder, result.batches));
   return result;
 }
 
@@ -229,39 +238,72 @@ checkpoint_facts checked(const fs::path& folder) {
   return result;
 }
 
-/// True if a checkpoint of this name may be removed: the manifest is this program's,
-/// and of this name, or is broken. Files of tensors are not read.
-bool is_removable(const fs::path& folder) {
+/// The state of a checkpoint on disk.
+enum class condition : std::uint8_t { whole, undecided, broken };
+
+struct verdict_on_checkpoint {
+  condition found;
+  std::string reason;
+};
+
+/// Reads all files of a checkpoint.
+verdict_on_checkpoint examined(const fs::path& folder) {
   try {
-    (void)manifest_in(folder);
-    return true;
-  } catch (const undecided&) {
-    return false;
-  } catch (const broken&) {
-    return true;
+    (void)checked(folder);
+    return {condition::whole, folder.string() + " is whole"};
+  } catch (const undecided& error) {
+    return {condition::undecided, error.what()};
+  } catch (const broken& error) {
+    return {condition::broken, error.what()};
+  } catch (const std::bad_alloc&) {
+    return {condition::undecided, "there is no memory for " + folder.string()};
   }
 }
 
-/// Removes checkpoints of more batches that are broken. Of the others that may be
-/// removed, the `keep` newest stay. \throws std::runtime_error
-void remove_others(const fs::path& folder, int batches, int keep) {
-  int kept = 0;
+/// Removes broken checkpoints of more batches than the written one. Of the others that
+/// are whole the `keep` newest stay, with the written one. Broken checkpoints of fewer
+/// batches stay until `keep` whole ones are newer. Returns the first error, after all
+/// removals were tried. \throws std::runtime_error if the folder cannot be read
+std::string remove_others(const fs::path& folder, const fs::path& written, int keep,
+                          known_checkpoints& known) {
+  int kept = 1;
+  std::string first_error;
   for (const auto& checkpoint : checkpoints_in(folder)) {
-    const bool is_passed_over = batches_of(checkpoint) > batches;
-    if (is_passed_over ? reason_to_keep(checkpoint).empty()
-                       : is_removable(checkpoint) && ++kept > keep)
-      remove_checkpoint(checkpoint);
+    if (checkpoint == written)
+      continue;
+    const auto name = checkpoint.filename().string();
+    const bool is_newer = batches_of(checkpoint) > batches_of(written);
+    if (!known.written.contains(name) && !known.kept.contains(name)) {
+      const auto found = examined(checkpoint).found;
+      if (is_newer ? found != condition::broken : found == condition::undecided)
+        known.kept.insert(name);
+      else if (found == condition::whole)
+        known.written.insert(name); // counts like the program's own
+    }
+    if (known.kept.contains(name))
+      continue;
+    const bool counts = known.written.contains(name);
+    if (is_newer || (counts ? ++kept > keep : kept >= keep))
+      try {
+        remove_checkpoint(checkpoint);
+        known.written.erase(name);
+      } catch (const fs::filesystem_error& error) {
+        if (first_error.empty())
+          first_error = written.string() + " is written, and " + checkpoint.string()
+                        + " cannot be removed: " + error.code().message();
+      }
   }
+  return first_error;
 }
 
-/// Writes all files, then the manifest, then renames the folder. \throws broken,
+/// Writes all files, then the manifest, then renames the folder `name`. \throws broken,
 /// fs::filesystem_error
-void write(const fs::path& folder, const run_plan& plan,
-           const training_copies& copies) {
-  const auto name = folder / ("batch-" + std::to_string(copies.batches));
-  if (is_checkpoint(name) && !is_removable(name))
-    throw broken(name.string() + " may be another checkpoint, which is not replaced: "
-                 + reason_to_keep(name));
+void write(const fs::path& name, const run_plan& plan, const training_copies& copies,
+           const known_checkpoints& known) {
+  if (is_checkpoint(name) && !known.written.contains(name.filename().string()))
+    if (const auto reason = reason_to_keep(name); !reason.empty())
+      throw broken(name.string()
+                   + " may be another checkpoint, which is not replaced: " + reason);
   unfinished_folder unfinished{name};
   const auto& target = unfinished.path();
   checkpoint_facts facts{
@@ -282,23 +324,33 @@ void write(const fs::path& folder, const run_plan& plan,
     throw broken(error);
   reach_disk(target);
   unfinished.finish();
-  reach_disk(folder);
+  reach_disk(name.parent_path());
 }
 
 } // namespace
 
-std::string write_checkpoint(const fs::path& folder, const run_plan& plan,
-                             const training_copies& copies, int keep) {
+checkpoint_outcome write_checkpoint(const fs::path& folder, const run_plan& plan,
+                                    const training_copies& copies, int keep,
+                                    known_checkpoints& known) {
+  const auto name = folder / ("batch-" + std::to_string(copies.batches));
   try {
-    write(folder, plan, copies);
-    remove_others(folder, copies.batches, keep);
-    return {};
+    write(name, plan, copies, known);
+    known.written.insert(name.filename().string());
   } catch (const broken& error) {
-    return error.what();
+    return {.write_error = error.what()};
   } catch (const fs::filesystem_error& error) {
-    return "cannot write " + folder.string() + ": " + error.code().message();
+    return {.write_error =
+              "cannot write " + folder.string() + ": " + error.code().message()};
   } catch (const std::exception& error) { // no memory: the training continues
-    return "cannot write " + folder.string() + ": " + error.what();
+    return {.write_error = "cannot write " + folder.string() + ": " + error.what()};
+  }
+  try {
+    return {.removal_error = remove_others(folder, name, keep, known)};
+  } catch (const std::exception& error) {
+    return {.removal_error = name.string()
+                             + " is written, and no older checkpoint is "
+                               "removed: "
+                             + error.what()};
   }
 }
 
@@ -313,16 +365,8 @@ tl::expected<checkpoint_facts, std::string> check_checkpoint(const fs::path& fol
 }
 
 std::string reason_to_keep(const fs::path& folder) {
-  try {
-    (void)checked(folder);
-    return folder.string() + " is whole";
-  } catch (const undecided& error) {
-    return error.what();
-  } catch (const broken&) {
-    return {};
-  } catch (const std::bad_alloc&) {
-    return "there is no memory for " + folder.string();
-  }
+  const auto [found, reason] = examined(folder);
+  return found == condition::broken ? "" : reason;
 }
 
 tl::expected<found_checkpoint, std::string>

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <limits>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -33,18 +34,35 @@ struct found_checkpoint {
 // replicas, the name also has the index of the shard or replica. Tensors have the names
 // of parameters. Older versions and moments have a prefix: moment-0/NAME.
 
-/// Writes a checkpoint as a subfolder of `folder`, and replaces a checkpoint of the
-/// same name. Then removes checkpoints of more batches that are broken. Of the other
-/// checkpoints the `keep` newest stay, the written one included. Returns an empty
-/// string on success, else one sentence. If writing fails, no checkpoint is removed. If
-/// a removal fails, the new checkpoint stays. Values that are not finite are an error
-/// and are not written.
+/// Names of checkpoints in one folder, such as "batch-8", that need not be examined
+/// again.
+struct known_checkpoints {
+  /// Written by this program, or found whole: may be replaced, and removed by age.
+  std::set<std::string> written = {};
+  /// Neither replaced nor removed.
+  std::set<std::string> kept = {};
+};
+
+/// Errors of write_checkpoint(), each one sentence or empty.
+struct checkpoint_outcome {
+  std::string write_error = {};   ///< Why the checkpoint was not written.
+  std::string removal_error = {}; ///< Why an older one of a written one stays.
+};
+
+/// Writes a checkpoint as a subfolder of `folder`. Replaces a checkpoint of the same
+/// name if `known` has that name, or if that checkpoint is broken. Then removes
+/// checkpoints of more batches that are broken. Of the whole checkpoints the `keep`
+/// newest stay, the written one included. If writing fails, no checkpoint is removed.
+/// If a removal fails, the others are still tried. Values that are not finite are an
+/// error and are not written.
 ///
 /// Checkpoints that are not proven broken, and that this program has not written under
 /// their name (undecided_checkpoint), are not counted, removed or replaced.
+/// \param known of earlier calls for this folder; the written name is added
 /// \pre the plan has a training (`plan.work`), and `keep` is at least 1
-std::string write_checkpoint(const std::filesystem::path& folder, const run_plan& plan,
-                             const training_copies& copies, int keep);
+checkpoint_outcome write_checkpoint(const std::filesystem::path& folder,
+                                    const run_plan& plan, const training_copies& copies,
+                                    int keep, known_checkpoints& known);
 
 /// Reads the manifest of one checkpoint and checks the counts of batches and values.
 /// Checks the size and the checksum of every file that the manifest names. Returns the

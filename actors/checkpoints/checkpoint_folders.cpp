@@ -56,6 +56,8 @@ int batches_of(const fs::path& folder) {
   const auto* const end = name.data() + name.size();
   if (!name.starts_with(begin))
     return -1;
+  if (name.size() > begin.size() + 1 && name[begin.size()] == '0')
+    return -1; // no checkpoint's name has leading zeros
   const auto [rest, fault] = std::from_chars(name.data() + begin.size(), end, result);
   return rest == end && fault == std::errc{} && result >= 0 ? result : -1;
 }
@@ -118,6 +120,13 @@ std::string manifest_error(const fs::path& entry) {
            : "cannot read " + file.string() + ": " + failed.message();
 }
 
+std::string unknown_manifest_error(const fs::path& entry) {
+  std::error_code failed;
+  return fs::status_known(fs::status(entry / manifest_name, failed))
+           ? ""
+           : manifest_error(entry);
+}
+
 std::string taken_name_error(const fs::path& name) {
   std::error_code failed;
   const auto status = fs::symlink_status(name, failed);
@@ -175,6 +184,9 @@ void reach_disk(const fs::path& folder) {
 
 unfinished_folder::unfinished_folder(fs::path name)
   : name_(std::move(name)), path_(name_.string() + unfinished) {
+  std::error_code failed;
+  if (fs::is_symlink(path_, failed)) // leads to files of another folder
+    fs::remove(path_);
   remove_files(path_); // of a killed program
   fs::create_directories(path_);
 }

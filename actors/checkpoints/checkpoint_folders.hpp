@@ -16,7 +16,7 @@ namespace troupe {
 inline constexpr const char* manifest_name = "manifest.json";
 
 /// Number of batches in a folder's name, such as 8 in batch-8; negative if the name is
-/// not a checkpoint's.
+/// not a checkpoint's, as batch-08.
 int batches_of(const std::filesystem::path& folder);
 
 /// The entries of a folder, as far as the system lists them.
@@ -48,6 +48,10 @@ named_entries_in(const std::filesystem::path& folder);
 /// Why an entry with a checkpoint's name is no checkpoint: one sentence. Empty if the
 /// entry has a manifest file.
 std::string manifest_error(const std::filesystem::path& entry);
+
+/// Why the system does not tell whether an entry has a manifest: one sentence. Empty if
+/// the system does.
+std::string unknown_manifest_error(const std::filesystem::path& entry);
 
 /// Why a new checkpoint cannot replace the entry of its name: one sentence about a
 /// file, a symbolic link, or a folder that has files and no manifest. Empty if the name
@@ -87,7 +91,8 @@ void reach_disk(const std::filesystem::path& folder);
 /// path(): the unfinished checkpoint, or a checkpoint that finish() has replaced.
 class unfinished_folder {
 public:
-  /// Creates the folder, and removes files that a killed program has left there.
+  /// Creates the folder, and removes files that a killed program has left there. A
+  /// symbolic link of the folder's name is removed, and the link's target stays.
   /// \param name path of the finished checkpoint
   /// \throws std::filesystem::filesystem_error if the folder cannot be created
   explicit unfinished_folder(std::filesystem::path name);

@@ -54,8 +54,17 @@ std::string unreadable_folder_error(const checkpoint_options& o) {
                      + "): make the folder readable, or name another folder"
                  : "";
   };
-  const auto error = error_of("--resume", o.resume == "auto" ? "" : o.resume);
-  return error.empty() ? error_of("--checkpoint", o.folder) : error;
+  const bool looks = o.resume == "auto";
+  for (const auto& error : {error_of("--resume", looks ? "" : o.resume),
+                            error_of("--checkpoint", o.folder)})
+    if (!error.empty())
+      return error;
+  if (looks && !o.folder.empty()) // a checkpoint may be there, and must not be replaced
+    for (const auto& entry : named_entries_in(o.folder))
+      if (const auto error = unknown_manifest_error(entry); !error.empty())
+        return "--resume auto: " + error
+               + ": make the file readable, or move the folder to another place";
+  return {};
 }
 
 void find_checkpoints(checkpoint_options& o) {

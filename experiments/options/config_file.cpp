@@ -43,7 +43,11 @@ constexpr mistake_row mistakes[] = {
   {"array", "the list has no end: write [\"gpipe\", \"1f1b\"]"},
   {"a comment or whitespace",
    "more text follows a value: put a text with blanks or commas in quotes"},
-  {"", "the value is wrong: write a number, true, false or a text in quotes"},
+  {"utf-8", "the file is not UTF-8: save the file as UTF-8"},
+  {"64 bits", "the number has more than 63 bits: write the number in quotes"},
+  {"",
+   "the value is wrong: write a number such as 7, 0.5 or 1.0, true, false or a text "
+   "in quotes"},
 };
 
 [[noreturn]] void fail(const toml::source_position& place,

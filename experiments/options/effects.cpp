@@ -91,7 +91,7 @@ std::string effect_error(const chosen_schedule& chosen) {
 std::string without_effect(const typed_options& typed, const options& o,
                            const program_info& program) {
   for (const auto& row : all_rows())
-    if (row.differs(typed, program.defaults))
+    if (row.rules.has(program) && row.differs(typed, program.defaults))
       if (auto error = effect_error(row, o); !error.empty())
         return error;
   for (const auto& chosen : o.schedules.chosen)

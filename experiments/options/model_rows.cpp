@@ -95,7 +95,7 @@ option_rows expert_rows() {
         .changeable = true}),
      model_row<&typed::top_k>(
        "--expert-top-k", "Experts that each token is sent to. Default: set by --gate.",
-       {.has = programs::writes}),
+       {.has = programs::writes, .effect = of_experts}),
      model_row<&typed::shared_expert>(
        "--shared-expert",
        "A block with experts has one more expert, which receives every token.",

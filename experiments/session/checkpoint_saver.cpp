@@ -38,7 +38,7 @@ void checkpoint_saver::save(training_copies saved) {
   const auto write = [this, shared_copies] {
     const auto copies =
       std::move(*shared_copies); // freed as soon as the checkpoint is written
-    return write_checkpoint(options_.folder, plan_, copies, options_.keep);
+    return write_checkpoint(options_.folder, plan_, copies, options_.keep, known_);
   };
   try {
     last_ = std::async(std::launch::async, write);
@@ -54,7 +54,11 @@ void checkpoint_saver::wait() {
   note(last_.get());
 }
 
-void checkpoint_saver::note(const std::string& error) {
+void checkpoint_saver::note(const checkpoint_outcome& outcome) {
+  if (auto reason = without_numbers(outcome.removal_error);
+      reason != std::exchange(removal_reason_, reason) && !reason.empty())
+    complain_(outcome.removal_error);
+  const auto& error = outcome.write_error;
   auto reason = without_numbers(error);
   if (reason == reason_) {
     unreported_ += error.empty() ? 0 : 1;
@@ -95,11 +99,15 @@ std::string existing_checkpoints_error(const checkpoint_options& o) {
     return "--checkpoint " + o.folder
            + " has checkpoints of another training: continue that training by --resume "
            + o.folder + ", or name another folder";
-  return std::filesystem::equivalent(existing.front(), named.front(), failed)
-           ? ""
-           : "--checkpoint would replace " + existing.front().string()
-               + ", which is newer than " + named.front().string()
-               + ": name another folder, or move newer checkpoints out of the folder";
+  for (const auto& checkpoint : existing) {
+    if (std::filesystem::equivalent(checkpoint, named.front(), failed))
+      return {};
+    if (!reason_to_keep(checkpoint).empty())
+      return "--checkpoint would replace " + checkpoint.string()
+             + ", which is newer than " + named.front().string()
+             + ": name another folder, or move newer checkpoints out of the folder";
+  }
+  return {};
 }
 
 /// One sentence if the run will write a checkpoint whose name belongs to data that must

@@ -38,16 +38,18 @@ public:
   void wait();
 
 private:
-  void note(const std::string& error);
+  void note(const checkpoint_outcome& outcome);
   void count_failures();
 
   const checkpoint_options& options_;
   const run_plan& plan_;
   std::function<void(const std::string&)> complain_;
-  std::future<std::string> last_;
+  known_checkpoints known_; // used by one write at a time
+  std::future<checkpoint_outcome> last_;
   // of the last failure, without numbers; empty: the last one was written
   std::string reason_;
   int unreported_ = 0; // checkpoints that the reason has cost since the last report
+  std::string removal_reason_; // reported last, without numbers
 };
 
 /// Makes the checkpoint folder, locks the folder with `lock`, and removes unfinished

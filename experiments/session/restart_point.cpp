@@ -34,18 +34,22 @@ restart_point find_restart_point(const run_result& lost, const run_plan& first,
                          + (lost.recovered ? "kept by other data replicas,"
                                            : "where the last start began,");
   const int batches = result.from ? result.from->batches : first.dims.batches_before;
-  if (std::ranges::none_of(checkpoints_in(folder), [&](const auto& checkpoint) {
-        return batches_of(checkpoint) > batches && batches_of(checkpoint) < steps;
-      }))
-    return result;
-  auto newest = newest_checkpoint(folder, first.work->whole, steps - 1);
-  if (!newest) {
-    result.passed_over.push_back(newest.error());
-    return result;
+  try {
+    if (std::ranges::none_of(checkpoints_in(folder), [&](const auto& checkpoint) {
+          return batches_of(checkpoint) > batches && batches_of(checkpoint) < steps;
+        }))
+      return result;
+    auto newest = newest_checkpoint(folder, first.work->whole, steps - 1);
+    if (!newest) {
+      result.passed_over.push_back(newest.error());
+      return result;
+    }
+    if (newest->saved->batches > batches)
+      result = {std::move(newest->saved), newest->folder.string(), {}};
+    result.passed_over = std::move(newest->passed_over);
+  } catch (const std::runtime_error& error) { // the folder cannot be read now
+    result.passed_over.emplace_back(error.what());
   }
-  if (newest->saved->batches > batches)
-    result = {std::move(newest->saved), newest->folder.string(), {}};
-  result.passed_over = std::move(newest->passed_over);
   return result;
 }
 

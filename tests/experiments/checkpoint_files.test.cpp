@@ -174,7 +174,9 @@ TEST_CASE("a checkpoint of which any bit is another is passed over", "[programs]
 
 TEST_CASE("the name of a checkpoint has a number of batches, without a sign") {
   CHECK(batches_of("c/batch-12") == 12);
-  for (const auto* const name : {"batch--3", "batch-+3", "batch-", "batch-3x", "3"})
+  CHECK(batches_of("c/batch-0") == 0);
+  for (const auto* const name :
+       {"batch--3", "batch-+3", "batch-", "batch-3x", "3", "batch-08", "batch-00"})
     CHECK(batches_of(fs::path{"c"} / name) == -1);
 }
 

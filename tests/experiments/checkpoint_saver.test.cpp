@@ -58,8 +58,12 @@ TEST_CASE("what gets a checkpoint's name during a run is not replaced", "[progra
   const auto shared = tiny::set_up_training(tiny::options_of("1f1b"));
   REQUIRE(shared);
   const auto& plan = shared->runs.front().plan;
+  known_checkpoints known;
   const auto save = [&](int batches, int keep = 1) {
-    return write_checkpoint(folder.path(), plan, training_copies{batches, {}}, keep);
+    const auto outcome =
+      write_checkpoint(folder.path(), plan, training_copies{batches, {}}, keep, known);
+    CHECK(outcome.removal_error.empty());
+    return outcome.write_error;
   };
   const auto in = [&](int batches, const std::string& file) {
     const auto name = "batch-" + std::to_string(batches);
@@ -84,6 +88,64 @@ TEST_CASE("what gets a checkpoint's name during a run is not replaced", "[progra
   for (const auto* const stays : {"batch-2/mine.txt", "batch-3/manifest.json",
                                   "batch-4/manifest.json", "batch-6/manifest.json"})
     CHECK(fs::exists(folder.path() / stays));
+}
+
+TEST_CASE("whole checkpoints alone count, and others stay or go by what is known",
+          "[programs]") {
+  const temporary_folder folder;
+  const auto shared = tiny::set_up_training(tiny::options_of("1f1b"));
+  REQUIRE(shared);
+  const auto& plan = shared->runs.front().plan;
+  const auto save = [&](int batches, int keep, known_checkpoints known = {}) {
+    return write_checkpoint(folder.path(), plan, training_copies{batches, {}}, keep,
+                            known);
+  };
+  const auto has = [&](int batches) {
+    return fs::exists(folder.path() / ("batch-" + std::to_string(batches)));
+  };
+  for (const int batches : {2, 4, 6, 8})
+    CHECK(save(batches, 9).write_error.empty());
+  for (const auto* const broken : {"batch-6", "batch-8"})
+    folder.write(broken + std::string{"/manifest.json"}, "{");
+  SECTION("a broken one takes no place of a whole one") {
+    CHECK(save(11, 2).removal_error.empty());
+    CHECK(has(11));
+    CHECK(has(4)); // the second whole one
+    CHECK_FALSE(has(2));
+  }
+  SECTION("the written one stays beside a name with a leading zero") {
+    fs::rename(folder.path() / "batch-6", folder.path() / "batch-04");
+    CHECK(save(8, 1).write_error.empty()); // a broken one is replaced
+    CHECK(has(8));
+    CHECK(fs::exists(folder.path() / "batch-04/manifest.json")); // no checkpoint's name
+  }
+  SECTION("a whole one is replaced by its own program alone") {
+    CHECK_THAT(save(4, 9).write_error, ContainsSubstring("which is not replaced")
+                                         && ContainsSubstring("batch-4 is whole"));
+    CHECK(save(4, 9, {.written = {"batch-4"}}).write_error.empty());
+  }
+  SECTION("one that cannot be removed is named, and the others go") {
+    folder.write("batch-4.unfinished/mine.txt", "data");
+    const auto outcome = save(11, 1);
+    CHECK(outcome.write_error.empty());
+    CHECK_THAT(outcome.removal_error,
+               ContainsSubstring("batch-11 is written, and ")
+                 && ContainsSubstring("batch-4 cannot be removed: "));
+    CHECK(has(4));
+    CHECK_FALSE(has(2));
+  }
+}
+
+TEST_CASE("an unfinished folder is no link to another folder", "[programs]") {
+  const temporary_folder folder;
+  folder.write("other/manifest.json", "of another training");
+  fs::create_directory_symlink("other", folder.path() / "batch-3.unfinished");
+  {
+    const unfinished_folder unfinished{folder.path() / "batch-3"};
+    CHECK_FALSE(fs::is_symlink(unfinished.path()));
+    CHECK(fs::is_directory(unfinished.path()));
+  }
+  CHECK(fs::exists(folder.path() / "other/manifest.json"));
 }
 
 } // namespace troupe::checkpoint_saver_test

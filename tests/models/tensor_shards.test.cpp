@@ -268,6 +268,11 @@ TEST_CASE("parts of a divided dimension are whole units of each block", "[tensor
   CHECK(high.cut->rows.begin == 2);
   CHECK(low.cut->reserved_values == 12);
   CHECK(high.cut->reserved_values == 12);
+  // Three units of two rows over two shards: one and two.
+  const parameter rows{"c_proj", {6, 4}, beginning::zeros};
+  const auto first = part_of(rows, {"heads", 0, 2}, {.index = 0, .count = 2});
+  CHECK(first.cut->rows.end == 2);
+  CHECK(first.cut->reserved_values == 16);
   const auto alone = part_of(words, {"words", 0}, {});
   CHECK_FALSE(alone.cut);
   REQUIRE(alone.divided);
