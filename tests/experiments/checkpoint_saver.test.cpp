@@ -125,6 +125,7 @@ TEST_CASE("whole checkpoints alone count, and others stay or go by what is known
     CHECK(save(4, 9, {.written = {"batch-4"}}).write_error.empty());
   }
   SECTION("one that cannot be removed is named, and the others go") {
+    fs::create_directory(folder.path() / "batch-4.unfinished");
     folder.write("batch-4.unfinished/mine.txt", "data");
     const auto outcome = save(11, 1);
     CHECK(outcome.write_error.empty());
@@ -138,6 +139,7 @@ TEST_CASE("whole checkpoints alone count, and others stay or go by what is known
 
 TEST_CASE("an unfinished folder is no link to another folder", "[programs]") {
   const temporary_folder folder;
+  fs::create_directory(folder.path() / "other");
   folder.write("other/manifest.json", "of another training");
   fs::create_directory_symlink("other", folder.path() / "batch-3.unfinished");
   {

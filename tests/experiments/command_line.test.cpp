@@ -200,9 +200,10 @@ TEST_CASE("a mistake in a file is named with its line", "[command_line]") {
     "line 1, column 9: the value is wrong: write a number such as 7, 0.5 or 1.0, true, "
     "false or a text");
   refused("seed = 18446744073709551615\n",
-          "the number has more than 63 bits: write the "
+          "line 1, column 28: the number has more than 63 bits: write the "
           "number in quotes");
-  refused("steps = 4 # d\xe9j\xe0\n", "the file is not UTF-8: save the file as UTF-8");
+  refused("steps = 4 # d\xe9j\xe0\n",
+          "line 1, column 13: the file is not UTF-8: save the file as UTF-8");
   refused("data = \"a\" b\n", "line 1, column 12: more text follows a value");
   refused("betas = 0.9,0.999\n", "line 1, column 12: more text follows a value: put a "
                                  "text with blanks or commas in quotes");

@@ -15,8 +15,13 @@ using Catch::Matchers::StartsWith;
 
 namespace {
 
-const program_info training{
-  .name = "train", .description = "", .defaults = {.schedules = {.names = {"1f1b"}}}};
+/// A program with every option of runs.
+const program_info training{.name = "train",
+                            .description = "",
+                            .draws = true,
+                            .resumes = true,
+                            .distributes = true,
+                            .defaults = {.schedules = {.names = {"1f1b"}}}};
 
 using change = std::function<void(typed_options&)>;
 
