@@ -46,7 +46,7 @@ struct known_checkpoints {
 /// Errors of write_checkpoint(), each one sentence or empty.
 struct checkpoint_outcome {
   std::string write_error = {};   ///< Why the checkpoint was not written.
-  std::string removal_error = {}; ///< Why an older one of a written one stays.
+  std::string removal_error = {}; ///< Why an older checkpoint could not be removed.
 };
 
 /// Writes a checkpoint as a subfolder of `folder`. Replaces a checkpoint of the same

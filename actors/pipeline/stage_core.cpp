@@ -218,7 +218,7 @@ stage_core::granted_pass& stage_core::begin(const action& a, std::int64_t turn,
       piece.completes = work_->buckets_of(piece.completes);
   action_callbacks callbacks;
   if (tells) {
-    // Each piece has a copy of the callback, and all copies share these.
+    // Each piece copies the callback. The copies share the notifier and the list.
     auto notify =
       std::make_shared<const stage_port::bucket_notifier>(port_->notifier());
     auto gradients = std::make_shared<const std::vector<buffer>>(work_->gradients());

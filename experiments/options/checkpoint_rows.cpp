@@ -54,12 +54,13 @@ std::string unreadable_folder_error(const checkpoint_options& o) {
                      + "): make the folder readable, or name another folder"
                  : "";
   };
-  const bool looks = o.resume == "auto";
-  for (const auto& error : {error_of("--resume", looks ? "" : o.resume),
+  const bool is_auto = o.resume == "auto";
+  for (const auto& error : {error_of("--resume", is_auto ? "" : o.resume),
                             error_of("--checkpoint", o.folder)})
     if (!error.empty())
       return error;
-  if (looks && !o.folder.empty()) // a checkpoint may be there, and must not be replaced
+  if (is_auto
+      && !o.folder.empty()) // a checkpoint may be there, and must not be replaced
     for (const auto& entry : named_entries_in(o.folder))
       if (const auto error = unknown_manifest_error(entry); !error.empty())
         return "--resume auto: " + error

@@ -27,8 +27,8 @@ struct mistake_row {
   std::string_view part, sentence;
 };
 
-constexpr std::string_view no_sections =
-  "a file of options has no sections: leave the line in brackets out";
+constexpr std::string_view no_sections = "a file of options has no sections: leave out "
+                                         "lines in brackets, braces and dots in names";
 constexpr mistake_row mistakes[] = {
   {"table header", no_sections},
   {"existing table", no_sections},

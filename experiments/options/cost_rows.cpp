@@ -147,7 +147,7 @@ cost_table actions_of(given_costs costs) {
 
 option_rows cost_rows() {
   return under(
-    "Clock and costs", programs::measures_not,
+    "Clock and costs", programs::without_measurements,
     {row<&typed_options::cost>(
       "--cost",
       "Costs in virtual time: F=1,B=2 gives milliseconds of actions. F=1/2/1/1 has a "

@@ -64,7 +64,7 @@ std::string read_links(const std::string& path, int machines, machine_model& to)
 } // namespace
 
 option_rows machine_rows() {
-  return under("Clock and costs", programs::measures_not,
+  return under("Clock and costs", programs::without_measurements,
                {row<&typed_options::machines>("--machines", machines_help)});
 }
 

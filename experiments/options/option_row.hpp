@@ -170,7 +170,7 @@ inline bool writes(const program_info& p) {
 inline bool measures(const program_info& p) {
   return p.measures;
 }
-inline bool measures_not(const program_info& p) {
+inline bool without_measurements(const program_info& p) {
   return !p.measures;
 }
 

@@ -143,7 +143,7 @@ option_rows schedule_rows() {
   using typed = typed_schedules;
   using enum recorded_in;
   return under(
-    "Schedule and mesh", programs::measures_not,
+    "Schedule and mesh", programs::without_measurements,
     {row<group, &typed::names>(
        "--schedules,--schedule", help_of_schedules("max_active_keys=8,lr=0.01"),
        {.has = [](const program_info& p) { return p.trains && !p.measures; }}),
