@@ -17,7 +17,7 @@ namespace {
 std::int64_t bucket_count(const run_plan& plan) {
   const std::int64_t data = plan.mesh[axis::data];
   if (!plan.work)
-    return data * plan.dims.stages * plan.sizes.buckets;
+    return data * plan.dims.stages * plan.work.simulated().buckets;
   return data * std::ssize(plan.work->whole.layers)
          + data / plan.mesh[axis::expert] * std::ssize(plan.work->whole.experts);
 }

@@ -24,21 +24,9 @@ inline bool updates_are_by(const run_plan& plan, update_by updater) {
                                        : update_by::all_replicas);
 }
 
-/// Number of parameter servers in a run: one for each stage of each data replica and
-/// tensor shard, on the rank of the stage's first direction. 0 without servers.
-inline int server_count(const run_plan& plan) {
-  return updates_are_by(plan, update_by::servers)
-           ? plan.mesh[axis::data] * plan.mesh[axis::tensor] * plan.dims.stages
-           : 0;
-}
-
-/// Number of devices that compute at the same time: one per rank, and one per parameter
-/// server.
-inline int device_count(const run_plan& plan) {
-  return plan.ranks() + server_count(plan);
-}
-
-/// Number of devices of some ranks, as for device_count() above.
+/// Number of devices of some ranks that compute at the same time: one per rank, and one
+/// per parameter server. A parameter server of a stage is on the rank of the stage's
+/// first direction.
 int device_count(const run_plan& plan, const std::vector<int>& ranks);
 
 /// True if `p` holds parameters that data replicas update one by one. Such parameters

@@ -91,14 +91,13 @@ struct run_plan {
   /// the user provides none.
   exchange_maker user_exchange = {};
 
-  std::optional<training> work = {}; ///< The training; absent from a simulation.
+  run_work work = {}; ///< A training, or the sizes of a simulation's messages.
 
   /// Microbatches of a batch, over all data replicas, if sizes or lengths differ; else
   /// null. In a simulation, samples and lengths give each microbatch's cost relative to
   /// the largest.
   std::shared_ptr<const uneven_microbatches> uneven = nullptr;
 
-  simulated_sizes sizes = {}; ///< Sizes of messages in a simulation.
   /// True if relays (actors that the user provides) forward messages between stages. A
   /// relay may still hold a message after forwarding that message.
   bool has_relays = false;

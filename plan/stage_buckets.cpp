@@ -38,10 +38,10 @@ std::vector<std::int64_t> buckets_of(const run_plan& plan, position p) {
   if (!plan.work) {
     // Each bucket has at least one value per data replica, so that messages of zero
     // bytes still take the latency.
-    const double values = plan.sizes.gradient / sizeof(float) / plan.sizes.buckets
-                          / plan.mesh[axis::tensor];
+    const double values = plan.work.simulated().gradient / sizeof(float)
+                          / plan.work.simulated().buckets / plan.mesh[axis::tensor];
     return std::vector(
-      static_cast<std::size_t>(plan.sizes.buckets),
+      static_cast<std::size_t>(plan.work.simulated().buckets),
       std::max<std::int64_t>(std::llround(values), plan.mesh[axis::data]));
   }
   std::vector<std::int64_t> result;

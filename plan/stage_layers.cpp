@@ -53,7 +53,7 @@ std::vector<int> segments_of(const run_plan& plan, int stage) {
   if (!plan.recomputes() || plan.recomputed_units == 0)
     return result;
   if (!plan.work) {
-    for (int i = plan.recomputed_units; i < plan.sizes.buckets;
+    for (int i = plan.recomputed_units; i < plan.work.simulated().buckets;
          i += plan.recomputed_units)
       result.push_back(i);
     return result;

@@ -397,7 +397,8 @@ const std::vector<rule>& all_rules() {
      mesh,
      when(
        [](plan_ref plan) {
-         return recomputes_blocks(plan) && !plan.work && plan.sizes.buckets == 1;
+         return recomputes_blocks(plan) && !plan.work
+                && plan.work.simulated().buckets == 1;
        },
        [](plan_ref) {
          return "--recompute blocks= needs the number of a stage's layers: say --cost "

@@ -11,6 +11,8 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 // The work of a run: network, data and optimizer of a training, or the message sizes of
@@ -52,7 +54,7 @@ struct earlier_training {
   std::vector<std::int64_t> updates;
 };
 
-/// The work of a run that computes; a simulation has none.
+/// The work of a run that computes.
 struct training {
   network<float> whole;
   /// Networks that stages run instead of `whole`: one per tensor shard, or the network
@@ -70,6 +72,39 @@ struct training {
   /// Values of the options that decide the training's numbers, by name ("--lr"). Stored
   /// in checkpoints.
   std::map<std::string, std::string> options = {};
+};
+
+/// The work of a run: a training, or a simulation. True as a condition for a training,
+/// to which `*` and `->` lead.
+class run_work {
+public:
+  run_work(simulated_sizes sizes = {}) : kind_(sizes) {
+    // nop
+  }
+  run_work(training work) : kind_(std::move(work)) {
+    // nop
+  }
+
+  explicit operator bool() const { return std::holds_alternative<training>(kind_); }
+
+  /// \pre the work is a training
+  training& operator*() { return *std::get_if<training>(&kind_); }
+  const training& operator*() const { return *std::get_if<training>(&kind_); }
+  training* operator->() { return std::get_if<training>(&kind_); }
+  const training* operator->() const { return std::get_if<training>(&kind_); }
+
+  /// Sizes of messages in a simulation.
+  /// \throws std::bad_variant_access if the work is a training
+  simulated_sizes& simulated() { return std::get<simulated_sizes>(kind_); }
+  const simulated_sizes& simulated() const { return std::get<simulated_sizes>(kind_); }
+
+  /// Storage of the tensors that stages send.
+  precision stored() const {
+    return *this ? (**this).whole.options.stored : simulated().stored;
+  }
+
+private:
+  std::variant<simulated_sizes, training> kind_;
 };
 
 } // namespace troupe

@@ -273,20 +273,20 @@ std::string remove_others(const fs::path& folder, const fs::path& written, int k
       continue;
     const auto name = checkpoint.filename().string();
     const bool is_newer = batches_of(checkpoint) > batches_of(written);
-    if (!known.written.contains(name) && !known.kept.contains(name)) {
+    if (!known.whole.contains(name) && !known.kept.contains(name)) {
       const auto found = examined(checkpoint).found;
       if (is_newer ? found != condition::broken : found == condition::undecided)
         known.kept.insert(name);
       else if (found == condition::whole)
-        known.written.insert(name); // counts like the program's own
+        known.whole.insert(name); // counts like the program's own
     }
     if (known.kept.contains(name))
       continue;
-    const bool counts = known.written.contains(name);
+    const bool counts = known.whole.contains(name);
     if (is_newer || (counts ? ++kept > keep : kept >= keep))
       try {
         remove_checkpoint(checkpoint);
-        known.written.erase(name);
+        known.whole.erase(name);
       } catch (const fs::filesystem_error& error) {
         if (first_error.empty())
           first_error = written.string() + " is written, and " + checkpoint.string()
@@ -300,7 +300,7 @@ std::string remove_others(const fs::path& folder, const fs::path& written, int k
 /// fs::filesystem_error
 void write(const fs::path& name, const run_plan& plan, const training_copies& copies,
            const known_checkpoints& known) {
-  if (is_checkpoint(name) && !known.written.contains(name.filename().string()))
+  if (is_checkpoint(name) && !known.whole.contains(name.filename().string()))
     if (const auto reason = reason_to_keep(name); !reason.empty())
       throw broken(name.string()
                    + " may be another checkpoint, which is not replaced: " + reason);
@@ -335,7 +335,7 @@ checkpoint_outcome write_checkpoint(const fs::path& folder, const run_plan& plan
   const auto name = folder / ("batch-" + std::to_string(copies.batches));
   try {
     write(name, plan, copies, known);
-    known.written.insert(name.filename().string());
+    known.whole.insert(name.filename().string());
   } catch (const broken& error) {
     return {.write_error = error.what()};
   } catch (const fs::filesystem_error& error) {

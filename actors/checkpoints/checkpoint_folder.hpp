@@ -38,7 +38,7 @@ struct found_checkpoint {
 /// again.
 struct known_checkpoints {
   /// Written by this program, or found whole: may be replaced, and removed by age.
-  std::set<std::string> written = {};
+  std::set<std::string> whole = {};
   /// Neither replaced nor removed.
   std::set<std::string> kept = {};
 };

@@ -18,7 +18,7 @@ simulated_stage::simulated_stage(const run_plan& plan, position where)
 }
 
 std::vector<buffer> simulated_stage::gradients() const {
-  return std::vector<buffer>(static_cast<std::size_t>(plan_->sizes.buckets));
+  return std::vector<buffer>(static_cast<std::size_t>(plan_->work.simulated().buckets));
 }
 
 namespace {
@@ -39,7 +39,7 @@ public:
       reads_(pass.pass_action.op != op::weight_gradient),
       meets_(plan.mesh[axis::tensor] > 1 && reads_),
       asks_experts_(has_experts),
-      sums_(meets_        ? plan.sizes.sums
+      sums_(meets_        ? plan.work.simulated().sums
             : has_experts ? 2
                           : 1) {
     // nop
@@ -48,7 +48,7 @@ public:
   /// Adds pieces for layers [first, last): forwards in increasing order if `up`, else
   /// backwards from the last layer down.
   void add(bool up, int first, int last, bool recomputes = false) {
-    const auto& sizes = plan_.sizes;
+    const auto& sizes = plan_.work.simulated();
     const auto sum = values_of(sizes.sum, plan_.mesh[axis::tensor]),
                gathered =
                  values_of(sizes.stored_bytes(sizes.sum), plan_.mesh[axis::tensor]),
@@ -110,7 +110,8 @@ private:
 pass_pieces<float> simulated_stage::pieces(const pass_request& pass) {
   const op operation = pass.pass_action.op;
   const auto segments = segments_of(*plan_, stage_);
-  const int layers = pass.by_layer || segments.size() > 1 ? plan_->sizes.buckets : 1;
+  const int layers =
+    pass.by_layer || segments.size() > 1 ? plan_->work.simulated().buckets : 1;
   simulated_pass simulated{*plan_, pass, has_experts_, layers};
   const double last = static_cast<double>(layers - segments.back()) / layers;
   switch (operation) {

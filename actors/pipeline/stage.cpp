@@ -31,12 +31,15 @@ void stage_actor_port::demand() {
 template <class Message>
 void stage_actor_port::send_to_neighbour(Message message) {
   const auto& header = message.header;
-  const auto& sizes = shared_.plan->sizes;
-  const auto bytes =
-    message.payload ? header.samples * header.values * std::int64_t{sizeof(float)}
-                    : std::llround(sizes.stored_bytes(sizes.message)
-                                   * shared_.plan->part_of_largest(me_.where.data,
-                                                                   header.microbatch));
+  const auto& plan = *shared_.plan;
+  const auto simulated_bytes = [&] {
+    const auto& sizes = plan.work.simulated();
+    return std::llround(sizes.stored_bytes(sizes.message)
+                        * plan.part_of_largest(me_.where.data, header.microbatch));
+  };
+  const auto bytes = plan.work
+                       ? header.samples * header.values * std::int64_t{sizeof(float)}
+                       : std::int64_t{simulated_bytes()};
   auto receiver = me_.where;
   receiver.stage = header.stage;
   const tensor_transfer route{traffic::pipeline, bytes, me_.where, receiver};

@@ -123,7 +123,7 @@ double stage_core::part_in_last_segment(int stage) const {
       .recomputed_share();
   return 1
          - static_cast<double>(segments_of(*plan_, stage).back())
-             / plan_->sizes.buckets;
+             / plan_->work.simulated().buckets;
 }
 
 /// The cost of an action relative to a whole action of its kind with the largest

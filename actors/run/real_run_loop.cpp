@@ -11,8 +11,8 @@ namespace troupe {
 using namespace std::chrono_literals;
 
 void real_run_loop::wait() {
-  run_.runtime.start_threads(
-    std::clamp(run_.plan.machine.threads, 1, device_count(run_.plan)));
+  run_.runtime.start_threads(std::clamp(run_.plan.machine.threads, 1,
+                                        device_count(run_.plan, all_ranks(run_.plan))));
   watch_.begin(
     run_.status,
     [this] { send_external(run_.meter, run_.coordinator, mail::explain{}); },

@@ -11,7 +11,7 @@ namespace troupe {
 
 bool has_thread_a_rank(const run_plan& plan) {
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
-  return std::min(plan.machine.threads, cores) >= device_count(plan);
+  return std::min(plan.machine.threads, cores) >= device_count(plan, all_ranks(plan));
 }
 
 bool needs_modelled_times(const run_plan& plan, bool is_remote) {

@@ -107,7 +107,7 @@ bool makes_bf16_by_cpu(const run_plan& plan) {
   std::vector<processor> of_ranks;
   for (int rank = 0; rank < plan.ranks(); ++rank)
     of_ranks.push_back(plan.machine.processor_of(rank));
-  return plan.work && makes_bf16_by_cpu(plan.sizes.stored, of_ranks);
+  return plan.work && makes_bf16_by_cpu(plan.work.stored(), of_ranks);
 }
 
 std::string warning_of(const run_options& o) {

@@ -58,8 +58,9 @@ run_plan common_plan(const options& o) {
   plan.machine.clock = o.run.clock;
   plan.machine.stall_timeout = o.run.stall_timeout;
   plan.machine.links = o.machines.model;
-  plan.sizes = o.cost.sizes;
-  plan.sizes.stored = o.run.products;
+  auto sizes = o.cost.sizes;
+  sizes.stored = o.run.products;
+  plan.work = sizes;
   plan.machine.sum_rate = o.cost.sum_rate;
   plan.machine.slowdowns = o.cost.slowdowns;
   return plan;

@@ -109,8 +109,12 @@ json link_json(const run_plan& plan) {
       || (plan.work && link.bytes_per_second > 0)
       || (plan.directions() > 1 && link.bytes_per_second > 0))
     return nullptr;
+  const auto message_bytes = [&] {
+    const auto& sizes = plan.work.simulated();
+    return sizes.stored_bytes(sizes.message);
+  };
   return {{"latency", link.latency},
-          {"occupied", link.occupied(plan.sizes.stored_bytes(plan.sizes.message))}};
+          {"occupied", link.occupied(plan.work ? 0 : message_bytes())}};
 }
 
 /// The properties of a schedule from which a page lays it out.

@@ -60,7 +60,7 @@ std::string devices_of(const run_plan& plan) {
 }
 
 const char* precision_of(const run_plan& plan) {
-  if (plan.sizes.stored == precision::bf16)
+  if (plan.work.stored() == precision::bf16)
     return "bf16";
   for (int rank = 0; rank < plan.ranks(); ++rank)
     if (plan.machine.processor_of(rank).tf32)
@@ -81,7 +81,7 @@ json bf16_path_of(const run_plan& plan) {
 /// All GPUs of a run are of one kind. Libraries are null if the GPU is elsewhere.
 json gpu_libraries_of(const run_plan& plan) {
   const auto gpu = std::ranges::find_if(plan.machine.processors, &processor::is_gpu);
-  if (gpu == plan.machine.processors.end() || plan.sizes.stored != precision::bf16)
+  if (gpu == plan.machine.processors.end() || plan.work.stored() != precision::bf16)
     return nullptr;
   const auto used = libraries_of(*gpu);
   const auto known = [](const std::string& text) {
@@ -346,7 +346,7 @@ std::optional<double> run_account::tokens_per_second() const {
 
 std::string results_json(const options& o, const setup& shared,
                          const std::vector<run_account>& runs) {
-  const bool trains = shared.runs.front().plan.work.has_value();
+  const bool trains(shared.runs.front().plan.work);
   const auto& m = shared.model;
   json model = nullptr, data = nullptr;
   if (trains && (m.model == "gpt" || m.model == "moe"))

@@ -118,7 +118,7 @@ std::string description_of(const setup& shared) {
 
 std::string results_legend(const setup& shared, const std::vector<run_account>& runs,
                            std::int64_t samples) {
-  const bool trains = shared.runs.front().plan.work.has_value();
+  const bool trains(shared.runs.front().plan.work);
   auto result = "\nidle: mean over ranks of makespan - busy\n"
                 "bubble: mean over ranks of idle / makespan\n"
                 "activations, "

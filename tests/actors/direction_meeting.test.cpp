@@ -19,8 +19,8 @@ constexpr position where{0, 0, 1};
 
 run_plan plan_of(const schedule& sch) {
   auto plan = tiny::simulation(sch, {4, 4});
-  plan.sizes.buckets = 2;
-  plan.sizes.gradient = 48; // six values a bucket
+  plan.work.simulated().buckets = 2;
+  plan.work.simulated().gradient = 48; // six values a bucket
   return plan;
 }
 

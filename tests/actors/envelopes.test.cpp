@@ -26,7 +26,7 @@ constexpr const char* file = TROUPE_GOLDEN "/envelopes.txt";
 run_plan simulated(const std::string& name) {
   auto plan = tiny::simulation(*find_schedule(name), {2, 2, 2}, 1, 2, 1);
   plan.machine.links.inside.latency = 250'000;
-  plan.sizes.buckets = 2;
+  plan.work.simulated().buckets = 2;
   return plan;
 }
 

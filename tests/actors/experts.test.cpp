@@ -311,7 +311,7 @@ TEST_CASE("simulated rows take their way to experts and back", "[experts]") {
     plan.mesh[axis::expert] = expert;
     plan.exchange = find_exchange("ring");
     plan.machine.links.inside = {.latency = 100'000, .bytes_per_second = 1e9};
-    plan.sizes.experts = bytes;
+    plan.work.simulated().experts = bytes;
     const auto result = perform(plan);
     REQUIRE(result.outcome == ending::finished);
     return static_cast<double>(result.sums.makespan) * 1e-6;

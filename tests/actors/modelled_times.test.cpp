@@ -109,8 +109,8 @@ TEST_CASE("the model of a simulation is the simulation", "[model]") {
     }
     plan.sequence_parallel = plan.mesh[axis::tensor] > 1 && any(random, 0, 1) == 1;
     plan.exchange = find_exchange(any_of(random, exchanges));
-    plan.sizes.buckets = any(random, 1, 4);
-    plan.sizes.sums = any(random, 1, 3);
+    plan.work.simulated().buckets = any(random, 1, 4);
+    plan.work.simulated().sums = any(random, 1, 3);
     check_model(plan, "data=" + std::to_string(plan.mesh[axis::data])
                         + " tensor=" + std::to_string(plan.mesh[axis::tensor]) + " "
                         + plan.exchange->name);

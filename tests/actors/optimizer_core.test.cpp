@@ -88,7 +88,7 @@ TEST_CASE("an update waits for sums that take time, and copies take none",
   auto plan = simulated();
   plan.mesh[axis::data] = 2;
   plan.exchange = find_exchange("ring");
-  plan.sizes.gradient = 40;
+  plan.work.simulated().gradient = 40;
   plan.machine.sum_rate = 1e9;
   counted_shard a{plan, first}, c{plan, {1, 0, 0}};
   for (auto* shard : {&a, &c}) {

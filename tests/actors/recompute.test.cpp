@@ -39,7 +39,7 @@ nanoseconds makespan(schedule sch, const shape& dims, recomputation how,
   sch.recomputes = how;
   auto plan = tiny::simulation(sch, dims, 1, 2, 0);
   plan.recomputed_units = units;
-  plan.sizes.buckets = 4;
+  plan.work.simulated().buckets = 4;
   return finished(plan).sums.makespan;
 }
 

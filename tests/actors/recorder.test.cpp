@@ -218,7 +218,7 @@ TEST_CASE("who watches a run is told of all that runs, with the times of the rec
   auto plan = GENERATE_COPY(tiny::simulation(one_f_one_b(), dims),
                             tiny::training_of(one_f_one_b(), dims, clock_kind::real));
   plan.observed.watched = true;
-  plan.observed.model_times = plan.work.has_value() && GENERATE(false, true);
+  plan.observed.model_times = bool(plan.work) && GENERATE(false, true);
   record told(static_cast<std::size_t>(plan.ranks()));
   const auto result = perform(plan, {.watch = [&](const recent_actions& recent) {
                                 for (const auto& [rank, what] : recent.ran)

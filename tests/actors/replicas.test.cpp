@@ -57,8 +57,8 @@ run_result batch_of(double exchange_ms, int buckets, int data = 2,
     replicated(tiny::simulation(*find_schedule("gpipe"), {1, 1, 1}, 10, 20), data);
   plan.exchange = find_exchange(exchange);
   plan.machine.links.inside.bytes_per_second = 1e9;
-  plan.sizes.gradient = exchange_ms * 1e6;
-  plan.sizes.buckets = buckets;
+  plan.work.simulated().gradient = exchange_ms * 1e6;
+  plan.work.simulated().buckets = buckets;
   auto result = perform(plan);
   REQUIRE(result.outcome == ending::finished);
   return result;

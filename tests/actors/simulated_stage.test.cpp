@@ -42,8 +42,8 @@ std::string pieces(const run_plan& plan, op what, bool by_layer = false) {
 run_plan plan_of(int tensor, int buckets = 2) {
   auto plan = tiny::simulation(one_f_one_b(), {2, 4});
   plan.mesh[axis::tensor] = tensor;
-  plan.sizes.buckets = buckets;
-  plan.sizes.sum = 32;
+  plan.work.simulated().buckets = buckets;
+  plan.work.simulated().sum = 32;
   return plan;
 }
 
@@ -76,7 +76,7 @@ TEST_CASE("by sequence shards gather before a piece, and scatter behind it",
           "[simulated_stage]") {
   auto plan = plan_of(2, 1);
   plan.sequence_parallel = true;
-  plan.sizes.sums = 1;
+  plan.work.simulated().sums = 1;
   CHECK(pieces(plan, op::forward)
         == "layer 0, 0, gather of 8\n"
            "layer 0, 1, scatter of 8\n"
@@ -90,8 +90,8 @@ TEST_CASE("by sequence shards gather before a piece, and scatter behind it",
 TEST_CASE("shards gather half the bytes in bf16, and sum the same",
           "[simulated_stage]") {
   auto plan = plan_of(2, 1);
-  plan.sizes.sums = 1;
-  plan.sizes.stored = precision::bf16;
+  plan.work.simulated().sums = 1;
+  plan.work.simulated().stored = precision::bf16;
   CHECK(pieces(plan, op::forward)
         == "layer 0, 1, sum of 8\n"
            "layer 0, 0\n");
@@ -110,7 +110,7 @@ TEST_CASE("experts are asked behind the first piece", "[simulated_stage]") {
   auto plan = plan_of(1, 1);
   plan.mesh[axis::data] = plan.mesh[axis::expert] = 2;
   plan.exchange = find_exchange("ring");
-  plan.sizes.experts = 24;
+  plan.work.simulated().experts = 24;
   CHECK(pieces(plan, op::backward)
         == "layer 0, 0.5, experts of 6\n"
            "layer 0, 0.5\n");
@@ -139,8 +139,8 @@ TEST_CASE("a backward runs the segments up again that were not recomputed",
 TEST_CASE("a message has a value for each shard, however small it is",
           "[simulated_stage]") {
   auto plan = plan_of(4, 1);
-  plan.sizes.sum = 0;
-  plan.sizes.sums = 1;
+  plan.work.simulated().sum = 0;
+  plan.work.simulated().sums = 1;
   CHECK(pieces(plan, op::forward)
         == "layer 0, 1, sum of 4\n"
            "layer 0, 0\n");

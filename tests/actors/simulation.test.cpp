@@ -216,7 +216,7 @@ TEST_CASE("costs may differ by stage, and messages take time", "[simulation]") {
   plan.machine.cost = costs_from(costs);
   CHECK(simulated(plan).sums.makespan == (1 + 5 + 7 + 2) * ms);
   plan.machine.links.inside = {.latency = ms, .bytes_per_second = 1000};
-  plan.sizes.message = 2;
+  plan.work.simulated().message = 2;
   CHECK(simulated(plan).sums.makespan == (1 + 3 + 5 + 7 + 3 + 2) * ms);
 }
 
@@ -224,7 +224,7 @@ TEST_CASE("activations of one rank share its port", "[simulation]") {
   // Eight activations of 10 MB and eight gradients, each 10 ms at 1 GB/s.
   auto plan = tiny::simulation(gpipe(), {2, 8}, 0, 0);
   plan.machine.links.inside = {.bytes_per_second = 1e9};
-  plan.sizes.message = 1e7;
+  plan.work.simulated().message = 1e7;
   CHECK(simulated(plan).sums.makespan == 160 * ms);
 }
 
@@ -233,7 +233,7 @@ TEST_CASE("a published benchmark over a wide-area network", "[simulation]") {
   // over 200 Mbit/s and 50 ms; a step took 100.475 s.
   auto plan = tiny::simulation(one_f_one_b(), {8, 64}, 1.5, 3);
   plan.machine.links.inside = {.latency = 50 * ms, .bytes_per_second = 25e6};
-  plan.sizes.message = 16'777'224;
+  plan.work.simulated().message = 16'777'224;
   const auto seconds = static_cast<double>(simulated(plan).sums.makespan) * 1e-9;
   INFO(seconds);
   CHECK(std::abs(seconds - 100.475) < 0.03 * 100.475);
@@ -243,8 +243,8 @@ TEST_CASE("chimera's directions pay for the gradients that they add", "[simulati
   const auto run = [](bool eager) {
     auto plan = tiny::simulation(chimera({.eager = eager}), {4, 8});
     plan.machine.links.inside = {.latency = ms, .bytes_per_second = 1e6};
-    plan.sizes.gradient = 4e6;
-    plan.sizes.buckets = 8;
+    plan.work.simulated().gradient = 4e6;
+    plan.work.simulated().buckets = 8;
     return simulated(plan);
   };
   const auto lazy = run(false), eager = run(true);
@@ -266,8 +266,8 @@ TEST_CASE("chimera's eager gradients hide behind backwards where ports are idle"
   const auto makespan = [](bool eager) {
     auto plan = tiny::simulation(chimera({.eager = eager}), {4, 8}, 10, 20);
     plan.machine.links.inside = {.bytes_per_second = 1e9};
-    plan.sizes.gradient = 1e7; // 10 ms
-    plan.sizes.buckets = 10;
+    plan.work.simulated().gradient = 1e7; // 10 ms
+    plan.work.simulated().buckets = 10;
     return simulated(plan).sums.makespan;
   };
   CHECK(makespan(true) < makespan(false));

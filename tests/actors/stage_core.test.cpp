@@ -153,7 +153,7 @@ TEST_CASE("what an action took is of its own version", "[stage]") {
 TEST_CASE("shards meet between the pieces of a forward", "[stage]") {
   auto plan = three_stages();
   plan.mesh[axis::tensor] = 2;
-  plan.sizes.sums = 1;
+  plan.work.simulated().sums = 1;
   staged<> s{plan, middle};
   s.give(0);
   s.port.news();
@@ -177,8 +177,8 @@ TEST_CASE("shards meet between the pieces of a forward", "[stage]") {
 TEST_CASE("a stage whose sums take time goes on when its sum is over", "[stage]") {
   auto plan = three_stages();
   plan.mesh[axis::tensor] = 2;
-  plan.sizes.sums = 1;
-  plan.sizes.sum = 20;
+  plan.work.simulated().sums = 1;
+  plan.work.simulated().sum = 20;
   plan.machine.sum_rate = 1e9;
   staged<> s{plan, middle};
   s.give(0);
@@ -202,7 +202,7 @@ TEST_CASE("a backward tells of each bucket that it completes, the last of an upd
   auto plan = three_stages();
   plan.mesh[axis::data] = 2;
   plan.exchange = find_exchange("zero1");
-  plan.sizes.buckets = 3;
+  plan.work.simulated().buckets = 3;
   staged<> s{plan, last};
   for (const int m : {0, 1}) {
     s.give(m);
@@ -219,7 +219,7 @@ TEST_CASE("a backward tells of each bucket that it completes, the last of an upd
 TEST_CASE("a schedule that is not eager tells of all buckets when it updates",
           "[stage]") {
   auto plan = tiny::simulation(chimera({.eager = false}), {2, 2, 1});
-  plan.sizes.buckets = 2;
+  plan.work.simulated().buckets = 2;
   staged<> s{plan, {0, 0, 1}};
   s.give(0);
   s.run(f, 0);

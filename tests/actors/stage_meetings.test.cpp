@@ -64,7 +64,7 @@ run_plan spread_experts() {
 
 run_plan in_shards(run_plan plan) {
   plan.mesh[axis::tensor] = 2;
-  plan.sizes.sums = 1;
+  plan.work.simulated().sums = 1;
   return plan;
 }
 

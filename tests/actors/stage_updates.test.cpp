@@ -145,7 +145,7 @@ TEST_CASE("each version is reported when it is there, if versions are kept",
           "[stage_updates]") {
   auto plan = simulated("1f1b", {2, 1, 4});
   plan.keep.versions = true;
-  plan.sizes.buckets = 0; // there is nothing to copy
+  plan.work.simulated().buckets = 0; // there is nothing to copy
   updated_stage s{plan};
   for (int version = 1; version <= 2; ++version) {
     s.backward();
@@ -165,7 +165,7 @@ TEST_CASE("an update is over when all of it that is wanted is copied",
   auto plan = simulated("1f1b", {2, 1, 4});
   plan.keep.versions = true;
   plan.copies.evaluate_every = 1;
-  plan.sizes.buckets = 0;
+  plan.work.simulated().buckets = 0;
   updated_stage s{plan};
   s.backward();
   s.begin();

@@ -67,8 +67,8 @@ TEST_CASE("a sum runs beside the backward of other buckets", "[sum_cost]") {
 TEST_CASE("tensor shards wait for their sums", "[sum_cost]") {
   auto plan = tiny::simulation(one_f_one_b(), {1, 4});
   plan.mesh[axis::tensor] = 2;
-  plan.sizes.sum = 8;
-  plan.sizes.sums = 1;
+  plan.work.simulated().sum = 8;
+  plan.work.simulated().sums = 1;
   const auto at_once = makespan_of(plan);
   plan.machine.sum_rate = 8 / 1e-3;
   CHECK(makespan_of(plan) == at_once + 4 * 2 * ms);

@@ -60,7 +60,7 @@ run_result simulated(int tensor, double sum_bytes, bool sequence_parallel = fals
   plan.sequence_parallel = sequence_parallel;
   plan.machine.cost = costs_from(tiny::costs(12, 24), tensor);
   plan.machine.links.inside = {.latency = 100'000, .bytes_per_second = 1e9};
-  plan.sizes.sum = sum_bytes;
+  plan.work.simulated().sum = sum_bytes;
   auto result = perform(plan);
   REQUIRE(result.outcome == ending::finished);
   return result;

@@ -59,7 +59,7 @@ TEST_CASE("each key of results.json has a row of its document, and each row a ke
   o.model.name = "moe";
   add(keys_of(o, [](run_result& result, run_plan& plan) {
     plan.machine.processors = {processor{.gpu = 0}};
-    plan.sizes.stored = precision::bf16;
+    plan.work->whole.options.stored = precision::bf16;
     result.peak_parts.resize(4);
     result.exchange = {{0}, {0}};
     result.loads.add(0, 2, {1, 2}, 0);

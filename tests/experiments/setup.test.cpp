@@ -212,7 +212,7 @@ TEST_CASE("a plan has the mesh, costs and optimizer that options say", "[setup]"
   CHECK(plan.dims.microbatches == 4); // of 8, in each data replica
   CHECK(plan.exchange->staleness == 3);
   CHECK(plan.machine.slowdowns == std::vector<double>{1, 2.5});
-  CHECK(plan.sizes.message == 7);
+  CHECK(plan.work.simulated().message == 7);
   CHECK(plan.machine.links.ranks_each == 3);
   CHECK(plan.machine.clock == clock_kind::virtual_time);
   o = tiny_options();

@@ -190,7 +190,7 @@ TEST_CASE("actors of both directions and of all buckets count", "[memory_needs]"
     auto plan = tiny::simulation(sch, {4, 8});
     plan.mesh[axis::data] = data;
     plan.exchange = find_exchange(exchange);
-    plan.sizes.buckets = buckets;
+    plan.work.simulated().buckets = buckets;
     return bytes_of_actors(plan);
   };
   CHECK(bytes(gpipe(), 1, 9) == bytes(gpipe(), 1, 1)); // no bucket is exchanged
@@ -203,7 +203,7 @@ TEST_CASE("actors of both directions and of all buckets count", "[memory_needs]"
     auto alone = tiny::simulation(sch, {2, 4, 1});
     alone.mesh = plan.mesh;
     alone.exchange = plan.exchange;
-    alone.sizes.buckets = 0;
+    alone.work.simulated().buckets = 0;
     std::int64_t buckets = 0;
     for (int d = 0; d < mesh.data; ++d)
       for (int t = 0; t < mesh.tensor; ++t)
@@ -240,7 +240,7 @@ TEST_CASE("the count of actors covers the bytes that were measured", "[memory_ne
     auto plan = tiny::simulation(sch, {stages, 2});
     plan.mesh[axis::data] = data;
     plan.exchange = find_exchange("ring");
-    plan.sizes.buckets = buckets;
+    plan.work.simulated().buckets = buckets;
     INFO(sch.name << ", " << stages << " stages");
     CHECK(bytes_of_actors(plan) >= bytes);
   }

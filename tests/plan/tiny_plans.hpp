@@ -147,8 +147,8 @@ inline run_plan replicas(const std::string& exchange, int data, int buckets,
   auto plan = simulation(one_f_one_b(), {1, 4});
   plan.mesh[axis::data] = data;
   plan.exchange = find_exchange(exchange);
-  plan.sizes.buckets = buckets;
-  plan.sizes.gradient = 4.0 * buckets * values;
+  plan.work.simulated().buckets = buckets;
+  plan.work.simulated().gradient = 4.0 * buckets * values;
   return plan;
 }
 
