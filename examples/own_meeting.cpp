@@ -109,7 +109,7 @@ int main() {
   job.stages = 2;
   job.replicas = 4;
   job.batch = 32;
-  job.optimizer.kind = troupe::optimizer_kind::sgd;
+  job.optimizer.name = "sgd";
   job.optimizer.rate = 1;
   const auto summed = troupe::train(job);
   job.user_exchange = [](const troupe::exchange_member& where) {

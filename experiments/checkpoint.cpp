@@ -4,6 +4,7 @@
 #include "actors/checkpoints/checkpoint_folder.hpp"
 #include "experiments/options/help.hpp"
 #include "experiments/options/parse_mistake.hpp"
+#include "experiments/options/parsing.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -24,8 +25,8 @@ std::string line_of(const std::filesystem::path& checkpoint,
          + std::to_string(facts.samples) + " samples, "
          + std::to_string(facts.older + 1)
          + (facts.older == 0 ? " version, " : " versions, ")
-         + std::to_string(facts.moments) + " moments, " + std::to_string(bytes / 1000)
-         + " kB, whole";
+         + (facts.state.empty() ? "no optimizer state" : listed(facts.state)) + ", "
+         + std::to_string(bytes / 1000) + " kB, whole";
 }
 
 int check(const std::string& folder) {

@@ -90,21 +90,22 @@ void print_traffic(std::FILE* out, const account_of_run& run) {
 
 void print_legend(std::FILE* out, const run_plan& plan) {
   const auto parameters = static_cast<double>(plan.work->whole.values());
-  std::fprintf(out,
-               "\nby formula: fp32, %d values of optimizer state for each parameter, P "
-               "parameters of a rank, N = %d\n"
-               "  parameters 4P (zero3: 4P/N), gradients 4P (zero2, zero3: 4P/N), "
-               "optimizer %dP (zero1 to zero3: divided by N)\n"
-               "  no optimizer state in a second direction; no formula where a stage "
-               "keeps several weight versions\n"
-               "activations: largest sum of microbatches in flight\n"
-               "passing: largest sum of messages, of running actions and of bf16 "
-               "weights packed for products\n"
-               "checkpoint: copies of parameters and moments that a rank writes; 0 "
-               "without checkpoints\n"
-               "bytes of each rank for the whole model in mixed precision with Adam, "
-               "without pipeline and tensor shards:\n",
-               state_of(plan), plan.mesh[axis::data], 4 * state_of(plan));
+  std::fprintf(
+    out,
+    "\nby formula: fp32, %d values of optimizer state for each parameter, P "
+    "parameters of a rank, N = %d\n"
+    "  parameters 4P (zero3: 4P/N), gradients 4P (zero2, zero3: 4P/N), "
+    "optimizer %dP (zero1 to zero3: divided by N)\n"
+    "  no optimizer state in a second direction; no formula where a stage "
+    "keeps several weight versions\n"
+    "activations: largest sum of microbatches in flight\n"
+    "passing: largest sum of messages, of running actions and of bf16 "
+    "weights packed for products\n"
+    "checkpoint: copies of parameters and optimizer state that a rank writes; 0 "
+    "without checkpoints\n"
+    "bytes of each rank for the whole model in mixed precision with Adam, "
+    "without pipeline and tensor shards:\n",
+    state_of(plan), plan.mesh[axis::data], 4 * state_of(plan));
   const struct {
     const char* formula;
     shared_out shares;

@@ -26,54 +26,26 @@ void by_ranges(std::int64_t n, stream& stream, const Update& update) {
 
 } // namespace
 
-void adamw(const adamw_step& update, float scale, const float* gradient,
-           const float* from, float* to, float* mean, float* square, std::int64_t n,
-           stream& stream) {
+void update_values(const value_update& update, float scale, const update_arrays& arrays,
+                   std::int64_t n, stream& stream) {
   if constexpr (cuda::may_run<float>)
     if (auto* const gpu = stream.gpu())
-      return cuda::optimizers::adamw(update, scale, gradient, from, to, mean, square, n,
-                                     gpu->handle());
-  const auto t = static_cast<double>(update.number);
-  const auto beta1 = static_cast<float>(update.beta1),
-             rest1 = static_cast<float>(1 - update.beta1);
-  const auto beta2 = static_cast<float>(update.beta2),
-             rest2 = static_cast<float>(1 - update.beta2);
-  const auto decay = static_cast<float>(1 - update.rate * update.weight_decay);
-  const auto step = static_cast<float>(update.rate / (1 - std::pow(update.beta1, t)));
-  const auto root = static_cast<float>(1 / std::sqrt(1 - std::pow(update.beta2, t)));
-  const auto epsilon = static_cast<float>(update.epsilon);
-  by_ranges(n, stream, [=](std::int64_t first, std::int64_t last) {
-    for (auto i = first; i < last; ++i) {
-      const float g = gradient[i] * scale;
-      const float m = beta1 * mean[i] + rest1 * g;
-      const float v = beta2 * square[i] + rest2 * g * g;
-      mean[i] = m;
-      square[i] = v;
-      to[i] = from[i] * decay - step * m / (std::sqrt(v) * root + epsilon);
-    }
-  });
-}
-
-void sgd(const sgd_step& update, float scale, const float* gradient, const float* from,
-         float* to, float* velocity, std::int64_t n, stream& stream) {
-  if constexpr (cuda::may_run<float>)
-    if (auto* const gpu = stream.gpu())
-      return cuda::optimizers::sgd(update, scale, gradient, from, to, velocity, n,
-                                   gpu->handle());
-  const auto rate = static_cast<float>(update.rate);
-  const auto momentum = static_cast<float>(update.momentum);
-  const auto decay = static_cast<float>(update.weight_decay);
-  if (momentum == 0)
-    return by_ranges(n, stream, [=](std::int64_t first, std::int64_t last) {
-      for (auto i = first; i < last; ++i)
-        to[i] = from[i] - rate * (gradient[i] * scale + decay * from[i]);
-    });
-  by_ranges(n, stream, [=](std::int64_t first, std::int64_t last) {
-    for (auto i = first; i < last; ++i) {
-      velocity[i] = momentum * velocity[i] + (gradient[i] * scale + decay * from[i]);
-      to[i] = from[i] - rate * velocity[i];
-    }
-  });
+      return cuda::optimizers::update_values(update, scale, arrays, n, gpu->handle());
+  std::visit(
+    [&]<class Update>(const Update& update_value) {
+      by_ranges(n, stream, [=](std::int64_t first, std::int64_t last) {
+        const auto [gradient, from, to, state] = arrays;
+        for (auto i = first; i < last; ++i) {
+          std::array<float, Update::states> local;
+          for (std::size_t s = 0; s < local.size(); ++s)
+            local[s] = state[s][i];
+          to[i] = update_value(gradient[i] * scale, from[i], local.data());
+          for (std::size_t s = 0; s < local.size(); ++s)
+            state[s][i] = local[s];
+        }
+      });
+    },
+    update);
 }
 
 namespace {

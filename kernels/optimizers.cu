@@ -6,52 +6,41 @@
 #include "kernels/cuda/warp.hpp"
 #include "kernels/optimizers.hpp"
 
-#include <cmath>
+#include <variant>
 
 namespace troupe::cuda {
 
 namespace {
 
-struct adamw_values {
-  float beta1, rest1, beta2, rest2, decay, step, root, epsilon, scale;
-  stored gradient, from, to, mean, square;
+template <class Update>
+struct updated_values {
+  Update update;
+  float scale;
+  stored gradient, from, to;
+  stored state[most_states];
 
   template <int N>
   __device__ void run(std::int64_t, std::int64_t i) const {
-    float g[N], m[N], v[N], value[N];
+    float g[N], value[N], states[most_states][N];
     gradient.load(0, i, g);
-    mean.load(0, i, m);
-    square.load(0, i, v);
+    TROUPE_UNROLL
+    for (int s = 0; s < Update::states; ++s)
+      state[s].load(0, i, states[s]);
     from.load(0, i, value);
+    TROUPE_UNROLL
     for (int k = 0; k < N; ++k) {
-      g[k] *= scale;
-      m[k] = beta1 * m[k] + rest1 * g[k];
-      v[k] = beta2 * v[k] + rest2 * g[k] * g[k];
-      value[k] = value[k] * decay - step * m[k] / (sqrtf(v[k]) * root + epsilon);
+      float of_value[most_states];
+      TROUPE_UNROLL
+      for (int s = 0; s < Update::states; ++s)
+        of_value[s] = states[s][k];
+      value[k] = update(g[k] * scale, value[k], of_value);
+      TROUPE_UNROLL
+      for (int s = 0; s < Update::states; ++s)
+        states[s][k] = of_value[s];
     }
-    mean.store(0, i, m);
-    square.store(0, i, v);
-    to.store(0, i, value);
-  }
-};
-
-struct sgd_values {
-  float rate, momentum, decay, scale;
-  stored gradient, from, to, velocity; // no velocity without momentum
-
-  template <int N>
-  __device__ void run(std::int64_t, std::int64_t i) const {
-    float g[N], value[N], v[N] = {};
-    gradient.load(0, i, g);
-    from.load(0, i, value);
-    if (momentum != 0)
-      velocity.load(0, i, v);
-    for (int k = 0; k < N; ++k) {
-      v[k] = momentum * v[k] + (g[k] * scale + decay * value[k]);
-      value[k] -= rate * v[k];
-    }
-    if (momentum != 0)
-      velocity.store(0, i, v);
+    TROUPE_UNROLL
+    for (int s = 0; s < Update::states; ++s)
+      state[s].store(0, i, states[s]);
     to.store(0, i, value);
   }
 };
@@ -84,40 +73,26 @@ __global__ void sum_parts_of(const double* partial, std::int64_t n, double* to) 
 
 } // namespace
 
-void optimizers::adamw(const adamw_step& update, float scale, const float* gradient,
-                       const float* from, float* to, float* mean, float* square,
-                       std::int64_t n, stream_handle stream) {
-  const auto t = static_cast<double>(update.number);
-  const adamw_values body{
-    static_cast<float>(update.beta1),
-    static_cast<float>(1 - update.beta1),
-    static_cast<float>(update.beta2),
-    static_cast<float>(1 - update.beta2),
-    static_cast<float>(1 - update.rate * update.weight_decay),
-    static_cast<float>(update.rate / (1 - std::pow(update.beta1, t))),
-    static_cast<float>(1 / std::sqrt(1 - std::pow(update.beta2, t))),
-    static_cast<float>(update.epsilon),
-    scale,
-    stored_of(gradient),
-    stored_of(from),
-    stored_of(to),
-    stored_of(mean),
-    stored_of(square)};
-  for_each_pack(stream, 1, n, body, gradient, from, to, mean, square);
-}
-
-void optimizers::sgd(const sgd_step& update, float scale, const float* gradient,
-                     const float* from, float* to, float* velocity, std::int64_t n,
-                     stream_handle stream) {
-  const sgd_values body{static_cast<float>(update.rate),
-                        static_cast<float>(update.momentum),
-                        static_cast<float>(update.weight_decay),
-                        scale,
-                        stored_of(gradient),
-                        stored_of(from),
-                        stored_of(to),
-                        stored_of(velocity)};
-  for_each_pack(stream, 1, n, body, gradient, from, to, velocity);
+void optimizers::update_values(const value_update& update, float scale,
+                               const update_arrays& arrays, std::int64_t n,
+                               stream_handle stream) {
+  const auto [gradient, from, to, state] = arrays;
+  std::visit(
+    [&]<class Update>(const Update& update_value) {
+      const auto launch_with = [&](const auto&... states) {
+        const updated_values<Update> body{update_value,        scale,
+                                          stored_of(gradient), stored_of(from),
+                                          stored_of(to),       {stored_of(states)...}};
+        for_each_pack(stream, 1, n, body, gradient, from, to, states...);
+      };
+      if constexpr (Update::states == 0)
+        launch_with();
+      else if constexpr (Update::states == 1)
+        launch_with(state[0]);
+      else
+        launch_with(state[0], state[1]);
+    },
+    update);
 }
 
 std::int64_t optimizers::sum_parts(std::int64_t n) {

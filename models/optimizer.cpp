@@ -2,6 +2,7 @@
 #include "models/optimizer.hpp"
 
 #include "kernels/optimizers.hpp"
+#include "models/optimizer_catalog.hpp"
 #include "models/short_text.hpp"
 
 #include <algorithm>
@@ -70,6 +71,8 @@ tl::expected<rate_schedule, std::string> rate_schedule::parse(const std::string&
 }
 
 std::string validation_error(const optimizer_options& options) {
+  if (auto error = selection_error(options); !error.empty())
+    return error;
   const auto text_of = [](const char* name, double value) {
     return std::string{name} + ' ' + short_text(value);
   };
@@ -85,9 +88,9 @@ std::string validation_error(const optimizer_options& options) {
                                     {"beta2", options.beta2}})
     if (!(value >= 0 && value < 1))
       return text_of(name, value) + " is not allowed; the value is from 0 to below 1";
-  if (options.kind == optimizer_kind::adamw && static_cast<float>(options.epsilon) == 0)
-    return text_of("eps", options.epsilon)
-           + " is below 1e-45, and adamw would divide a gradient of 0 by 0";
+  if (rule_of(options).reads_epsilon && static_cast<float>(options.epsilon) == 0)
+    return text_of("eps", options.epsilon) + " is below 1e-45, and " + options.name
+           + " would divide a gradient of 0 by 0";
   if (options.scope == clip_scope::stage && options.clip == 0)
     return "clip=stage needs a norm: say --clip 1, for example";
   return {};
@@ -98,9 +101,7 @@ double clip_factor(double clip, double norm) {
 }
 
 int optimizer::state_size(const optimizer_options& options) {
-  if (options.kind == optimizer_kind::adamw)
-    return 2;
-  return options.momentum != 0 ? 1 : 0;
+  return static_cast<int>(rule_of(options).state(options).size());
 }
 
 std::int64_t optimizer::state_values(const optimizer_options& options,
@@ -121,34 +122,36 @@ optimizer::optimizer(const optimizer_options& options, const layer_list<float>& 
     gradients_(gradients),
     parameters_(parameters),
     total_samples_(total_samples) {
-  const int copies = state_size(options);
-  for (int i = 0; i < copies; ++i) {
-    moments_[i] =
-      tensor_memory{state_values(options, layers, shares) / copies, account};
-    account.use(moments_[i].bytes());
+  const int arrays = state_size(options);
+  for (int i = 0; i < arrays; ++i) {
+    state_.emplace_back(state_values(options, layers, shares) / arrays, account);
+    account.use(state_.back().bytes());
   }
 }
 
-void optimizer::set_moment(int moment, std::size_t bucket, const float* from) {
+void optimizer::set_state(int array, std::size_t bucket, const float* from) {
   std::int64_t state = 0;
   for (const auto& p : parts_) {
     if (p.bucket == bucket)
-      std::copy_n(from + p.begin, p.values(), moments_[moment].data() + state);
+      std::copy_n(from + p.begin, p.values(),
+                  state_[static_cast<std::size_t>(array)].data() + state);
     state += padded(p.values());
   }
 }
 
-void optimizer::copy_moment(int moment, std::size_t bucket, std::int64_t begin,
-                            std::int64_t end, float* to) const {
+void optimizer::copy_state(int array, std::size_t bucket, std::int64_t begin,
+                           std::int64_t end, float* to) const {
   std::int64_t state = 0;
   for (const auto& p : parts_) {
     if (p.bucket == bucket && p.begin <= begin && end <= p.end) {
-      std::copy_n(moments_[moment].data() + state + begin - p.begin, end - begin, to);
+      std::copy_n(state_[static_cast<std::size_t>(array)].data() + state + begin
+                    - p.begin,
+                  end - begin, to);
       return;
     }
     state += padded(p.values());
   }
-  throw std::logic_error("an optimizer shard does not hold the requested moments");
+  throw std::logic_error("an optimizer shard does not hold the requested state");
 }
 
 optimizer::step optimizer::next_step(std::int64_t samples, double factor) {
@@ -157,24 +160,22 @@ optimizer::step optimizer::next_step(std::int64_t samples, double factor) {
     * options_.schedule.factor(samples_, samples_ + samples, total_samples_);
   samples_ += samples;
   ++updates_;
-  return {rate, static_cast<float>(factor / static_cast<double>(samples))};
+  const auto& rule = rule_of(options_);
+  return {rule.update(options_, {rate, options_.weight_decay, updates_}),
+          rule.update(options_, {rate, 0, updates_}),
+          static_cast<float>(factor / static_cast<double>(samples))};
 }
 
-/// Updates `n` values of a part; `state` is the index of the first value's moments.
+/// Updates `n` values of a part; `state` is the index of the first value's state.
 void optimizer::apply(const step& update_step, const parameter_part& part,
                       std::int64_t state, const float* gradient, const float* from,
                       float* to, std::int64_t n, stream& compute_stream) {
   const bool decays = part.of_matrix || !options_.decay_only_matrices;
-  const double decay = decays ? options_.weight_decay : 0;
-  if (options_.kind == optimizer_kind::adamw)
-    adamw({update_step.rate, options_.beta1, options_.beta2, options_.epsilon, decay,
-           updates_},
-          update_step.scale, gradient, from, to, moments_[0].data() + state,
-          moments_[1].data() + state, n, compute_stream);
-  else
-    sgd({update_step.rate, options_.momentum, decay}, update_step.scale, gradient, from,
-        to, options_.momentum != 0 ? moments_[0].data() + state : nullptr, n,
-        compute_stream);
+  update_arrays arrays{gradient, from, to};
+  for (std::size_t i = 0; i < state_.size(); ++i)
+    arrays.state[i] = state_[i].data() + state;
+  update_values(decays ? update_step.decayed : update_step.plain, update_step.scale,
+                arrays, n, compute_stream);
 }
 
 void optimizer::update(std::int64_t samples, double factor,

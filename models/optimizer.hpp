@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// The update of parameters by SGD or AdamW, with the moments of shares of buckets.
+// The update of parameters by an optimizer of the catalog, with the state of shares of
+// buckets.
 
 #include "kernels/memory.hpp"
+#include "kernels/optimizers/value_update.hpp"
 #include "kernels/stream.hpp"
 #include "models/bucket_share.hpp"
 #include "models/optimizer_options.hpp"
@@ -21,7 +23,7 @@ double clip_factor(double clip, double norm);
 /// the parameters. One thread at a time may use an optimizer.
 class optimizer {
 public:
-  /// Allocates the moments, with zeros.
+  /// Allocates the state arrays, with zeros.
   /// \param total_samples of the training, for the rate schedule
   /// \param account outlives this object
   /// \param gradients extent of the arrays of gradients
@@ -32,7 +34,7 @@ public:
             bucket_extent gradients = bucket_extent::whole,
             bucket_extent parameters = bucket_extent::whole);
 
-  /// Continues the updates of an earlier optimizer; set_moment() sets the moments.
+  /// Continues the updates of an earlier optimizer; set_state() sets the state.
   /// \param samples total that earlier updates have covered
   /// \param updates number of earlier updates
   void resume(std::int64_t samples, std::int64_t updates) {
@@ -40,18 +42,18 @@ public:
     updates_ = updates;
   }
 
-  /// Sets moment `moment` (index from 0) of this optimizer's share of a bucket.
+  /// Sets state array `array` (index from 0) of this optimizer's share of a bucket.
   /// \param from an array of the whole bucket
-  void set_moment(int moment, std::size_t bucket, const float* from);
+  void set_state(int array, std::size_t bucket, const float* from);
 
-  /// Copies moment `moment` of values [begin, end) of a bucket.
+  /// Copies state array `array` of values [begin, end) of a bucket.
   /// \throws std::logic_error if this optimizer does not hold the values, or the values
   /// are not of one parameter
-  void copy_moment(int moment, std::size_t bucket, std::int64_t begin, std::int64_t end,
-                   float* to) const;
+  void copy_state(int array, std::size_t bucket, std::int64_t begin, std::int64_t end,
+                  float* to) const;
 
-  /// Number of moments of the optimizer: state_size().
-  int moments() const { return state_size(options_); }
+  /// Number of state arrays: state_size().
+  int state_arrays() const { return state_size(options_); }
 
   /// Makes one update: writes the updated values of `from` to `to`, in the shares of
   /// this optimizer. The gradients are sums over `samples` samples. `to` may be `from`.
@@ -81,7 +83,7 @@ public:
   /// was continued.
   std::int64_t updates() const { return updates_; }
 
-  /// Values of state for each parameter value, which is the number of moments: 0 to 2.
+  /// Values of state for each parameter value, which is the number of state arrays.
   static int state_size(const optimizer_options& options);
 
   /// Values of state for shares of some layers, with each part of a parameter padded to
@@ -93,7 +95,8 @@ public:
 private:
   /// Values that all parts of an update share.
   struct step {
-    double rate;
+    value_update decayed; ///< With weight decay.
+    value_update plain;   ///< Without weight decay.
     float scale;
   };
   step next_step(std::int64_t samples, double factor);
@@ -107,7 +110,7 @@ private:
   std::int64_t total_samples_;
   std::int64_t samples_ = 0;
   std::int64_t updates_ = 0;
-  tensor_memory moments_[2]; // one part after another
+  std::vector<tensor_memory> state_; // each: one part after another
 };
 
 } // namespace troupe

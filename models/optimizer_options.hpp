@@ -6,11 +6,10 @@
 #include <tl/expected.hpp>
 
 #include <cstdint>
+#include <map>
 #include <string>
 
 namespace troupe {
-
-enum class optimizer_kind : std::uint8_t { sgd, adamw };
 
 /// The learning rate over the samples of a training, counted from the first sample that
 /// was ever trained on. The rate rises to `rate` during the first `warmup` samples.
@@ -35,24 +34,28 @@ struct rate_schedule {
 /// The gradients that the norm of clipping covers: the network's or a stage's.
 enum class clip_scope : std::uint8_t { network, stage };
 
-/// PyTorch's SGD or AdamW (Loshchilov and Hutter, "Decoupled Weight Decay
-/// Regularization", 2019), by PyTorch's names.
+/// An optimizer of the catalog (optimizer_catalog.hpp), with PyTorch's names of
+/// options.
 struct optimizer_options {
-  optimizer_kind kind = optimizer_kind::adamw;
-  double rate = 1e-3;      ///< Learning rate; at least 0.
-  rate_schedule schedule;  ///< Changes of the rate over the run.
-  double momentum = 0;     ///< For sgd: from 0 to below 1.
-  double beta1 = 0.9;      ///< For adamw: decay of the mean of gradients, below 1.
-  double beta2 = 0.999;    ///< For adamw: decay of the mean of squares, below 1.
-  double epsilon = 1e-8;   ///< For adamw: added to the divisor, above 0.
-  double weight_decay = 0; ///< Weight decay of sgd or adamw; at least 0.
+  std::string name = "adamw";
+  /// Values of the optimizer's own parameters. A parameter without a value has the
+  /// catalog's initial value.
+  std::map<std::string, double> parameters = {};
+  double rate = 1e-3;               ///< Learning rate; at least 0.
+  rate_schedule schedule;           ///< Changes of the rate over the run.
+  double momentum = 0;              ///< From 0 to below 1.
+  double beta1 = 0.9;               ///< Decay of the mean of gradients, below 1.
+  double beta2 = 0.999;             ///< Decay of the mean of squares, below 1.
+  double epsilon = 1e-8;            ///< Added to the divisor, above 0.
+  double weight_decay = 0;          ///< At least 0.
   bool decay_only_matrices = false; ///< False: every parameter decays, as in PyTorch.
   double clip = 0;                  ///< The largest norm of a gradient; 0: no limit.
   clip_scope scope = clip_scope::network; ///< The gradients that the norm covers.
 };
 
-/// One sentence about the first invalid option: an option is out of range, or `scope`
-/// is the stage and `clip` is 0. Empty if all options are valid.
+/// One sentence about the first invalid option: an optimizer or parameter is unknown, a
+/// value is out of range, or `scope` is the stage and `clip` is 0. Empty if all options
+/// are valid.
 std::string validation_error(const optimizer_options& options);
 
 } // namespace troupe

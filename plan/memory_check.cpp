@@ -57,7 +57,7 @@ std::int64_t bytes_outside_pools(const run_plan& plan, std::int64_t callers) {
 std::int64_t incoming_bytes(const run_plan& plan) {
   const auto values_of = [](const copies_bound& copies) {
     return copies.versions.buffers * copies.versions.values
-           + copies.moments.buffers * copies.moments.values;
+           + copies.state.buffers * copies.state.values;
   };
   std::int64_t saved = 0, kept = 0;
   for (int rank = 0; rank < plan.ranks(); ++rank)

@@ -11,8 +11,8 @@
 namespace troupe {
 
 std::string name_of(const saved_array& array) {
-  if (array.type == saved_array::kind::moment)
-    return "moment-" + std::to_string(array.number);
+  if (array.type == saved_array::kind::state)
+    return array.state;
   return array.number == 0 ? "parameters"
                            : "parameters-" + std::to_string(array.number);
 }

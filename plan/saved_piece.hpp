@@ -16,18 +16,19 @@
 namespace troupe {
 
 /// An array of the whole network in a checkpoint: one version of the parameters, or one
-/// moment of the optimizer.
+/// state array of the optimizer.
 struct saved_array {
-  enum class kind : std::uint8_t { parameters, moment };
+  enum class kind : std::uint8_t { parameters, state };
 
   kind type = kind::parameters;
-  int number = 0; ///< Age of a version (0: the newest), or index of a moment.
+  int number = 0; ///< Age of a version (0: the newest), or index of a state array.
+  std::string state = {}; ///< Name of a state array.
 
   auto operator<=>(const saved_array&) const = default;
 };
 
 /// Name of an array: "parameters" for the newest version, "parameters-1" for the
-/// version before the newest, "moment-0" for the first moment.
+/// version before the newest, "mean" for a state array of that name.
 std::string name_of(const saved_array& array);
 
 /// Values of one parameter that one stage saves: values [begin, end) of the stage's
@@ -48,7 +49,7 @@ struct saved_piece {
 /// holders, or every holder.
 enum class savers : std::uint8_t { first_holder, every_holder };
 
-/// Pieces that a stage saves of every version (`parameters`) or moment
+/// Pieces that a stage saves of every version (`parameters`) or state array
 /// (`optimizer_state`). With `savers::first_holder`, the stages of all data replicas
 /// together save every value once. With `savers::every_holder`, each data replica saves
 /// each value that the replica holds. In both cases only direction 0 saves, and only

@@ -30,7 +30,7 @@ std::int64_t stage_pools::bytes() const {
   for (const auto bucket : packed)
     parameters += padded(bucket);
   for (const auto& copies : {to_shards, sums, gathers, ties, saved.versions,
-                             saved.moments, kept_steps.versions, kept_steps.moments})
+                             saved.state, kept_steps.versions, kept_steps.state})
     parameters += copies.buffers * padded(copies.values);
   const auto values = parameters + 2 * (padded(gathered) + padded(whole_gradients))
                       + stashes * padded(stash) + inputs_slots * padded(inputs)

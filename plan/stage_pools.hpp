@@ -11,14 +11,13 @@
 namespace troupe {
 
 /// The number and size of the buffers for copies of a stage's state: of weight
-/// versions, and of the optimizer shard's moments.
+/// versions, and of the optimizer shard's state.
 struct copies_bound {
-  payload_bound versions, moments;
+  payload_bound versions, state;
 
   /// The bound for `n` times as many buffers of the same sizes.
   copies_bound times(int n) const {
-    return {{n * versions.buffers, versions.values},
-            {n * moments.buffers, moments.values}};
+    return {{n * versions.buffers, versions.values}, {n * state.buffers, state.values}};
   }
 };
 

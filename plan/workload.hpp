@@ -42,13 +42,19 @@ struct simulated_sizes {
   }
 };
 
+/// A state array of an optimizer. The source gives values of whole layers.
+struct named_source {
+  std::string name;
+  weight_source values;
+};
+
 /// The state, besides weights, of a training that earlier batches have begun. Each
 /// source gives values of whole layers, whatever tensor shards the earlier run had.
 struct earlier_training {
   /// Older versions of the parameters: first the version before the newest.
   std::vector<weight_source> older;
-  /// Moments of the optimizer, by index; empty: all 0.
-  std::vector<weight_source> moments;
+  /// State arrays of the optimizer, in the optimizer's order; empty: all 0.
+  std::vector<named_source> state;
   /// Number of updates of each layer of the network, over the earlier training; empty:
   /// no layer has been updated.
   std::vector<std::int64_t> updates;

@@ -3,6 +3,7 @@
 
 #include "kernels/checksum.hpp"
 #include "models/input_file.hpp"
+#include "models/optimizer_catalog.hpp"
 #include "models/safetensors.hpp"
 #include "models/whole_file.hpp"
 
@@ -64,11 +65,12 @@ public:
   stage_file(const run_plan& plan, const mail::saved& from) : plan_(plan) {
     using kind = saved_array::kind;
     const auto versions = pieces_of(plan, from.where, shared_out::parameters),
-               moments = pieces_of(plan, from.where, shared_out::optimizer_state);
+               of_state = pieces_of(plan, from.where, shared_out::optimizer_state);
+    const auto state = state_names(plan.work->optimizer);
     for (std::size_t v = 0; v < from.versions.size(); ++v)
       add({kind::parameters, from.ages[v]}, versions, from.versions[v]);
-    for (std::size_t m = 0; m < from.moments.size(); ++m)
-      add({kind::moment, static_cast<int>(m)}, moments, from.moments[m]);
+    for (std::size_t i = 0; i < from.state.size(); ++i)
+      add({kind::state, static_cast<int>(i), state[i]}, of_state, from.state[i]);
   }
 
   /// Writes the file; returns name, size, checksum and tensors. \throws broken
@@ -141,7 +143,7 @@ training_state read_all(const fs::path& folder, const checkpoint_facts& facts,
     throw broken(folder.string() + " belongs to a network of "
                  + std::to_string(facts.updates.size()) + " layers, not "
                  + std::to_string(whole.layers.size()));
-  gathered_state assembled{whole, facts.older, facts.moments};
+  gathered_state assembled{whole, facts.older, facts.state};
   for (const auto& file : facts.files)
     read_file(folder / file.name, file, assembled);
   auto result = assembled.finish();
@@ -177,8 +179,8 @@ void check_pieces(const fs::path& manifest, const checkpoint_facts& facts) {
                      + troupe::name_of(array));
   };
   look({});
-  for (int i = 0; i < facts.moments; ++i)
-    look({saved_array::kind::moment, i});
+  for (std::size_t i = 0; i < facts.state.size(); ++i)
+    look({saved_array::kind::state, static_cast<int>(i), facts.state[i]});
 }
 
 /// Advice on a checkpoint whose name has other batches than its manifest.
@@ -309,7 +311,7 @@ void write(const fs::path& name, const run_plan& plan, const training_copies& co
   checkpoint_facts facts{
     .batches = copies.batches,
     .samples = copies.batches * plan.work->batch,
-    .moments = optimizer::state_size(plan.work->optimizer),
+    .state = state_names(plan.work->optimizer),
     .updates = updates_in(plan, copies),
     .training = training_facts{plan.work->options, plan.work->data->identity()}};
   for (const auto& stage : copies.stages) {

@@ -32,7 +32,7 @@ struct found_checkpoint {
 // files are on the disk; the manifest is written last. Each stage that saves values
 // writes one file, stage-0.safetensors. If there are several tensor shards or data
 // replicas, the name also has the index of the shard or replica. Tensors have the names
-// of parameters. Older versions and moments have a prefix: moment-0/NAME.
+// of parameters. Older versions and state arrays have a prefix: mean/NAME.
 
 /// Names of checkpoints in one folder, such as "batch-8", that need not be examined
 /// again.

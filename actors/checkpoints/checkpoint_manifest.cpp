@@ -23,7 +23,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int format = 2;
+constexpr int format = 3, format_with_counts = 2;
 constexpr const char* format_key = "troupe_checkpoint";
 constexpr std::int64_t most = std::numeric_limits<int>::max();
 constexpr std::int64_t most_versions = 1 << 10;
@@ -79,7 +79,7 @@ range range_in(const json& value, std::int64_t end) {
   return {first, number(value.at(1), first, end)};
 }
 
-/// The number that follows a prefix, as in "moment-0"; absent if `name` has another
+/// The number that follows a prefix, as in "parameters-1"; absent if `name` has another
 /// form.
 std::optional<int> number_behind(std::string_view word, std::string_view name) {
   int result = 0;
@@ -91,16 +91,40 @@ std::optional<int> number_behind(std::string_view word, std::string_view name) {
 }
 
 saved_array array_in(const std::string& name, const checkpoint_facts& facts) {
-  using kind = saved_array::kind;
   saved_array result;
-  if (const auto age = number_behind("parameters-", name))
+  const auto state = std::ranges::find(facts.state, name);
+  if (state != facts.state.end())
+    result = {saved_array::kind::state, static_cast<int>(state - facts.state.begin()),
+              name};
+  else if (const auto age = number_behind("parameters-", name))
     result.number = *age;
-  else if (const auto moment = number_behind("moment-", name))
-    result = {kind::moment, *moment};
-  const bool is_moment = result.type == kind::moment;
   if (name_of(result) != name || result.number < 0
-      || (is_moment ? result.number >= facts.moments : result.number > facts.older))
+      || (result.type == saved_array::kind::parameters && result.number > facts.older))
     throw broken_checkpoint("it has no array '" + name + "'");
+  return result;
+}
+
+/// The names of the optimizer's state arrays. \throws broken_checkpoint
+std::vector<std::string> state_in(const json& document) {
+  std::vector<std::string> result;
+  if (document.at(format_key) == format_with_counts) {
+    const auto arrays = number(document.at("moments"), 0, 2);
+    for (std::int64_t i = 0; i < arrays; ++i)
+      result.push_back("moment-" + std::to_string(i));
+    return result;
+  }
+  for (const auto& name : document.at("state")) {
+    const auto& text = name.get_ref<const std::string&>();
+    const bool is_valid =
+      !text.empty() && text.size() <= 64 && !text.starts_with("parameters")
+      && text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-_")
+           == std::string::npos;
+    if (!is_valid || std::ranges::find(result, text) != result.end())
+      throw broken_checkpoint("it has a state array '" + text
+                              + "': distinct names of small letters, digits, - and _ "
+                                "are allowed");
+    result.push_back(text);
+  }
   return result;
 }
 
@@ -211,7 +235,8 @@ std::uint64_t sum_of(const json& contents) {
 checkpoint_facts facts_in(json document) {
   if (!document.is_object() || !document.contains(format_key))
     throw undecided_checkpoint("it is JSON of another program");
-  if (document.at(format_key) != format)
+  if (document.at(format_key) != format
+      && document.at(format_key) != format_with_counts)
     throw undecided_checkpoint("it was written by another version of troupe");
   const auto sum = sum_in(document.at("xxh3"));
   document.erase("xxh3");
@@ -223,7 +248,7 @@ checkpoint_facts facts_in(json document) {
     .batches = static_cast<int>(number(document.at("batches"), 1, most)),
     .samples = number(document.at("samples"), 1, largest),
     .older = static_cast<int>(number(document.at("older_versions"), 0, most_versions)),
-    .moments = static_cast<int>(number(document.at("moments"), 0, 2)),
+    .state = state_in(document),
     .updates = {},
     .files = {}};
   for (const auto& updates : document.at("updates"))
@@ -286,7 +311,7 @@ std::string manifest_of(const checkpoint_facts& facts) {
                 {"batches", facts.batches},
                 {"samples", facts.samples},
                 {"older_versions", facts.older},
-                {"moments", facts.moments},
+                {"state", facts.state},
                 {"updates", facts.updates},
                 {"files", files}};
   if (facts.training)

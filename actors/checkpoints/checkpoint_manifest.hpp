@@ -25,10 +25,12 @@ struct training_facts {
 
 /// The contents of a checkpoint's manifest.
 struct checkpoint_facts {
-  int batches = 0;                   ///< Batches that the training has completed.
-  std::int64_t samples = 0;          ///< Samples of these batches.
-  int older = 0;                     ///< Number of versions besides the newest.
-  int moments = 0;                   ///< Number of moments of the optimizer.
+  int batches = 0;          ///< Batches that the training has completed.
+  std::int64_t samples = 0; ///< Samples of these batches.
+  int older = 0;            ///< Number of versions besides the newest.
+  /// Names of the optimizer's state arrays. A manifest of an older version of troupe
+  /// counts the arrays: their names are then moment-0, moment-1, ..
+  std::vector<std::string> state = {};
   std::vector<std::int64_t> updates; ///< Number of updates of each layer.
   /// Absent if an older version of troupe wrote the manifest.
   std::optional<training_facts> training = {};
@@ -62,7 +64,7 @@ struct undecided_checkpoint : broken_checkpoint {
   using broken_checkpoint::broken_checkpoint;
 };
 
-/// A tensor's name in the file: the parameter's name, with a prefix such as "moment-0/"
+/// A tensor's name in the file: the parameter's name, with a prefix such as "mean/"
 /// for other arrays than the newest parameters.
 std::string tensor_name(const saved_array& array, const std::string& parameter);
 

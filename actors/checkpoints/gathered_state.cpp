@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/checkpoints/gathered_state.hpp"
 
+#include "models/optimizer_catalog.hpp"
 #include "plan/stage_buckets.hpp"
 
 #include <algorithm>
@@ -19,8 +20,9 @@ std::vector<std::int64_t> updates_in(const run_plan& plan,
   return result;
 }
 
-gathered_state::gathered_state(const network<float>& whole, int older, int moments)
-  : whole_(whole), older_(older), moments_(moments) {
+gathered_state::gathered_state(const network<float>& whole, int older,
+                               std::vector<std::string> state)
+  : whole_(whole), older_(older), state_(std::move(state)) {
   for (std::size_t l = 0; l < whole.layers.size(); ++l)
     for (const auto& p : whole.layers[l]->parameters())
       if (p.tied_to.empty())
@@ -118,10 +120,11 @@ tl::expected<training_state, std::string> gathered_state::finish() {
   for (int i = 0; i <= older_; ++i)
     if (auto error = complete({kind::parameters, i}); !error.empty())
       return tl::unexpected{std::move(error)};
-  for (int i = 0; i < moments_; ++i) {
-    if (auto error = complete({kind::moment, i}); !error.empty())
+  for (std::size_t i = 0; i < state_.size(); ++i) {
+    const saved_array array{kind::state, static_cast<int>(i), state_[i]};
+    if (auto error = complete(array); !error.empty())
       return tl::unexpected{std::move(error)};
-    result.moments.push_back(std::move(entry_of({kind::moment, i}).values));
+    result.state.push_back({state_[i], std::move(entry_of(array).values)});
   }
   for (int i = 1; i <= older_; ++i)
     result.older.push_back(std::move(entry_of({kind::parameters, i}).values));
@@ -136,8 +139,8 @@ whole_of(const run_plan& plan, const training_copies& copies, savers saver) {
   for (const auto& stage : copies.stages)
     for (const int age : stage.ages)
       older = std::max(older, age);
-  gathered_state assembled{plan.work->whole, older,
-                           optimizer::state_size(plan.work->optimizer)};
+  const auto state = state_names(plan.work->optimizer);
+  gathered_state assembled{plan.work->whole, older, state};
   std::string error;
   const auto put = [&](const saved_array& array, const std::vector<saved_piece>& pieces,
                        const buffer& values) {
@@ -154,10 +157,10 @@ whole_of(const run_plan& plan, const training_copies& copies, savers saver) {
     const auto versions = pieces_of(plan, stage.where, shared_out::parameters, saver);
     for (std::size_t v = 0; v < stage.versions.size(); ++v)
       put({kind::parameters, stage.ages[v]}, versions, stage.versions[v]);
-    const auto moments =
+    const auto pieces =
       pieces_of(plan, stage.where, shared_out::optimizer_state, saver);
-    for (std::size_t m = 0; m < stage.moments.size(); ++m)
-      put({kind::moment, static_cast<int>(m)}, moments, stage.moments[m]);
+    for (std::size_t i = 0; i < stage.state.size(); ++i)
+      put({kind::state, static_cast<int>(i), state[i]}, pieces, stage.state[i]);
   }
   if (!error.empty())
     return tl::unexpected{error};

@@ -36,8 +36,9 @@ class gathered_state {
 public:
   /// \param whole outlives this object
   /// \param older number of versions, besides the newest
-  /// \param moments number of moments of the optimizer
-  gathered_state(const network<float>& whole, int older, int moments);
+  /// \param state names of the optimizer's state arrays
+  gathered_state(const network<float>& whole, int older,
+                 std::vector<std::string> state);
 
   /// Returns the parameter with this name, or null if the network has none. Null also
   /// for the second copy of a tied matrix, which has no pieces. The network owns the
@@ -72,7 +73,8 @@ private:
   std::string complete(const saved_array& array);
 
   const network<float>& whole_;
-  int older_, moments_;
+  int older_;
+  std::vector<std::string> state_;
   std::map<std::string, std::pair<std::size_t, const parameter*>> parameters_;
   std::map<saved_array, partial_array> arrays_;
 };

@@ -18,8 +18,8 @@ void resume_from(std::shared_ptr<const training_state> saved, run_plan& plan) {
   work.earlier = {.updates = saved->updates};
   for (const auto& version : saved->older)
     work.earlier.older.push_back(source_of(version));
-  for (const auto& moment : saved->moments)
-    work.earlier.moments.push_back(source_of(moment));
+  for (const auto& array : saved->state)
+    work.earlier.state.push_back({array.name, source_of(array.values)});
 }
 
 } // namespace troupe

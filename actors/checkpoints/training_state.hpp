@@ -5,12 +5,21 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace troupe {
 
 /// Arrays of the whole network: one bucket per layer.
 using whole_buckets = std::vector<std::vector<float>>;
+
+/// A state array of the optimizer.
+struct named_buckets {
+  std::string name;
+  whole_buckets values;
+
+  bool operator==(const named_buckets&) const = default;
+};
 
 /// The state that a run needs to continue after a batch, on any mesh. All stages of the
 /// saved run had finished the same update. Microbatches that were in flight at that
@@ -20,7 +29,7 @@ struct training_state {
   whole_buckets parameters;
   /// Older versions that are still read, from the newest of them to the oldest.
   std::vector<whole_buckets> older;
-  std::vector<whole_buckets> moments; ///< Moments of the optimizer, by index.
+  std::vector<named_buckets> state; ///< State arrays of the optimizer.
   /// Number of updates of each layer, including updates before the saved run.
   std::vector<std::int64_t> updates;
 };

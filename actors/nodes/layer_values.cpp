@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/nodes/layer_values.hpp"
 
+#include "models/optimizer_catalog.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -10,7 +12,7 @@ namespace troupe {
 
 namespace {
 
-std::vector<layer_key> keys(int older, int moments, const std::vector<int>& layers) {
+std::vector<layer_key> keys(int older, int state, const std::vector<int>& layers) {
   std::vector<layer_key> result;
   const auto add = [&](layer_key::kind type, int count) {
     for (int number = 0; number < count; ++number)
@@ -20,7 +22,7 @@ std::vector<layer_key> keys(int older, int moments, const std::vector<int>& laye
   };
   add(layer_key::kind::parameters, 1);
   add(layer_key::kind::older, older);
-  add(layer_key::kind::moment, moments);
+  add(layer_key::kind::state, state);
   return result;
 }
 
@@ -45,7 +47,7 @@ layer_key_from(std::span<const unsigned char> text) {
 }
 
 std::vector<layer_key> keys_of(const run_plan& plan, const std::vector<int>& layers) {
-  return keys(plan.dims.older, static_cast<int>(plan.work->earlier.moments.size()),
+  return keys(plan.dims.older, static_cast<int>(plan.work->earlier.state.size()),
               layers);
 }
 
@@ -56,7 +58,7 @@ std::vector<float> values_of(const run_plan& plan, const layer_key& key) {
   const auto& source = key.type == layer_key::kind::parameters ? work.weights
                        : key.type == layer_key::kind::older
                          ? work.earlier.older[key.number]
-                         : work.earlier.moments[key.number];
+                         : work.earlier.state[key.number].values;
   source(key.layer, result.data());
   return result;
 }
@@ -64,7 +66,7 @@ std::vector<float> values_of(const run_plan& plan, const layer_key& key) {
 layer_values::layer_values(const mail::prepare& facts) : facts_(facts) {
   if (facts.layers.empty())
     return;
-  for (const auto& key : keys(facts.older, facts.moments, facts.layers))
+  for (const auto& key : keys(facts.older, facts.state_arrays, facts.layers))
     missing_.insert(key);
 }
 
@@ -89,8 +91,10 @@ void layer_values::apply_to(run_plan& plan) {
   work.earlier = {.updates = facts_.updates};
   for (int i = 0; i < facts_.older; ++i)
     work.earlier.older.push_back(source(layer_key::kind::older, i));
-  for (int i = 0; i < facts_.moments; ++i)
-    work.earlier.moments.push_back(source(layer_key::kind::moment, i));
+  const auto state = state_names(work.optimizer);
+  for (int i = 0; i < facts_.state_arrays; ++i)
+    work.earlier.state.push_back(
+      {state[static_cast<std::size_t>(i)], source(layer_key::kind::state, i)});
 }
 
 void layer_values::read(layer_key key, float* to) const {

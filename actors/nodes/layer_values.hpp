@@ -24,13 +24,13 @@
 namespace troupe {
 
 /// Identifies an array of a layer: parameters, an older version of the parameters, or a
-/// moment.
+/// state array of the optimizer.
 struct layer_key {
-  enum class kind : std::uint8_t { parameters, older, moment };
+  enum class kind : std::uint8_t { parameters, older, state };
 
   kind type = kind::parameters;
-  /// For an older version its index: 0 is the version before the newest. For a moment
-  /// the moment's index; 0 for parameters.
+  /// For an older version its index: 0 is the version before the newest. For a state
+  /// array the array's index; 0 for parameters.
   std::uint32_t number = 0;
   std::uint32_t layer = 0; ///< Index in the network.
 
@@ -46,7 +46,7 @@ tl::expected<layer_key, std::string>
 layer_key_from(std::span<const unsigned char> text);
 
 /// Returns the keys of the arrays of `layers` that the leader sends to a node:
-/// parameters, older versions, moments. The node needs the arrays before a resumed or
+/// parameters, older versions, state. The node needs the arrays before a resumed or
 /// file-initialised run starts.
 /// \param plan the leader's plan
 /// \param layers indexes in the network

@@ -185,6 +185,7 @@ void leader::link_all() {
 /// Returns the description of the run that all nodes receive.
 mail::prepare leader::facts(const run_description& description) const {
   const auto& plan = *plan_;
+  const auto& earlier = plan.work->earlier;
   mail::prepare result{.version = cluster_.version,
                        .session = session_.session,
                        .generation = session_.generation,
@@ -202,8 +203,8 @@ mail::prepare leader::facts(const run_description& description) const {
                                 .steps = plan.copies.keep_steps},
                        .batches_before = plan.dims.batches_before,
                        .older = plan.dims.older,
-                       .moments = static_cast<int>(plan.work->earlier.moments.size()),
-                       .updates = plan.work->earlier.updates,
+                       .state_arrays = static_cast<int>(earlier.state.size()),
+                       .updates = earlier.updates,
                        .failure_timeout =
                          std::chrono::nanoseconds{cluster_.failure_timeout}.count()};
   for (const auto& where : cluster_.nodes)

@@ -60,8 +60,7 @@ sizes sizes_of(const run_plan& plan, const mail::collected& message) {
 
 sizes sizes_of(const mail::saved& copies, const copies_bound& bound) {
   sizes result(copies.versions.size(), bound.versions.values * value_bytes);
-  result.resize(result.size() + copies.moments.size(),
-                bound.moments.values * value_bytes);
+  result.resize(result.size() + copies.state.size(), bound.state.values * value_bytes);
   return result;
 }
 

@@ -268,13 +268,13 @@ struct message_validation::validator {
       return unless(false, "copies of a stage that the run does not have");
     if (!plan.copies.keep_steps)
       return unless(false, "copies of kept steps in a run without --keep-steps");
-    if (m.copies.versions.empty() && m.copies.moments.empty())
+    if (m.copies.versions.empty() && m.copies.state.empty())
       return {}; // the stage has kept no copies
     return copies(m.copies, kept_copies(plan, m.copies.where));
   }
   std::string copies(const mail::saved& m, const copies_bound& bound) const {
-    const auto& [versions, moments] = bound;
-    bool is_valid = std::ssize(m.moments) == moments.buffers
+    const auto& [versions, state] = bound;
+    bool is_valid = std::ssize(m.state) == state.buffers
                     && m.versions.size() == m.ages.size()
                     && std::ssize(m.versions) <= versions.buffers
                     && m.ages.empty() == (versions.buffers == 0);

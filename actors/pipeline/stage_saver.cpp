@@ -16,11 +16,11 @@ stage_copies::stage_copies(const run_plan& plan, position where,
                            const copies_bound& bound, memory_account& account)
   : state_(std::move(state)),
     version_pieces_(pieces_of(plan, where, shared_out::parameters, saved_by)),
-    moment_pieces_(pieces_of(plan, where, shared_out::optimizer_state, saved_by)),
+    state_pieces_(pieces_of(plan, where, shared_out::optimizer_state, saved_by)),
     versions_("copies of the versions of " + plan.name_of(where),
               bound.versions.buffers, bound.versions.values, account),
-    moments_("copies of the moments of " + plan.name_of(where), bound.moments.buffers,
-             bound.moments.values, account) {
+    state_arrays_("copies of the state arrays of " + plan.name_of(where),
+                  bound.state.buffers, bound.state.values, account) {
   const auto shares = shares_of(plan, where);
   const auto buckets = buckets_of(plan, where);
   for (std::size_t b = 0; b < buckets.size(); ++b)
@@ -41,11 +41,11 @@ mail::saved stage_copies::copy(const std::vector<aged_version>& versions) {
                        first + piece.values(), to);
     }
   }
-  for (int m = 0; m < state_->moments() && !moment_pieces_.empty(); ++m) {
-    auto* to = result.moments.emplace_back(moments_.acquire()).data();
-    for (const auto& piece : moment_pieces_) {
+  for (int m = 0; m < state_->state_arrays() && !state_pieces_.empty(); ++m) {
+    auto* to = result.state.emplace_back(state_arrays_.acquire()).data();
+    for (const auto& piece : state_pieces_) {
       const auto first = piece.part.offset + piece.begin;
-      state_->copy_moment(m, piece.bucket, first, first + piece.values(), to);
+      state_->copy_state(m, piece.bucket, first, first + piece.values(), to);
       to += piece.values();
     }
   }

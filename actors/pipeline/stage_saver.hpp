@@ -35,18 +35,18 @@ public:
                std::shared_ptr<const optimizer> state, savers saved_by,
                const copies_bound& bound, memory_account& account);
 
-  /// Returns copies of the versions and moments, and the number of updates. The result
-  /// has no version buffers if the stage saves no values of versions, and no moment
-  /// buffers if the stage saves no values of moments. The caller fills in the batch and
-  /// the stage's position.
-  /// \pre no work of the stage runs, and enough buffers are free
+  /// Returns copies of the versions and state arrays, and the number of updates. The
+  /// result has no version buffers if the stage saves no values of versions, and no
+  /// state buffers if the stage saves no values of state arrays. The caller fills in
+  /// the batch and the stage's position. \pre no work of the stage runs, and enough
+  /// buffers are free
   mail::saved copy(const std::vector<aged_version>& versions);
 
 private:
   std::shared_ptr<const optimizer> state_;
-  std::vector<saved_piece> version_pieces_, moment_pieces_;
+  std::vector<saved_piece> version_pieces_, state_pieces_;
   std::vector<std::int64_t> firsts_; // by bucket: index of the first value held
-  pool versions_, moments_;
+  pool versions_, state_arrays_;
 };
 
 /// A stage's copies for checkpoints, and the copies that the stage itself keeps so that

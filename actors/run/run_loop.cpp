@@ -18,7 +18,7 @@ namespace {
 
 /// True for a stage that saves nothing, or has not kept the requested state.
 bool has_nothing(const mail::saved& copies) {
-  return copies.versions.empty() && copies.moments.empty();
+  return copies.versions.empty() && copies.state.empty();
 }
 
 } // namespace

@@ -270,10 +270,10 @@ void run_resources::resume(optimizer& state, position where) const {
   const auto buckets = layer_buckets(plan_, where);
   state.resume(plan_.batches().preceding_samples,
                earlier.updates[buckets.front().of_layer]);
-  for (int moment = 0; moment < static_cast<int>(earlier.moments.size()); ++moment) {
-    layer_reader layers{plan_, earlier.moments[static_cast<std::size_t>(moment)]};
+  for (std::size_t i = 0; i < earlier.state.size(); ++i) {
+    layer_reader layers{plan_, earlier.state[i].values};
     for (std::size_t b = 0; b < buckets.size(); ++b)
-      state.set_moment(moment, b, layers.values(buckets[b]).data());
+      state.set_state(static_cast<int>(i), b, layers.values(buckets[b]).data());
   }
 }
 

@@ -113,7 +113,7 @@ std::vector<std::string> options_of_row(const benchmark& b, const pytorch_row& r
     "--threads",   std::to_string(plan.machine.threads),
     "--device",    where.is_gpu() ? "cuda:" + std::to_string(where.gpu) : "cpu",
     "--precision", b.asked.run.products == precision::bf16 ? "bf16" : "fp32",
-    "--optimizer", optimizer.kind == optimizer_kind::sgd ? "sgd" : "adamw",
+    "--optimizer", optimizer.name,
     "--betas",     text_of(optimizer.beta1) + "," + text_of(optimizer.beta2)};
   const auto add = [&](const char* option, const std::string& value) {
     result.insert(result.end(), {option, value});
@@ -235,6 +235,8 @@ std::string training_error(const benchmark& b) {
   if (b.plan.work->batch % b.plan.dims.microbatches != 0)
     return "has equal microbatches: choose a --batch that is a multiple of "
            "--microbatches";
+  if (optimizer.name != "adamw" && optimizer.name != "sgd")
+    return "updates by adamw or sgd: say --optimizer adamw, for example";
   if (optimizer.clip != 0)
     return "does not clip: leave --clip out";
   if (optimizer.schedule.cosine || optimizer.schedule.warmup > 0)

@@ -245,13 +245,14 @@ void measure_updates(bench& run, std::int64_t parameters) {
        square = values(gradient.size(), 1.0F);
   const double array = static_cast<double>(parameters) * sizeof(float);
   stream alone;
+  const update_arrays arrays{
+    gradient.data(), from.data(), from.data(), {mean.data(), square.data()}};
   run.memory("adamw", 7 * array, [&] {
-    adamw({1e-3, 0.9, 0.999, 1e-8, 0.01, 10}, 1, gradient.data(), from.data(),
-          from.data(), mean.data(), square.data(), parameters, alone);
+    update_values(adamw_update::of(1e-3, 0.9, 0.999, 1e-8, 0.01, 10), 1, arrays,
+                  parameters, alone);
   });
   run.memory("sgd with momentum", 5 * array, [&] {
-    sgd({1e-3, 0.9, 0}, 1, gradient.data(), from.data(), from.data(), mean.data(),
-        parameters, alone);
+    update_values(momentum_update{1e-3F, 0, 0.9F}, 1, arrays, parameters, alone);
   });
 }
 

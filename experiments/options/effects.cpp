@@ -10,20 +10,23 @@ namespace troupe {
 
 namespace {
 
-/// A schedule's key that only one kind of optimizer uses; the other optimizer ignores
-/// it.
+/// A schedule's key that only some optimizers read; the others ignore it.
 struct optimizer_key {
   std::string_view key;
   double optimizer_options::*member;
-  optimizer_kind kind;
-  std::string_view belongs;
+  bool optimizer_rule::*reads;
+  std::string_view (*belongs)();
 };
 
 constexpr optimizer_key optimizer_keys[] = {
-  {"momentum", &optimizer_options::momentum, optimizer_kind::sgd, of_sgd},
-  {"beta1", &optimizer_options::beta1, optimizer_kind::adamw, of_adamw},
-  {"beta2", &optimizer_options::beta2, optimizer_kind::adamw, of_adamw},
-  {"eps", &optimizer_options::epsilon, optimizer_kind::adamw, of_adamw},
+  {"momentum", &optimizer_options::momentum, &optimizer_rule::reads_momentum,
+   applies_to<&optimizer_rule::reads_momentum>},
+  {"beta1", &optimizer_options::beta1, &optimizer_rule::reads_betas,
+   applies_to<&optimizer_rule::reads_betas>},
+  {"beta2", &optimizer_options::beta2, &optimizer_rule::reads_betas,
+   applies_to<&optimizer_rule::reads_betas>},
+  {"eps", &optimizer_options::epsilon, &optimizer_rule::reads_epsilon,
+   applies_to<&optimizer_rule::reads_epsilon>},
 };
 
 /// One sentence about a time that zb-auto measures in place of the typed one, else an
@@ -77,12 +80,12 @@ std::string effect_error(const option_row& row, const options& o) {
 /// zb-auto beside measured=on. Empty if there is no such value.
 std::string effect_error(const chosen_schedule& chosen) {
   const optimizer_options usual;
-  for (const auto& [key, member, kind, belongs] : optimizer_keys)
+  for (const auto& [key, member, reads, belongs] : optimizer_keys)
     if (const auto entry = chosen.values.find(std::string{key});
-        entry != chosen.values.end() && chosen.optimizer.kind != kind
+        entry != chosen.values.end() && !(rule_of(chosen.optimizer).*reads)
         && chosen.optimizer.*member != usual.*member)
       return chosen.name + ":" + entry->first + "=" + entry->second + " "
-             + with_name(belongs, entry->first + "=");
+             + with_name(belongs(), entry->first + "=");
   return measured_in_place(chosen);
 }
 

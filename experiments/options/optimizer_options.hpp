@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "models/optimizer.hpp"
+#include "models/optimizer_catalog.hpp"
 
 #include <tl/expected.hpp>
 
@@ -25,11 +25,22 @@ struct typed_optimizer {
   std::string clip = "0";
 };
 
-// The ends of sentences about options of one optimizer, with '%' for the option.
-inline constexpr std::string_view of_sgd =
-  "applies only to sgd: say --optimizer sgd too, or leave % out";
-inline constexpr std::string_view of_adamw =
-  "applies only to adamw: say --optimizer adamw too, or leave % out";
+/// The end of a sentence about an option that only some optimizers read, with '%' for
+/// the option: "applies only to sgd: say --optimizer sgd too, or leave % out".
+template <bool optimizer_rule::*Reads>
+std::string_view applies_to() {
+  static const std::string text = [] {
+    std::string names, first;
+    for (const auto& rule : optimizer_catalog())
+      if (rule.*Reads) {
+        first = first.empty() ? rule.name : first;
+        names += (names.empty() ? "" : ", ") + std::string{rule.name};
+      }
+    return "applies only to " + names + ": say --optimizer " + first
+           + " too, or leave % out";
+  }();
+  return text;
+}
 
 /// Parses and checks the typed options. The error is one sentence with the mistake and
 /// the allowed values.

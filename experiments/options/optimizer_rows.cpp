@@ -2,6 +2,7 @@
 #include "experiments/options/optimizer_options.hpp"
 #include "experiments/options/option_row.hpp"
 #include "experiments/options/parsing.hpp"
+#include "models/short_text.hpp"
 
 namespace troupe {
 
@@ -23,12 +24,31 @@ std::string read_clip(const char* typed, const std::string& text, const char* al
   return value ? "" : typed + text + ": write " + allowed;
 }
 
-bool is_sgd(run_view run) {
-  return run.optimizer.kind == optimizer_kind::sgd;
+template <bool optimizer_rule::*Reads>
+bool reads(run_view run) {
+  return rule_of(run.optimizer).*Reads;
 }
 
-bool is_adamw(run_view run) {
-  return run.optimizer.kind == optimizer_kind::adamw;
+/// "0.001 for adamw, 0.1 for sgd."
+template <double optimizer_rule::*Usual>
+std::string usual_values() {
+  std::string result;
+  for (const auto& rule : optimizer_catalog())
+    result += (result.empty() ? "" : ", ") + short_text(rule.*Usual) + " for "
+              + std::string{rule.name};
+  return result + ".";
+}
+
+/// A line for each optimizer, and one for each parameter.
+std::string optimizer_lines() {
+  std::string result;
+  for (const auto& rule : optimizer_catalog()) {
+    result += "\n" + std::string{rule.name} + "\t" + std::string{rule.summary};
+    for (const auto& p : rule.parameters)
+      result += "\n" + std::string{rule.name} + ":" + std::string{p.name} + "="
+                + short_text(p.initial) + "\t" + std::string{p.meaning};
+  }
+  return result;
 }
 
 std::string recorded_rates(run_view run) {
@@ -54,15 +74,14 @@ option_rows optimizer_rows() {
   using value = optimizer_options;
   return under(
     "Optimizer", programs::computes,
-    {row<group, &typed::name>("--optimizer", "Optimizer: sgd or adamw.",
-                              {.record = {checkpoints,
-                                          [](run_view r) {
-                                            return std::string{is_sgd(r) ? "sgd"
-                                                                         : "adamw"};
-                                          }}}),
-     row<group, &typed::rate>(
-       "--lr", "Learning rate. Default: 0.001 for adamw, 0.1 for sgd.",
-       {.record = {checkpoints, of_optimizer<&value::rate>}, .changeable = true}),
+    {row<group, &typed::name>(
+       "--optimizer", "Optimizer, with values of its own: nadam:momentum_decay=0.",
+       {.record = {checkpoints, [](run_view r) { return text_of(r.optimizer); }},
+        .list = optimizer_lines}),
+     row<group, &typed::rate>("--lr", "Learning rate. Default: ",
+                              {.record = {checkpoints, of_optimizer<&value::rate>},
+                               .changeable = true,
+                               .list = usual_values<&optimizer_rule::usual_rate>}),
      row<group, &typed::rate_schedule>(
        "--lr-schedule",
        "Learning rate over the run, for example cosine,warmup=1000,floor=0.1.\n"
@@ -74,24 +93,28 @@ option_rows optimizer_rows() {
        {.record = {checkpoints, recorded_rates}, .changeable = true}),
      row<group, &typed::momentum>(
        "--momentum", "Momentum of sgd.",
-       {.effect = {is_sgd, of_sgd},
+       {.effect = {reads<&optimizer_rule::reads_momentum>,
+                   applies_to<&optimizer_rule::reads_momentum>()},
         .record = {checkpoints, of_optimizer<&value::momentum>},
         .changeable = true}),
      row<group, &typed::betas>("--betas",
-                               "Two numbers with a comma: decay of adamw's average of "
+                               "Two numbers with a comma: decay of the average of "
                                "gradients, and of squared gradients.",
-                               {.effect = {is_adamw, of_adamw},
+                               {.effect = {reads<&optimizer_rule::reads_betas>,
+                                           applies_to<&optimizer_rule::reads_betas>()},
                                 .record = {checkpoints, recorded_betas},
                                 .changeable = true}),
      row<group, &typed::epsilon>(
-       "--eps", "Number that adamw adds to its divisor.",
-       {.effect = {is_adamw, of_adamw},
+       "--eps", "Number that the optimizer adds to a divisor.",
+       {.effect = {reads<&optimizer_rule::reads_epsilon>,
+                   applies_to<&optimizer_rule::reads_epsilon>()},
         .record = {checkpoints, of_optimizer<&value::epsilon>},
         .changeable = true}),
      row<group, &typed::weight_decay>(
-       "--weight-decay", "Weight decay. Default: 0.01 for adamw, 0 for sgd.",
+       "--weight-decay", "Weight decay. Default: ",
        {.record = {checkpoints, of_optimizer<&value::weight_decay>},
-        .changeable = true}),
+        .changeable = true,
+        .list = usual_values<&optimizer_rule::usual_decay>}),
      row<group, &typed::decay>(
        "--decay",
        "Parameters with weight decay: all, or matrices, which leaves out biases and "
@@ -115,13 +138,15 @@ option_rows optimizer_rows() {
 }
 
 tl::expected<optimizer_options, std::string> parse(const typed_optimizer& typed) {
-  optimizer_options result;
-  if (typed.name != "sgd" && typed.name != "adamw")
-    return problem{unknown_name("optimizer", typed.name, {"sgd", "adamw"})};
-  const bool sgd = typed.name == "sgd";
-  result.kind = sgd ? optimizer_kind::sgd : optimizer_kind::adamw;
-  result.rate = typed.rate.value_or(sgd ? 0.1 : 1e-3);
-  result.weight_decay = typed.weight_decay.value_or(sgd ? 0 : 0.01);
+  const auto name = typed.name.substr(0, typed.name.find(':'));
+  if (find_optimizer(name) == nullptr)
+    return problem{unknown_name("optimizer", name, optimizer_names())};
+  auto chosen = parse_optimizer(typed.name);
+  if (!chosen)
+    return problem{"--optimizer " + chosen.error()};
+  auto& result = *chosen;
+  result.rate = typed.rate.value_or(result.rate);
+  result.weight_decay = typed.weight_decay.value_or(result.weight_decay);
   result.momentum = typed.momentum;
   result.epsilon = typed.epsilon;
   const auto betas = split(typed.betas, ',');

@@ -69,8 +69,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(mesh_options, data, stages, tensor, expert,
                                    exchange, split, unit_costs)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(uneven_microbatches, samples, lengths)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(rate_schedule, cosine, warmup, floor)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(optimizer_options, kind, rate, schedule, momentum,
-                                   beta1, beta2, epsilon, weight_decay,
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(optimizer_options, name, parameters, rate, schedule,
+                                   momentum, beta1, beta2, epsilon, weight_decay,
                                    decay_only_matrices, clip, scope)
 void to_json(json& to, const processor& from) {
   to = {{"gpu", from.gpu}, {"tf32", from.tf32}};

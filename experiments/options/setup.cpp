@@ -8,6 +8,7 @@
 #include "experiments/options/stage_advice.hpp"
 #include "experiments/options/training_options.hpp"
 #include "kernels/bf16_choice.hpp"
+#include "models/optimizer_catalog.hpp"
 #include "models/short_text.hpp"
 #include "plan/evaluated_parts.hpp"
 #include "plan/sharding.hpp"
@@ -287,6 +288,26 @@ std::string resume(const options& o, run_plan& plan, setup& to) {
   return {};
 }
 
+/// One sentence if a checkpoint has other state than the run's optimizer, else an empty
+/// text. Checkpoints of older versions of troupe do not name their arrays.
+std::string state_error(const run_plan& plan) {
+  if (plan.dims.batches_before == 0)
+    return {};
+  std::vector<std::string> saved;
+  for (const auto& array : plan.work->earlier.state)
+    saved.push_back(array.name);
+  const auto needed = state_names(plan.work->optimizer);
+  const bool is_named = saved.empty() || !saved.front().starts_with("moment-");
+  if (is_named ? saved == needed : saved.size() == needed.size())
+    return {};
+  const auto text_of = [](const std::vector<std::string>& names) {
+    return names.empty() ? "no state" : "the state " + listed(names);
+  };
+  return "--resume: the checkpoint's optimizer has " + text_of(saved)
+         + ", and the run's optimizer has " + text_of(needed)
+         + ": give the checkpoint's --optimizer and --momentum";
+}
+
 /// The run of one schedule.
 tl::expected<run_request, std::string>
 request(const options& o, const chosen_schedule& chosen, run_plan plan,
@@ -300,14 +321,8 @@ request(const options& o, const chosen_schedule& chosen, run_plan plan,
     plan.work->optimizer = chosen.optimizer;
     plan.work->options = options_of_training(o, plan);
   }
-  if (plan.dims.batches_before > 0
-      && std::ssize(plan.work->earlier.moments)
-           != optimizer::state_size(chosen.optimizer))
-    return problem{"--resume: the checkpoint's optimizer has "
-                   + std::to_string(plan.work->earlier.moments.size())
-                   + " values of state for each parameter, and the run's optimizer has "
-                   + std::to_string(optimizer::state_size(chosen.optimizer))
-                   + ": give the checkpoint's --optimizer and --momentum"};
+  if (auto error = state_error(plan); !error.empty())
+    return problem{error};
   if (shared.resumed_training)
     if (auto error = resume_error(*shared.resumed_training,
                                   {plan.work->options, plan.work->data->identity()},

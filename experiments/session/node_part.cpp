@@ -70,7 +70,7 @@ std::string validation_error(const options& o, const mail::prepare& facts) {
   if (mesh.sequence_parallel && mesh.tensor == 1)
     return "the leader's request divides sequences, but has one tensor shard";
   const auto& optimizer = o.optimizer;
-  if ((optimizer.kind != optimizer_kind::sgd && optimizer.kind != optimizer_kind::adamw)
+  if (!selection_error(optimizer).empty()
       || (optimizer.scope != clip_scope::network
           && optimizer.scope != clip_scope::stage))
     return "the leader's request has an unknown optimizer or scope of clipping";
@@ -141,7 +141,7 @@ std::string assign_processors(const std::vector<int>& ranks, std::size_t rank_co
   return {};
 }
 
-/// Whether a run can resume from the layers, versions and moments that the leader
+/// Whether a run can resume from the layers, versions and state that the leader
 /// announces.
 bool can_resume(const run_plan& plan, const mail::prepare& facts) {
   const auto layers = plan.work->whole.layers.size();
@@ -153,10 +153,10 @@ bool can_resume(const run_plan& plan, const mail::prepare& facts) {
   if (!known || ordered != facts.layers.end())
     return false;
   if (facts.batches_before == 0)
-    return facts.older == 0 && facts.moments == 0 && facts.updates.empty();
+    return facts.older == 0 && facts.state_arrays == 0 && facts.updates.empty();
   return facts.batches_before > 0 && facts.batches_before < plan.dims.steps
          && facts.older >= 0 && facts.older <= most_older(plan) && !facts.layers.empty()
-         && facts.moments == optimizer::state_size(plan.work->optimizer)
+         && facts.state_arrays == optimizer::state_size(plan.work->optimizer)
          && facts.updates.size() == layers;
 }
 
@@ -193,7 +193,7 @@ std::int64_t bytes_of_links(const run_plan& plan, position where,
   const auto sizes = pools_of(plan, where);
   std::int64_t values = sizes.exchanged;
   if (plan.copies.checkpoint_every > 0)
-    values += sizes.optimizer; // moments, copied for the leader
+    values += sizes.optimizer; // state, copied for the leader
   for (const auto& copies : {sizes.to_shards, sizes.sums, sizes.gathers, sizes.ties})
     values += copies.buffers * copies.values;
   return result + values * std::int64_t{sizeof(float)};

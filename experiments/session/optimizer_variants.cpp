@@ -47,6 +47,11 @@ const std::array optimizer_variants{
                                   .decay = "matrices",
                                   .clip = "0.2"},
                     .warms_up = true},
+  optimizer_variant{.optimizer = {.name = "nadam:momentum_decay=0.5",
+                                  .rate = 1e-3,
+                                  .weight_decay = 0.05,
+                                  .clip = "0.3"},
+                    .floor = "0.2"},
 };
 
 /// Whether updates see only the norm of one stage.

@@ -5,8 +5,9 @@
 
 namespace troupe {
 
-/// Sets `run.optimizer` to one of six variants, in rotation by `number` from 0. The
-/// variants are SGD and AdamW with different momentum, decay, clipping and rates. A
+/// Sets `run.optimizer` to one of seven variants, in rotation by `number` from 0. The
+/// variants are SGD, AdamW and NAdam with different momentum, decay, clipping and
+/// rates. A
 /// variant that clips appends clip=stage to the names of schedules whose updates see
 /// only one stage's norm. One variant appends clip=stage to all names, unless a matrix
 /// is tied. Warm-ups end in the second batch.

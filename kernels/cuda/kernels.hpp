@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include "kernels/optimizers/value_update.hpp"
 #include "kernels/stored_matrix.hpp"
 
 #include <cstdint>
@@ -10,13 +11,11 @@ struct CUstream_st;
 namespace troupe {
 
 // Types of the operations' headers.
-struct adamw_step;
 struct attention_shape;
 struct convolution_shape;
 struct embedding_shape;
 struct loss_sum;
 struct relu_pool_shape;
-struct sgd_step;
 template <class Scalar>
 struct epilogue;
 template <class Scalar>
@@ -129,12 +128,9 @@ struct cross_entropy {
 };
 
 struct optimizers {
-  static void adamw(const adamw_step& update, float scale, const float* gradient,
-                    const float* from, float* to, float* mean, float* square,
-                    std::int64_t n, stream_handle stream);
-  static void sgd(const sgd_step& update, float scale, const float* gradient,
-                  const float* from, float* to, float* velocity, std::int64_t n,
-                  stream_handle stream);
+  static void update_values(const value_update& update, float scale,
+                            const update_arrays& arrays, std::int64_t n,
+                            stream_handle stream);
 
   /// Sums the squares of n values in double.
   /// \param partial sum_parts(n) values, filled with sums of parts

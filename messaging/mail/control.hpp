@@ -110,10 +110,10 @@ struct copied {
 };
 
 /// Stage to coordinator: the stage's part of a checkpoint. Each version that is still
-/// read is one buffer, and each moment of the optimizer shard is one buffer. Buffers
-/// that would be empty are left out. A buffer holds all values that the stage saves,
-/// parameter after parameter (saved_piece.hpp). Values that another stage saves are
-/// left out.
+/// read is one buffer, and each state array of the optimizer shard is one buffer.
+/// Buffers that would be empty are left out. A buffer holds all values that the stage
+/// saves, parameter after parameter (saved_piece.hpp). Values that another stage saves
+/// are left out.
 struct saved {
   /// Batches that are finished, without the batches before a resumed run.
   int batches = 0;
@@ -124,7 +124,7 @@ struct saved {
   /// newest.
   std::vector<int> ages;
   std::vector<buffer> versions;
-  std::vector<buffer> moments;
+  std::vector<buffer> state;
 };
 
 /// Coordinator to a stage: send the state that was kept after `batches` batches.
@@ -136,7 +136,7 @@ struct fetch_kept_state {
 };
 
 /// Stage to coordinator: the kept state, including arrays that other replicas also
-/// have. `versions` and `moments` are empty if the stage has not kept the requested
+/// have. `versions` and `state` are empty if the stage has not kept the requested
 /// state, or has no arrays.
 struct kept_state {
   saved copies;

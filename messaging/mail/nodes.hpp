@@ -61,11 +61,11 @@ struct prepare {
   kept_results keep;
   // The point at which the run resumes; all four fields are 0 or empty if no batch
   // precedes the run. `batches_before` counts the batches before that point. `older`
-  // counts the versions besides the newest version. `moments` counts the optimizer's
-  // moments per parameter. `updates` has the number of updates of each layer.
+  // counts the versions besides the newest version. `state_arrays` counts the
+  // optimizer's state arrays. `updates` has the number of updates of each layer.
   int batches_before = 0;
   int older = 0;
-  int moments = 0;
+  int state_arrays = 0;
   std::vector<std::int64_t> updates;
   std::vector<int> layers; ///< Indices of layers whose values arrive before `build`.
   /// Nanoseconds without a message after which a node counts as lost.

@@ -135,7 +135,7 @@ struct Saved {
   where @1 :Position;
   updates @2 :Int64;
   ages @3 :List(Int32);  # Of versions: one tensor each,
-  moments @4 :UInt32;    # followed by these.
+  state @4 :UInt32;      # followed by these.
 }
 
 struct WaitingFor {
@@ -343,7 +343,7 @@ struct Prepare {
   keep @8 :KeptThings;
   before @9 :Int32;
   older @10 :Int32;
-  moments @11 :Int32;
+  stateArrays @11 :Int32;
   updates @12 :List(Int64);
   layers @13 :List(Int32);
   failureTimeout @14 :Int64;

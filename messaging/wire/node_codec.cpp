@@ -10,8 +10,8 @@ namespace troupe::wire {
 
 namespace {
 
-/// The largest number of older versions, and of moments: the reader allocates memory
-/// for each.
+/// The largest number of older versions, and of state arrays: the reader allocates
+/// memory for each.
 constexpr int most_kinds = 1 << 16;
 
 void write(schema::KeptThings::Builder to, const mail::kept_results& from) {
@@ -63,7 +63,7 @@ void write(schema::Prepare::Builder to, const mail::prepare& from) {
   write(to.initKeep(), from.keep);
   to.setBefore(from.batches_before);
   to.setOlder(from.older);
-  to.setMoments(from.moments);
+  to.setStateArrays(from.state_arrays);
   write_numbers(to.initUpdates(length(from.updates)), from.updates);
   write_numbers(to.initLayers(length(from.layers)), from.layers);
   to.setFailureTimeout(from.failure_timeout);
@@ -82,8 +82,8 @@ mail::prepare read(schema::Prepare::Reader from, read_budget& left) {
           .batches_before = natural(from.getBefore(), "batches"),
           .older = static_cast<int>(
             within(from.getOlder(), 0, most_kinds, "the count of older versions")),
-          .moments = static_cast<int>(
-            within(from.getMoments(), 0, most_kinds, "the count of moments")),
+          .state_arrays = static_cast<int>(
+            within(from.getStateArrays(), 0, most_kinds, "the count of state arrays")),
           .updates = read_naturals<std::int64_t>(from.getUpdates(), left, "updates"),
           .layers = read_naturals<int>(from.getLayers(), left, "a layer"),
           .failure_timeout = natural(from.getFailureTimeout(), "a timeout")};

@@ -196,7 +196,7 @@ void write(schema::Saved::Builder to, const mail::saved& from) {
   write(to.initWhere(), from.where);
   to.setUpdates(from.updates);
   write_numbers(to.initAges(length(from.ages)), from.ages);
-  to.setMoments(length(from.moments));
+  to.setState(length(from.state));
 }
 
 mail::saved read(schema::Saved::Reader from, read_budget& left) {
@@ -207,7 +207,7 @@ mail::saved read(schema::Saved::Reader from, read_budget& left) {
                        return natural(n, "the age of a version");
                      })};
   result.versions = read_count<buffer>(length(result.ages), left);
-  result.moments = read_count<buffer>(from.getMoments(), left);
+  result.state = read_count<buffer>(from.getState(), left);
   return result;
 }
 

@@ -30,10 +30,10 @@ struct tensor_visitor {
       see_all(m.gradients);
     } else if constexpr (std::is_same_v<mail_type, mail::saved>) {
       see_all(m.versions);
-      see_all(m.moments);
+      see_all(m.state);
     } else if constexpr (std::is_same_v<mail_type, mail::kept_state>) {
       see_all(m.copies.versions);
-      see_all(m.copies.moments);
+      see_all(m.copies.state);
     } else if constexpr (std::is_same_v<mail_type, mail::version_made>) {
       see_all(m.parameters);
       see_all(m.gradients);

@@ -216,7 +216,7 @@ TEST_CASE("a failure ends a run whose replicas wait for one another", "[async]")
     CHECK(result.failure == "data_source of data replica 1: sample 5 is gone");
   }
   SECTION("of a data replica's arithmetic") {
-    plan.work->optimizer = {.kind = optimizer_kind::sgd, .rate = 1e30};
+    plan.work->optimizer = {.name = "sgd", .rate = 1e30};
     const auto result = perform(plan);
     CHECK(result.outcome == ending::failed);
     CHECK_THAT(result.failure, ContainsSubstring("stage 1") // of any data replica
@@ -229,7 +229,7 @@ TEST_CASE("a tensor shard that fails ends the run with its name", "[async]") {
   auto plan = learning("1f1b", {2, 4, 40}, clock, 2, "ring");
   plan.mesh[axis::tensor] = 2;
   plan.work->shards = *make_shards<float>(tiny::gpt(), 2);
-  plan.work->optimizer = {.kind = optimizer_kind::sgd, .rate = 1e30};
+  plan.work->optimizer = {.name = "sgd", .rate = 1e30};
   const auto result = perform(plan);
   CHECK(result.outcome == ending::failed);
   CHECK_THAT(result.failure, ContainsSubstring("stage 1")

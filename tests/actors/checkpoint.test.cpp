@@ -116,7 +116,7 @@ TEST_CASE("what is saved is the network after that batch", "[checkpoint]") {
   CHECK(all[0]->batches == 2);
   CHECK(all[1]->batches == 3);
   CHECK(all[0]->older.empty());
-  CHECK(all[0]->moments.size() == 2);
+  CHECK(all[0]->state.size() == 2);
   plan.dims.steps = 2;
   CHECK(all[0]->parameters == finished(plan).parameters);
 }
@@ -126,7 +126,7 @@ TEST_CASE("each value is saved by one stage, and counted in its rank's memory",
   const auto& mesh = GENERATE(from_range(meshes));
   const auto& sch = GENERATE(from_range(by_formula));
   auto plan = tiny::training_on(mesh, sch, {2, 4, 4}, clock_kind::virtual_time);
-  plan.work->optimizer.kind = optimizer_kind::adamw;
+  plan.work->optimizer.name = "adamw";
   plan.work->optimizer.momentum = 0;
   INFO(sch.name << " with " << mesh.text());
   const auto without = bytes_needed(plan);
@@ -141,7 +141,7 @@ TEST_CASE("each value is saved by one stage, and counted in its rank's memory",
                    / update_size(plan.sch, plan.dims));
         if (!one.versions.empty())
           versions += values_of(pieces_of(plan, one.where, shared_out::parameters));
-        if (!one.moments.empty())
+        if (!one.state.empty())
           moments += values_of(pieces_of(plan, one.where, shared_out::optimizer_state));
       }
     }});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Whole runs compared with the definition in double, at random sizes and options.
 
+#include "models/optimizer_catalog.hpp"
 #include "tests/actors/plain_training.hpp"
 #include "tests/actors/tiny.hpp"
 #include "tests/dice.hpp"
@@ -48,8 +49,10 @@ published some_schedule(dice& d, int stages, int share) {
 
 optimizer_options some_optimizer(dice& d, int samples, bool has_all_gradients) {
   optimizer_options o;
-  o.kind = d.coin() ? optimizer_kind::sgd : optimizer_kind::adamw;
-  const bool sgd = o.kind == optimizer_kind::sgd;
+  o.name = optimizer_names()[static_cast<std::size_t>(d.number(0, 2))];
+  if (o.name == "nadam" && d.coin())
+    o.parameters = {{"momentum_decay", d.real(0, 2)}};
+  const bool sgd = o.name == "sgd";
   o.rate = sgd ? d.real(0.05, 0.3) : d.real(0.002, 0.02);
   o.schedule = {d.coin(), d.number(0, samples / 2), d.real(0, 0.3)};
   o.momentum = d.coin() ? d.real(0.3, 0.9) : 0;
@@ -195,7 +198,7 @@ TEST_CASE("weights that only decay tell the rates of all updates, whoever makes 
   if (!validation_error(plan).empty())
     return; // ampnet has no common updates
   auto& o = plan.work->optimizer;
-  o = {.kind = optimizer_kind::sgd,
+  o = {.name = "sgd",
        .rate = 0.5,
        .schedule = {.cosine = true, .warmup = 20, .floor = 0.1},
        .weight_decay = 0.2,

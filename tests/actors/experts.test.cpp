@@ -46,7 +46,7 @@ run_plan with_experts(const schedule& sch, shape dims, clock_kind clock,
   plan.work->batch = 2 * data * dims.microbatches + 1;
   plan.work->shards = {make_without_experts<float>(model)};
   plan.work->experts = experts;
-  plan.work->optimizer = {.kind = optimizer_kind::sgd, .rate = 0.1};
+  plan.work->optimizer = {.name = "sgd", .rate = 0.1};
   return plan;
 }
 

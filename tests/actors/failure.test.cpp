@@ -102,7 +102,7 @@ TEST_CASE("a loss that is not finite ends the run and says where", "[failure]") 
   const auto clock = GENERATE(from_range(tiny::clocks()));
   const auto entry = GENERATE(from_range(tiny::one_of_each_kind({4, 4})));
   auto plan = tiny::training_of(*find_schedule(entry.name), {4, 4, 30}, clock);
-  plan.work->optimizer = {.kind = optimizer_kind::sgd, .rate = 1e30};
+  plan.work->optimizer = {.name = "sgd", .rate = 1e30};
   const auto result = perform(plan);
   CHECK(result.outcome == ending::failed);
   CHECK_THAT(result.failure, ContainsSubstring("stage 3")

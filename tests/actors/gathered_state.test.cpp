@@ -49,7 +49,7 @@ const std::string word = "transformer.wpe.weight";
 
 TEST_CASE("a whole training has each value once", "[checkpoint]") {
   const auto whole = tied_gpt();
-  gathered_state all{whole, 0, 0};
+  gathered_state all{whole, 0, {}};
   put_all(all, whole, {}, word);
   SECTION("nothing of a parameter") {
     CHECK_THAT(all.finish().error(),
@@ -89,7 +89,7 @@ TEST_CASE("a whole training has each value once", "[checkpoint]") {
 
 TEST_CASE("pieces lie within a parameter that there is", "[checkpoint]") {
   const auto whole = tied_gpt();
-  gathered_state all{whole, 0, 0};
+  gathered_state all{whole, 0, {}};
   auto [piece, values] = all_of(*all.find(word), 0);
   piece.part.name = "transformer.nobody";
   CHECK_THAT(all.put({}, piece, values), ContainsSubstring("no parameter"));
@@ -105,9 +105,9 @@ TEST_CASE("pieces lie within a parameter that there is", "[checkpoint]") {
 
 TEST_CASE("a tied copy and what no stage reads need no pieces", "[checkpoint]") {
   const auto whole = tied_gpt();
-  gathered_state all{whole, 2, 1};
+  gathered_state all{whole, 2, {"moment-0"}};
   put_all(all, whole, {}, {}, 1);
-  put_all(all, whole, {kind::moment, 0}, {}, 5);
+  put_all(all, whole, {kind::state, 0, "moment-0"}, {}, 5);
   const auto* const p = all.find(word);
   const auto [piece, values] = all_of(*p, 9);
   REQUIRE(all.put({kind::parameters, 2}, piece, values).empty());
@@ -123,7 +123,7 @@ TEST_CASE("a tied copy and what no stage reads need no pieces", "[checkpoint]") 
     const auto here = static_cast<std::size_t>(head.offset + i),
                there = static_cast<std::size_t>(first.offset + i);
     REQUIRE(made->parameters.back()[here] == made->parameters[0][there]);
-    REQUIRE(made->moments[0].back()[here] == made->moments[0][0][there]);
+    REQUIRE(made->state[0].values.back()[here] == made->state[0].values[0][there]);
   }
 }
 

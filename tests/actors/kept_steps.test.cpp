@@ -37,7 +37,7 @@ struct lost_run {
 
 run_plan plan_of(const lost_run& one) {
   auto plan = tiny::training_on(one.mesh, one.sch, {2, 4, 6}, clock_kind::real);
-  plan.work->optimizer.kind = optimizer_kind::adamw;
+  plan.work->optimizer.name = "adamw";
   plan.work->optimizer.momentum = 0;
   plan.copies.keep_steps = true;
   plan.copies.checkpoint_every = 2; // the link is cut as a checkpoint comes
@@ -226,7 +226,7 @@ TEST_CASE("a stage keeps its last two steps, as they were", "[nodes]") {
   for (const int batches : {2, 3}) {
     const auto kept = saver.fetch_kept_state(batches);
     CHECK(kept.where == where);
-    CHECK(kept.moments.size() == 2);
+    CHECK(kept.state.size() == 2);
     REQUIRE(kept.versions.size() == 1);
     const auto* const values = kept.versions.front().data();
     const auto count = kept_copies(plan, where).versions.values;

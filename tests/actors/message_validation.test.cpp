@@ -160,7 +160,7 @@ TEST_CASE("ranks, positions and versions are those of the plan", "[nodes]") {
 TEST_CASE("copies for a checkpoint are those that the stage saves", "[nodes]") {
   auto saves = plan();
   saves.copies.checkpoint_every = 1;
-  saves.work->optimizer.kind = optimizer_kind::adamw;
+  saves.work->optimizer.name = "adamw";
   saves.work->optimizer.momentum = 0;
   const message_validation rules{std::make_shared<const run_plan>(saves)};
   const auto passes = [&](mail::saved what) {
@@ -170,10 +170,10 @@ TEST_CASE("copies for a checkpoint are those that the stage saves", "[nodes]") {
       mail.tensors = tensor_bytes(saves, mail);
     return rules.validation_error(mail).empty();
   };
-  const auto copies = [](position where, std::vector<int> ages, int moments) {
+  const auto copies = [](position where, std::vector<int> ages, int arrays) {
     mail::saved result{.batches = 1, .where = where, .ages = std::move(ages)};
     result.versions.resize(result.ages.size());
-    result.moments.resize(static_cast<std::size_t>(moments));
+    result.state.resize(static_cast<std::size_t>(arrays));
     return result;
   };
   CHECK(passes(copies({0, 0, 1}, {0}, 2)));

@@ -96,7 +96,7 @@ TEST_CASE("evaluations and checkpoints come from all nodes, and a run goes on th
   const auto* const exchange = GENERATE("ring", "zero1", "zero3");
   auto plan = tiny::training_on({.data = 2, .exchange = exchange}, pipedream(2),
                                 {2, 4, 4}, clock_kind::real);
-  plan.work->optimizer.kind = optimizer_kind::adamw;
+  plan.work->optimizer.name = "adamw";
   plan.work->optimizer.momentum = 0;
   const auto whole = alone(plan);
   plan.copies.checkpoint_every = plan.copies.evaluate_every = 2;
@@ -114,7 +114,7 @@ TEST_CASE("evaluations and checkpoints come from all nodes, and a run goes on th
   CHECK(result.parameters == whole.parameters);
   CHECK(evaluated == std::vector{2, 4});
   REQUIRE(saved.size() == 2);
-  CHECK(saved.front().moments.size() == 2);
+  CHECK(saved.front().state.size() == 2);
 
   auto rest = plan;
   rest.copies.checkpoint_every = rest.copies.evaluate_every = 0;

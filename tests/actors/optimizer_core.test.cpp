@@ -221,7 +221,7 @@ struct training_shard {
 
   static std::shared_ptr<const run_plan> with(run_plan made, double clip,
                                               clip_scope scope) {
-    made.work->optimizer = {.kind = optimizer_kind::sgd, .rate = 0.5};
+    made.work->optimizer = {.name = "sgd", .rate = 0.5};
     made.work->optimizer.clip = clip;
     made.work->optimizer.scope = scope;
     return std::make_shared<const run_plan>(std::move(made));

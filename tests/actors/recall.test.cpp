@@ -75,8 +75,8 @@ struct failed_run {
                   value < 0 ? static_cast<float>(data) : value);
     };
     add(result.versions, bound.versions.values);
-    for (int m = 0; m < bound.moments.buffers; ++m)
-      add(result.moments, bound.moments.values);
+    for (int m = 0; m < bound.state.buffers; ++m)
+      add(result.state, bound.state.values);
     return {std::move(result)};
   }
 
@@ -115,7 +115,7 @@ TEST_CASE("the first data replica that is there is asked for what it kept",
   REQUIRE(found);
   CHECK((*found)->batches == 2);
   CHECK(
-    (*found)->moments.size()
+    (*found)->state.size()
     == static_cast<std::size_t>(optimizer::state_size(one.run.plan.work->optimizer)));
   for (const auto& bucket : (*found)->parameters) { // between parameters there are 0s
     CHECK(std::ranges::count(bucket, 1.0F) > std::ssize(bucket) / 2);

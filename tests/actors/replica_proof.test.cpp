@@ -33,7 +33,7 @@ TEST_CASE("a run that learned otherwise than its plan says is refused", "[refusa
   const bool by_stage = sch.name == "pipedream";
   const std::string exchange = GENERATE("ring", "zero1", "server:async");
   auto plan = small(sch, 2, exchange);
-  plan.work->optimizer = {.kind = optimizer_kind::sgd,
+  plan.work->optimizer = {.name = "sgd",
                           .rate = 0.01,
                           .schedule = {.cosine = true, .warmup = 10, .floor = 0.1},
                           .momentum = 0.5,

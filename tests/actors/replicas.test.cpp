@@ -197,7 +197,7 @@ TEST_CASE("a run that fails with gradients and activations on their way ends in 
   auto plan = replicated(tiny::training_of(*find_schedule("pipedream"), {3, 4, 40},
                                            clock_kind::virtual_time),
                          3);
-  plan.work->optimizer = {.kind = optimizer_kind::sgd, .rate = 1e10};
+  plan.work->optimizer = {.name = "sgd", .rate = 1e10};
   plan.machine.links.inside = {.latency = 2'000'000};
   const auto result = perform(plan);
   CHECK(result.outcome == ending::failed);

@@ -84,7 +84,7 @@ TEST_CASE("a resumed run has the checkpoints of one that never stopped, on nodes
   INFO(one.sch.name << " behind " << one.before << " on " << nodes << " nodes");
   auto plan = tiny::training_on({.data = one.data}, one.sch,
                                 {one.data == 1 ? 4 : 2, 4, steps}, clock_kind::real);
-  plan.work->optimizer.kind = optimizer_kind::adamw;
+  plan.work->optimizer.name = "adamw";
   plan.work->optimizer.momentum = 0;
   auto whole = plan;
   whole.copies.checkpoint_every = 1;
@@ -111,7 +111,7 @@ TEST_CASE("a resumed run has the checkpoints of one that never stopped, on nodes
     const auto& other = *undisturbed.saved.at(count);
     CHECK((saved->parameters == other.parameters));
     CHECK((saved->older == other.older));
-    CHECK((saved->moments == other.moments));
+    CHECK((saved->state == other.state));
     CHECK(saved->updates == other.updates);
   }
   CHECK(batches == expected);

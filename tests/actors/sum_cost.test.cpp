@@ -156,7 +156,7 @@ TEST_CASE("a run may fail while sums are under way", "[sum_cost]") {
   const auto rate = GENERATE(1e4, 1e5, 1e6);
   auto plan = tiny::training_on({.data = 2, .exchange = exchange}, pipedream(1),
                                 {2, 2, 40}, clock_kind::virtual_time);
-  plan.work->optimizer = {.kind = optimizer_kind::sgd, .rate = 1e30, .momentum = 0.5};
+  plan.work->optimizer = {.name = "sgd", .rate = 1e30, .momentum = 0.5};
   plan.machine.links.inside = {.latency = ms, .bytes_per_second = 1e7};
   plan.machine.sum_rate = rate;
   const auto result = perform(plan);

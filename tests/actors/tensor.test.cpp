@@ -27,7 +27,7 @@ run_plan sharded(const schedule& sch, shape dims, int tensor, clock_kind clock,
   plan.exchange = find_exchange(exchange);
   plan.work->batch = 2 * data * dims.microbatches + 1;
   plan.work->shards = *make_shards<float>(model, tensor);
-  plan.work->optimizer = {.kind = optimizer_kind::sgd, .rate = 0.1};
+  plan.work->optimizer = {.name = "sgd", .rate = 0.1};
   return plan;
 }
 
@@ -104,7 +104,7 @@ TEST_CASE("any number of updates of tensor shards can be proved", "[tensor]") {
   plan.work->optimizer.weight_decay = 0.1;
   plan.work->optimizer.momentum = sgd ? 0.9 : 0;
   if (!sgd) {
-    plan.work->optimizer.kind = optimizer_kind::adamw;
+    plan.work->optimizer.name = "adamw";
     plan.work->optimizer.rate = 0.003;
   }
   check_proofs(plan);

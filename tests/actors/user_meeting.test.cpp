@@ -282,7 +282,7 @@ TEST_CASE("a place says where each parameter of its stage stands in the gradient
   job.replicas = 2;
   job.steps = 1;
   job.virtual_time = true;
-  job.optimizer.kind = optimizer_kind::sgd;
+  job.optimizer.name = "sgd";
   job.optimizer.rate = 1;
   std::vector<std::string> told;
   job.user_exchange = [&](const exchange_member& p) {

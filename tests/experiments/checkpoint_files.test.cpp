@@ -121,7 +121,7 @@ TEST_CASE("a manifest says where the values of each file belong", "[programs]") 
     }
   }
   CHECK(known.size() == 3); // at the end no pass reads older versions
-  for (const auto* const array : {"parameters", "moment-0", "moment-1"})
+  for (const auto* const array : {"parameters", "mean", "square"})
     for (const auto& [name, described] : whole.header.items())
       if (name != "__metadata__")
         CHECK(known[array][name] == static_cast<int>(whole.values(name).size()));
@@ -241,8 +241,9 @@ TEST_CASE("manifests that say what cannot be are passed over", "[programs]") {
   for (const auto& [key, value] :
        {other{"batches", 5}, other{"batches", 4294967300}, other{"batches", 4.5},
         other{"older_versions", 2147483647}, other{"older_versions", -1},
-        other{"moments", 2147483647}, other{"samples", 0}, other{"samples", 37},
-        other{"updates", {4, -1}}, other{"updates", {1e300}}}) {
+        other{"state", {"mean", "mean"}}, other{"state", {"parameters-1"}},
+        other{"state", 2}, other{"state", {""}}, other{"samples", 0},
+        other{"samples", 37}, other{"updates", {4, -1}}, other{"updates", {1e300}}}) {
     auto bad = good;
     bad[key] = value;
     folder.write("c/batch-4/manifest.json", sealed(bad));
@@ -257,7 +258,7 @@ TEST_CASE("manifests that say what cannot be are passed over", "[programs]") {
   for (const auto& [key, value] :
        {other{"/shape/0", 6}, other{"/shape", {1 << 30, 1 << 30, 1 << 30}},
         other{"/shape", nlohmann::json::array()}, other{"/parameter", "nobody"},
-        other{"/array", "moment-2"}, other{"/array", "parameters-7"},
+        other{"/array", "moment-0"}, other{"/array", "parameters-7"},
         other{"/array", "parameters-"}, other{"/rows", {0, 9}}, other{"/rows", {3, 2}},
         other{"/rows", 7}, other{"/columns", {{0, 9}}}, other{"/first", 1},
         other{"/values", 1}, other{"/values", -1}, other{"/name", "nobody"},
@@ -281,13 +282,13 @@ TEST_CASE("manifests that say what cannot be are passed over", "[programs]") {
              ContainsSubstring("'transformer.wte.weight'"));
   bad = good;
   auto& tensors = bad["files"][0]["tensors"];
-  CHECK(tensors.back()["array"] == "moment-1");
+  CHECK(tensors.back()["array"] == "square");
   tensors.erase(tensors.size() - 1);
   folder.write("c/batch-4/manifest.json", sealed(bad));
-  CHECK_THAT(run_program_in(folder, "checkpoint c").err, ContainsSubstring("moment-1"));
+  CHECK_THAT(run_program_in(folder, "checkpoint c").err, ContainsSubstring("square"));
   const auto text = good.dump();
   const auto nested = std::string(100'000, '[') + std::string(100'000, ']');
-  for (const auto* const key : {"\"batches\":4", "\"moments\":2"}) {
+  for (const auto* const key : {"\"batches\":4", "\"older_versions\":0"}) {
     auto deep = text;
     const auto end = deep.find(key) + std::string{key}.size();
     folder.write("c/batch-4/manifest.json",

@@ -299,8 +299,10 @@ TEST_CASE("who cannot go on is told what can", "[programs]") {
   };
   refused("--steps 4 --stages 2 --resume c" + tiny_model, "say --steps 5 or more");
   refused("--steps 9 --stages 2 --optimizer sgd --resume c" + tiny_model,
-          "the checkpoint's optimizer has 2 values of state for each parameter, and "
-          "the run's optimizer has 0");
+          "the checkpoint's optimizer has the state mean, square, and the run's "
+          "optimizer has no state");
+  refused("--steps 9 --stages 2 --optimizer nadam --resume c" + tiny_model,
+          "--optimizer");
   refused("--steps 9 --stages 2 --resume none" + tiny_model,
           "there is no checkpoint in none");
   refused("--steps 9 --stages 2 --resume c/batch-4/manifest.json" + tiny_model,

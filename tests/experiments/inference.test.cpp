@@ -23,7 +23,7 @@ using nlohmann::json;
 namespace {
 
 const std::string tiny = " --layers 4 --d-model 8 --heads 2 --seq 4 --vocab 128 ";
-const std::filesystem::path cases = TROUPE_GOLDEN "/runs";
+const std::filesystem::path cases = TROUPE_RUNS;
 
 ending_of_program run(const temporary_folder& folder, const std::string& typed) {
   auto ran = run_program_in(folder, typed);

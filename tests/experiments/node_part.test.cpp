@@ -186,10 +186,10 @@ TEST_CASE("what no run leaves is nothing to go on from", "[nodes]") {
     facts.batches_before = 4;
     facts.layers = {0};
   }
-  SECTION("moments that the optimizer has not") {
+  SECTION("state that the optimizer has not") {
     facts.batches_before = 1;
     facts.layers = {0};
-    facts.moments = 1;
+    facts.state_arrays = 1;
   }
   CHECK_THAT(refusal_of(facts), ContainsSubstring("resumes from a state"));
 }

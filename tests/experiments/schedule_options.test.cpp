@@ -18,7 +18,7 @@ namespace {
 
 using list = std::vector<std::string>;
 
-const optimizer_options clipped{.kind = optimizer_kind::sgd, .rate = 0.1, .clip = 2};
+const optimizer_options clipped{.name = "sgd", .rate = 0.1, .clip = 2};
 
 tl::expected<schedule_options, std::string> parsed(const list& names) {
   return parse({.names = names}, {}, &clipped);

@@ -328,7 +328,7 @@ TEST_CASE("data that a file of weights names is told to be from there", "[setup]
 TEST_CASE("epochs are batches, the last filled in part", "[setup]") {
   typed_options o;
   o.model.name = "lenet";
-  o.data.text = "mnist:" TROUPE_GOLDEN "/runs/lenet"; // 18 images
+  o.data.text = "mnist:" TROUPE_RUNS "/lenet"; // 18 images
   o.schedules.names = {"gpipe"};
   o.mesh.stages = 2;
   o.schedules.microbatches = 2;

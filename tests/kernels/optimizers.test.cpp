@@ -4,6 +4,7 @@
 #include "tests/kernels/numbers.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 
 namespace troupe::optimizers_test {
 
@@ -24,8 +25,8 @@ TEST_CASE("AdamW is PyTorch's", "[optimizers]") {
   const std::vector<float> g{0.5F, -1, 2};
   std::vector<double> exact{1, -2, 3}, em(3), ev(3);
   for (int t = 1; t <= 3; ++t) {
-    adamw({0.1, 0.9, 0.999, 1e-8, 0.01, t}, 0.5F, g.data(), p.data(), p.data(),
-          m.data(), v.data(), 3, on);
+    update_values(adamw_update::of(0.1, 0.9, 0.999, 1e-8, 0.01, t), 0.5F,
+                  {g.data(), p.data(), p.data(), {m.data(), v.data()}}, 3, on);
     for (std::size_t i = 0; i < 3; ++i) {
       const double gradient = 0.5 * static_cast<double>(g[i]);
       exact[i] -= 0.1 * 0.01 * exact[i];
@@ -44,9 +45,13 @@ TEST_CASE("SGD is PyTorch's, with and without momentum", "[optimizers]") {
     std::vector<float> p{1, -2, 3}, velocity(3);
     const std::vector<float> g{0.5F, -1, 2};
     std::vector<double> exact{1, -2, 3}, buffer(3);
+    const auto update = momentum > 0 ? value_update{momentum_update{0.1F, 0.01F, 0.9F}}
+                                     : value_update{sgd_update{0.1F, 0.01F}};
     for (int t = 0; t < 3; ++t) {
-      sgd({0.1, momentum, 0.01}, 0.25F, g.data(), p.data(), p.data(),
-          momentum > 0 ? velocity.data() : nullptr, 3, on);
+      update_values(
+        update, 0.25F,
+        {g.data(), p.data(), p.data(), {momentum > 0 ? velocity.data() : nullptr}}, 3,
+        on);
       for (std::size_t i = 0; i < 3; ++i) {
         buffer[i] =
           momentum * buffer[i] + 0.25 * static_cast<double>(g[i]) + 0.01 * exact[i];
@@ -57,17 +62,56 @@ TEST_CASE("SGD is PyTorch's, with and without momentum", "[optimizers]") {
   }
 }
 
+// 200,000 updates take the product of momenta far below the smallest double.
+TEST_CASE("the coefficients of NAdam are those of the product of all momenta",
+          "[optimizers]") {
+  const double beta1 = GENERATE(0.0, 0.9, 0.9999), psi = GENERATE(0.0, 0.004, 1.0);
+  CAPTURE(beta1, psi);
+  const auto mu = [&](std::int64_t t) {
+    return beta1 * (1 - std::pow(0.96, static_cast<double>(t) * psi) / 2);
+  };
+  double product = 1;
+  for (std::int64_t t = 1; t <= 200'000; ++t) {
+    product *= mu(t);
+    if (t > 20 && t % 49'999 != 0)
+      continue;
+    CAPTURE(t);
+    const auto u = nadam_update::of(0.1, beta1, 0.99, 1e-8, 0.5, psi, t);
+    CHECK(u.gradient_step == static_cast<float>(0.1 * (1 - mu(t)) / (1 - product)));
+    CHECK(u.mean_step
+          == static_cast<float>(0.1 * mu(t + 1) / (1 - product * mu(t + 1))));
+    CHECK(u.decay == static_cast<float>(1 - 0.1 * 0.5));
+  }
+}
+
+namespace {
+
+/// An update of each kind.
+const std::vector<value_update> all_updates{
+  sgd_update{0.1F, 0.01F}, momentum_update{0.1F, 0.01F, 0.9F},
+  adamw_update::of(0.1, 0.9, 0.999, 1e-8, 0.01, 7),
+  nadam_update::of(0.1, 0.9, 0.999, 1e-8, 0.01, 0.004, 7)};
+
+} // namespace
+
 TEST_CASE("an update elsewhere leaves its source alone, and has the same bits",
           "[optimizers]") {
-  const auto g = random_values<float>(100, 1), from = random_values<float>(100, 2);
-  auto in_place = from, elsewhere = std::vector<float>(100);
-  std::vector<float> m1(100), v1(100), m2(100), v2(100);
-  const adamw_step how{0.1, 0.9, 0.999, 1e-8, 0.01, 1};
-  adamw(how, 1, g.data(), in_place.data(), in_place.data(), m1.data(), v1.data(), 100,
-        on);
-  adamw(how, 1, g.data(), from.data(), elsewhere.data(), m2.data(), v2.data(), 100, on);
-  CHECK(in_place == elsewhere);
-  CHECK(from == random_values<float>(100, 2));
+  REQUIRE(all_updates.size() == std::variant_size_v<value_update>);
+  for (const auto& update : all_updates) {
+    const auto g = random_values<float>(100, 1), from = random_values<float>(100, 2);
+    auto in_place = from, elsewhere = std::vector<float>(100);
+    std::vector<float> m1(100), v1(100, 1), m2(100), v2(100, 1);
+    update_values(update, 1,
+                  {g.data(), in_place.data(), in_place.data(), {m1.data(), v1.data()}},
+                  100, on);
+    update_values(update, 1,
+                  {g.data(), from.data(), elsewhere.data(), {m2.data(), v2.data()}},
+                  100, on);
+    CHECK(in_place == elsewhere);
+    CHECK(m1 == m2);
+    CHECK(v1 == v2);
+    CHECK(from == random_values<float>(100, 2));
+  }
 }
 
 TEST_CASE("an update has the same bits on any number of threads", "[optimizers]") {
@@ -76,19 +120,17 @@ TEST_CASE("an update has the same bits on any number of threads", "[optimizers]"
   const auto g = random_values<float>(count, 1), from = random_values<float>(count, 2),
              before = random_values<float>(count, 3);
   stream three{3};
-  const auto updated = [&](stream& by, bool adam) {
+  const auto updated = [&](stream& by, const value_update& update) {
     auto to = from, mean = before, square = std::vector<float>(count, 0.5F);
-    if (adam)
-      adamw({0.1, 0.9, 0.999, 1e-8, 0.01, 7}, 0.5F, g.data(), from.data(), to.data(),
-            mean.data(), square.data(), n, by);
-    else
-      sgd({0.1, 0.9, 0.01}, 0.5F, g.data(), from.data(), to.data(), mean.data(), n, by);
+    update_values(update, 0.5F,
+                  {g.data(), from.data(), to.data(), {mean.data(), square.data()}}, n,
+                  by);
     for (const auto& state : {mean, square})
       to.insert(to.end(), state.begin(), state.end());
     return to;
   };
-  for (const bool adam : {true, false})
-    CHECK((updated(on, adam) == updated(three, adam)));
+  for (const auto& update : all_updates)
+    CHECK((updated(on, update) == updated(three, update)));
 }
 
 TEST_CASE("squares are summed in double", "[optimizers]") {

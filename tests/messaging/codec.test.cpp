@@ -245,12 +245,12 @@ TEST_CASE("tensors of a mail are found in its order", "[codec]") {
 
   mail::saved copies{.ages = {0, 2}};
   copies.versions.resize(2);
-  copies.moments.resize(1);
+  copies.state.resize(1);
   what = std::move(copies);
   auto& saved = std::get<mail::saved>(what);
   CHECK(
     wire::buffers_of(what)
-    == std::vector<buffer*>{&saved.versions[0], &saved.versions[1], &saved.moments[0]});
+    == std::vector<buffer*>{&saved.versions[0], &saved.versions[1], &saved.state[0]});
 
   what = mail::version_made{{}, 1, {{1, 2}, {}}, {{3}}};
   auto& made = std::get<mail::version_made>(what);

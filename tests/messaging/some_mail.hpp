@@ -222,7 +222,7 @@ void fill(T& field, dice& random) {
       field.versions.resize(field.ages.size());
     if constexpr (std::is_same_v<T, mail::prepare>) {
       field.older = random.number(0, 3);
-      field.moments = random.number(0, 2);
+      field.state_arrays = random.number(0, 2);
     }
   }
 }

@@ -4,6 +4,7 @@
 
 #include "models/layers/gpt.hpp"
 #include "models/layers/linear.hpp"
+#include "models/optimizer_catalog.hpp"
 #include "tests/dice.hpp"
 #include "tests/models/plain_optimizer.hpp"
 
@@ -26,7 +27,9 @@ layer_list<float> several_tensors() {
 
 optimizer_options some_options(dice& d) {
   optimizer_options o;
-  o.kind = d.coin() ? optimizer_kind::sgd : optimizer_kind::adamw;
+  o.name = optimizer_names()[static_cast<std::size_t>(d.number(0, 2))];
+  if (o.name == "nadam" && d.coin())
+    o.parameters = {{"momentum_decay", d.real(0, 2)}};
   o.rate = d.real(0.01, 0.2);
   o.schedule = {d.coin(), d.number(0, 30), d.real(0, 0.5)};
   o.momentum = d.coin() ? d.real(0.3, 0.95) : 0;

@@ -66,7 +66,7 @@ TEST_CASE("microbatches make the batch's gradient, whatever their number",
 
 TEST_CASE("one step back in versions is delayed gradient descent", "[plain_loop]") {
   auto delayed = plan_of(2);
-  delayed.optimizer = {.kind = optimizer_kind::sgd, .rate = 0.1};
+  delayed.optimizer = {.name = "sgd", .rate = 0.1};
   delayed.reads = [](int, int m) { return std::max(0, m / 4 - 1); };
   delayed.steps = 1;
   const auto one = train_plainly(delayed); // W1 = W0 - lr g1(W0)
@@ -94,7 +94,7 @@ TEST_CASE("clipping bounds the step, of the network or of each stage", "[plain_l
   auto free = plan_of(2), clipped = plan_of(2), by_stage = plan_of(2);
   for (auto* p : {&free, &clipped, &by_stage}) {
     p->steps = 1;
-    p->optimizer = {.kind = optimizer_kind::sgd, .rate = 1};
+    p->optimizer = {.name = "sgd", .rate = 1};
   }
   clipped.optimizer.clip = by_stage.optimizer.clip = 0.01;
   by_stage.optimizer.scope = clip_scope::stage;

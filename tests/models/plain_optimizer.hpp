@@ -12,7 +12,6 @@
 /// definitions use only the numbers in `optimizer_options` of the project.
 namespace plain {
 
-using troupe::optimizer_kind;
 using troupe::optimizer_options;
 
 /// The learning rate of an update that covers samples [first, last) of `total`. The
@@ -44,13 +43,17 @@ struct weight {
   double square = 0;  ///< AdamW's second moment.
   double beta1_t = 1; ///< beta1 to the power of the updates so far
   double beta2_t = 1; ///< beta2 likewise
+  double mu_t = 1;    ///< NAdam's product of momenta so far
+  int updates = 0;
 
   /// \param g the gradient, a mean over samples and clipped
   /// \param decays whether weight decay applies to this parameter
   void update(const optimizer_options& o, double rate, double g, bool decays) {
     const double decay = decays ? o.weight_decay : 0;
-    if (o.kind == optimizer_kind::adamw)
+    if (o.name == "adamw")
       adamw(o, rate, g, decay);
+    else if (o.name == "nadam")
+      nadam(o, rate, g, decay);
     else
       sgd(o, rate, g, decay);
   }
@@ -64,6 +67,27 @@ private:
     mean = o.beta1 * mean + (1 - o.beta1) * g;
     square = o.beta2 * square + (1 - o.beta2) * g * g;
     const double m = mean / (1 - beta1_t), v = square / (1 - beta2_t);
+    value -= rate * (m / (std::sqrt(v) + o.epsilon) + decay * value);
+  }
+
+  // torch.optim.NAdam with decoupled_weight_decay, after Dozat, "Incorporating Nesterov
+  // Momentum into Adam", 2016, algorithm 8.
+  void nadam(const optimizer_options& o, double rate, double g, double decay) {
+    const auto psi = o.parameters.find("momentum_decay");
+    const auto mu = [&](int t) {
+      return o.beta1
+             * (1
+                - std::pow(0.96, t * (psi != o.parameters.end() ? psi->second : 0.004))
+                    / 2);
+    };
+    ++updates;
+    mu_t *= mu(updates);
+    beta2_t *= o.beta2;
+    mean = o.beta1 * mean + (1 - o.beta1) * g;
+    square = o.beta2 * square + (1 - o.beta2) * g * g;
+    const double m = mu(updates + 1) * mean / (1 - mu_t * mu(updates + 1))
+                     + (1 - mu(updates)) * g / (1 - mu_t);
+    const double v = square / (1 - beta2_t);
     value -= rate * (m / (std::sqrt(v) + o.epsilon) + decay * value);
   }
 

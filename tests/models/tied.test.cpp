@@ -199,7 +199,7 @@ TEST_CASE("clipping bounds the step of a network whose matrix counts once", "[ti
   const auto whole = *make_network<float>(tiny);
   auto plan = plan_of(whole, *data, 2);
   plan.steps = 1;
-  plan.optimizer = {.kind = optimizer_kind::sgd, .rate = 1, .clip = 0.01};
+  plan.optimizer = {.name = "sgd", .rate = 1, .clip = 0.01};
   const auto after = train_plainly(plan).parameters;
   double sum = 0;
   for (std::size_t l = 0; l < after.size(); ++l) {

@@ -19,7 +19,7 @@ using nlohmann::json;
 
 namespace {
 
-const std::filesystem::path cases = TROUPE_GOLDEN "/runs";
+const std::filesystem::path cases = TROUPE_RUNS;
 
 // Tolerances as in tests/experiments/goldens.test.cpp.
 constexpr double loss_apart = 5e-6;      // relative to the larger of the loss and 1
@@ -40,8 +40,7 @@ std::map<std::string, std::string> options_in(const json& arguments) {
 
 optimizer_options optimizer_in(std::map<std::string, std::string>& said) {
   optimizer_options o;
-  o.kind =
-    said.at("--optimizer") == "sgd" ? optimizer_kind::sgd : optimizer_kind::adamw;
+  o.name = said.at("--optimizer");
   o.rate = std::stod(said.at("--lr"));
   o.weight_decay = std::stod(said.at("--weight-decay"));
   o.clip = std::stod(said.at("--clip"));

@@ -48,7 +48,7 @@ run_plan training_of_gpt(const shape& dims, const model_options& model,
                            .first_layers = std::move(first_layers),
                            .data = *open_data("synthetic", model, 5),
                            .batch = batch,
-                           .optimizer = {.kind = optimizer_kind::adamw, .rate = 0.01},
+                           .optimizer = {.name = "adamw", .rate = 0.01},
                            .weights = {}},
           .machine = {.clock = clock_kind::real}};
 }

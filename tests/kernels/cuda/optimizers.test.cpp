@@ -28,7 +28,7 @@ TEST_CASE("a GPU's AdamW is Loshchilov and Hutter's", "[cuda]") {
   const std::int64_t n = GENERATE(1, 8, 77, 1024, 2500);
   const bool in_place = GENERATE(false, true);
   CAPTURE(n, in_place);
-  const adamw_step how{0.01, 0.9, 0.99, 1e-8, 0.1, 3};
+  const auto how = adamw_update::of(0.01, 0.9, 0.99, 1e-8, 0.1, 3);
   constexpr float scale = 0.25F;
   const auto g = random_values<float>(n, 1), w = random_values<float>(n, 2),
              m = random_values<float>(n, 3), v = absolute(random_values<float>(n, 4));
@@ -36,9 +36,12 @@ TEST_CASE("a GPU's AdamW is Loshchilov and Hutter's", "[cuda]") {
     const gpu::array<float> gradient{"gradient", g}, from{"from", w, gpu::use::updated},
       to{"to", n}, mean{"mean", m, gpu::use::updated},
       square{"square", v, gpu::use::updated};
-    cuda::optimizers::adamw(how, scale, gradient.data(), from.data(),
-                            in_place ? from.data() : to.data(), mean.data(),
-                            square.data(), n, nullptr);
+    cuda::optimizers::update_values(how, scale,
+                                    {gradient.data(),
+                                     from.data(),
+                                     in_place ? from.data() : to.data(),
+                                     {mean.data(), square.data()}},
+                                    n, nullptr);
     gpu::wait();
     return gpu::results{in_place ? from.values() : to.values(), mean.values(),
                         square.values()};
@@ -59,19 +62,61 @@ TEST_CASE("a GPU's AdamW is Loshchilov and Hutter's", "[cuda]") {
   CHECK(relative_difference(made[2], square) < 1e-6);
 }
 
+TEST_CASE("a GPU's NAdam is Dozat's", "[cuda]") {
+  GPU_OR_SKIP();
+  const std::int64_t n = GENERATE(1, 8, 77, 1024);
+  CAPTURE(n);
+  const auto how = nadam_update::of(0.01, 0.9, 0.99, 1e-8, 0.1, 0.5, 3);
+  const auto g = random_values<float>(n, 1), w = random_values<float>(n, 2),
+             m = random_values<float>(n, 3), v = absolute(random_values<float>(n, 4));
+  const auto made = gpu::in_every_order([&] {
+    const gpu::array<float> gradient{"gradient", g}, from{"from", w}, to{"to", n},
+      mean{"mean", m, gpu::use::updated}, square{"square", v, gpu::use::updated};
+    cuda::optimizers::update_values(
+      how, 0.25F,
+      {gradient.data(), from.data(), to.data(), {mean.data(), square.data()}}, n,
+      nullptr);
+    gpu::wait();
+    return gpu::results{to.values(), mean.values(), square.values()};
+  });
+  const auto mu = [](int t) { return 0.9 * (1 - std::pow(0.96, t * 0.5) / 2); };
+  const double three = mu(1) * mu(2) * mu(3);
+  std::vector<double> to, mean, square;
+  for (std::size_t i = 0; i < g.size(); ++i) {
+    const double gi = static_cast<double>(g[i]) * 0.25, wi = static_cast<double>(w[i]);
+    mean.push_back(0.9 * static_cast<double>(m[i]) + 0.1 * gi);
+    square.push_back(0.99 * static_cast<double>(v[i]) + 0.01 * gi * gi);
+    const double ahead =
+      (1 - mu(3)) / (1 - three) * gi + mu(4) / (1 - three * mu(4)) * mean.back();
+    to.push_back(
+      wi
+      - 0.01
+          * (ahead / (std::sqrt(square.back() / (1 - std::pow(0.99, 3))) + 1e-8)
+             + 0.1 * wi));
+  }
+  CHECK(relative_difference(made[0], to) < 1e-6);
+  CHECK(relative_difference(made[1], mean) < 1e-6);
+  CHECK(relative_difference(made[2], square) < 1e-6);
+}
+
 TEST_CASE("a GPU's SGD is PyTorch's, with momentum and without", "[cuda]") {
   GPU_OR_SKIP();
   const std::int64_t n = GENERATE(1, 8, 77, 1024);
   const double momentum = GENERATE(0.0, 0.9);
   CAPTURE(n, momentum);
-  const sgd_step how{0.1, momentum, 0.01};
+  const auto how = momentum > 0 ? value_update{momentum_update{0.1F, 0.01F, 0.9F}}
+                                : value_update{sgd_update{0.1F, 0.01F}};
   const auto g = random_values<float>(n, 1), w = random_values<float>(n, 2),
              u = random_values<float>(n, 3);
   const auto made = gpu::in_every_order([&] {
     const gpu::array<float> gradient{"gradient", g}, from{"from", w}, to{"to", n},
       velocity{"velocity", u, gpu::use::updated};
-    cuda::optimizers::sgd(how, 0.5F, gradient.data(), from.data(), to.data(),
-                          momentum > 0 ? velocity.data() : nullptr, n, nullptr);
+    cuda::optimizers::update_values(how, 0.5F,
+                                    {gradient.data(),
+                                     from.data(),
+                                     to.data(),
+                                     {momentum > 0 ? velocity.data() : nullptr}},
+                                    n, nullptr);
     gpu::wait();
     return gpu::results{to.values(), velocity.values()};
   });
