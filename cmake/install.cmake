@@ -11,7 +11,7 @@ set(public_headers
   actors/mail/relay.hpp actors/run/progress.hpp
   kernels/buffer.hpp kernels/checksum.hpp kernels/precision.hpp
   messaging/mail/tensors.hpp
-  models/beginning.hpp models/data/data_set.hpp models/data/open_data.hpp
+  models/beginning.hpp models/check_layer.hpp models/data/data_set.hpp models/data/open_data.hpp
   models/data_identity.hpp models/model_options.hpp models/optimizer_options.hpp models/user_layer.hpp
   models/uneven_microbatches.hpp
   plan/user_exchange.hpp

@@ -60,6 +60,10 @@ private:
 } // namespace
 
 int main() {
+  if (const auto wrong = troupe::check_layer(swish{"act", 5}); !wrong.empty()) {
+    std::cerr << wrong << '\n';
+    return 1;
+  }
   troupe::user_network net;
   net.layers = {troupe::linear("fc1", 28 * 28, 64), std::make_shared<swish>("act1", 64),
                 troupe::linear("fc2", 64, 64), std::make_shared<swish>("act2", 64),

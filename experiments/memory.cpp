@@ -156,6 +156,8 @@ tl::expected<account_of_run, int> measure(const options& o,
                                           const replica_exchange& exchange) {
   auto adjusted = o;
   adjusted.mesh.exchange = exchange;
+  if (exchange.updates == update_by::all_replicas)
+    adjusted.mesh.exchange.compression = o.mesh.exchange.compression;
   const auto shared = set_up(adjusted);
   if (!shared)
     return tl::unexpected{complain(shared.error(), 2)};

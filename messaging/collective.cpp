@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "messaging/collective.hpp"
 
-#include "kernels/arrays.hpp"
-
 #include <algorithm>
 #include <stdexcept>
 #include <string>
@@ -16,16 +14,23 @@ std::int64_t key_of(int round, int from) {
   return (std::int64_t{round} << 32) | from;
 }
 
-/// Copies values to ranges of an array, or adds the values to the array's values.
-void write(const float* from, const std::array<value_range, 2>& ranges, float* array,
-           reception use) {
+/// Decodes a payload into ranges of an array, or adds the values to the array's values.
+void write(const codec& coder, const float* payload,
+           const std::array<value_range, 2>& ranges, float* array, reception use) {
+  std::int64_t first = 0;
   for (const auto& part : ranges) {
     if (use == reception::add)
-      arrays<float>::add(from, part.size(), array + part.begin);
+      coder.add(payload, first, part.size(), array + part.begin);
     else
-      arrays<float>::copy(from, part.size(), array + part.begin);
-    from += part.size();
+      coder.decode(payload, first, part.size(), array + part.begin);
+    first += part.size();
   }
+}
+
+/// The codec of memory without a codec.
+codec& plain_coder() {
+  static const auto result = fp32_codec().make();
+  return *result;
 }
 
 [[noreturn]] void complain(const collective_part& part, const std::string& text) {
@@ -107,10 +112,10 @@ void collective::send(const collective_step& step,
                       std::vector<collective_message>& out) {
   if (!sends(part_, step))
     return;
-  collective_message message{part_.instance,    step.round,
-                             part_.rank,        step.to,
-                             step.sent,         part_.source.size(step.sent),
-                             copy_of(step.sent)};
+  const auto values = part_.source.size(step.sent);
+  collective_message message{
+    part_.instance, step.round, part_.rank,         step.to,
+    step.sent,      values,     copy_of(step.sent), part_.coding->bytes(values)};
   if (step.to == part_.rank)
     keep(std::move(message));
   else
@@ -144,6 +149,10 @@ bool collective::receive(const collective_step& step) {
   return true;
 }
 
+codec& collective::coder() const {
+  return memory_.coder != nullptr ? *memory_.coder : plain_coder();
+}
+
 /// Returns a copy of the range. Several messages with the same values share one copy.
 buffer collective::copy_of(chunk_range range) {
   if (memory_.payloads == nullptr)
@@ -152,10 +161,10 @@ buffer collective::copy_of(chunk_range range) {
     return last_;
   last_ = {};
   auto copy = memory_.payloads->acquire();
-  float* to = copy.data();
+  std::int64_t first = 0;
   for (const auto& part : part_.source.ranges(range)) {
-    arrays<float>::copy(memory_.source + part.begin, part.size(), to);
-    to += part.size();
+    coder().encode(memory_.source + part.begin, part.size(), copy.data(), first);
+    first += part.size();
   }
   last_ = copy;
   last_range_ = range;
@@ -166,7 +175,8 @@ void collective::put(const collective_message& message, chunk_range range,
                      reception use) {
   last_ = {};
   if (memory_.payloads != nullptr)
-    write(message.payload.data(), part_.target.ranges(range), memory_.target, use);
+    write(coder(), message.payload.data(), part_.target.ranges(range), memory_.target,
+          use);
 }
 
 /// The message stays stored until the sum has ended.
@@ -175,9 +185,9 @@ void collective::yield(const collective_message& message, chunk_range range) {
   sums_ = true;
   yielded_ = collective_sum{message.values, {}};
   if (memory_.payloads != nullptr)
-    yielded_->run = [from = message.payload.data(), places = part_.target.ranges(range),
-                     array = memory_.target] {
-      write(from, places, array, reception::add);
+    yielded_->run = [&coder = coder(), from = message.payload.data(),
+                     places = part_.target.ranges(range), array = memory_.target] {
+      write(coder, from, places, array, reception::add);
     };
 }
 

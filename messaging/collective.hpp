@@ -103,6 +103,7 @@ private:
   buffer copy_of(chunk_range range);
   void put(const collective_message& message, chunk_range range, reception use);
   void yield(const collective_message& message, chunk_range range);
+  codec& coder() const;
 
   collective_part part_;
   collective_memory memory_;

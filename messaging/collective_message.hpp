@@ -23,14 +23,17 @@ struct collective_message {
   /// Number of values in these chunks, at least 1. In a call: the number of values that
   /// the sender's GPU sends to the receiver's GPU; may be 0.
   std::int64_t values;
-  /// A copy of the values, in order; empty in a call, and where nothing is computed.
+  /// A copy of the values, in order, in the codec of the collective; empty in a call,
+  /// and where nothing is computed.
   buffer payload;
+  /// Bytes of the payload, which a simulation counts too. In a call: bytes that GPUs
+  /// send.
+  std::int64_t bytes = 0;
   /// In a call: the number of collectives that the sender has begun earlier in the same
   /// group of GPUs (group_calls.hpp). In other messages: `no_call`.
   int call = no_call;
 
   bool is_call() const { return call != no_call; }
-  std::int64_t bytes() const { return values * std::int64_t{sizeof(float)}; }
 };
 
 } // namespace troupe

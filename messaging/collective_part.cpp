@@ -48,7 +48,8 @@ payload_bound payloads_of(const collective_part& part) {
     if (sends(part, step) && last != step.sent) {
       last = step.sent;
       ++result.buffers;
-      result.values = std::max(result.values, part.source.size(step.sent));
+      result.values =
+        std::max(result.values, part.payload_values(part.source.size(step.sent)));
     }
     if (receives(part, step) && step.use != reception::hold)
       last.reset();

@@ -3,6 +3,7 @@
 
 #include "kernels/pool.hpp"
 #include "messaging/chunks.hpp"
+#include "messaging/codecs/codec.hpp"
 #include "messaging/collective_order.hpp"
 
 #include <cstdint>
@@ -23,6 +24,12 @@ struct collective_part {
   /// in place.
   chunks target;
   int instance = 0; ///< Number of the collective; all ranks use the same number.
+  const codec_entry* coding = &fp32_codec(); ///< Encoding of messages.
+
+  /// Values of 4 bytes in the buffer of a message.
+  std::int64_t payload_values(std::int64_t values) const {
+    return coding->bytes(values) / std::int64_t{sizeof(float)};
+  }
 };
 
 /// Returns a part of a collective whose source has `values` values, cut evenly into
@@ -37,6 +44,9 @@ struct collective_memory {
   float* source = nullptr;
   float* target = nullptr; ///< Equals the source if the order is in place.
   pool* payloads = nullptr;
+  /// Made by the part's `coding`; null: values are sent as fp32. Outlives the
+  /// collective.
+  codec* coder = nullptr;
 };
 
 /// Step `index` (from 0) of the part's rank: the order's step, with ranks and chunks
@@ -52,7 +62,7 @@ bool receives(const collective_part& part, const collective_step& step);
 /// each buffer.
 struct payload_bound {
   int buffers = 0;
-  std::int64_t values = 0; ///< Size of each buffer, in values.
+  std::int64_t values = 0; ///< Size of each buffer, in values of 4 bytes.
 };
 /// Returns the bound for the copies in a part's messages, for any order of arrival. All
 /// buffers are free again when all ranks are done.

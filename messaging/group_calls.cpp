@@ -37,6 +37,7 @@ std::vector<collective_message> group_calls::begin(const collective_part& part,
                         .range = {},
                         .values = entry.script.sent_to(member),
                         .payload = {},
+                        .bytes = fp32_codec().bytes(entry.script.sent_to(member)),
                         .call = entry.number});
     }
   if (auto early = early_.extract(part.instance))

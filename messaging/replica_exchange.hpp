@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include "messaging/codecs/codec.hpp"
 #include "messaging/collective_order.hpp"
 
 #include <tl/expected.hpp>
@@ -58,6 +59,14 @@ struct replica_exchange {
   /// delay the answer to a replica that is further ahead. Absent if there is no limit,
   /// or if `updates` is not servers.
   std::optional<int> staleness = {};
+
+  /// Encoding of gradients in the messages of `sum`.
+  const codec_entry* compression = &fp32_codec();
+
+  /// Encoding of the messages of a step.
+  const codec_entry& coding_of(exchange_step step) const {
+    return step == exchange_step::sum ? *compression : fp32_codec();
+  }
 
   /// Returns `sum` or `*gather`; valid as long as this object.
   /// \pre `updates` is all_replicas; for exchange_step::gather, `gather` is present

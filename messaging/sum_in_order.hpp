@@ -2,6 +2,7 @@
 #pragma once
 
 #include "messaging/chunks.hpp"
+#include "messaging/codecs/codec.hpp"
 
 #include <span>
 #include <string_view>
@@ -15,10 +16,12 @@ namespace troupe {
 /// counted from the root. A reduce_scatter sums as the all_reduce with the same name.
 /// \param where the chunks of "ring", which sums each chunk in a different order; other
 /// algorithms read only the number of values
+/// \param coder a sum encodes and decodes both of its terms by this codec; null: sums
+/// are of the terms as they are
 /// \pre `arrays` is not empty, and for "ring" `where` has one chunk per array
 /// \throws std::logic_error if no algorithm has this name
 std::vector<float> sum_in_order(std::string_view algorithm,
                                 std::span<const float* const> arrays,
-                                const chunks& where);
+                                const chunks& where, const codec* coder = nullptr);
 
 } // namespace troupe

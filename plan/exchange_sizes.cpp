@@ -28,13 +28,20 @@ collective_order order_of(shard_collective<float>::kind operation, int ranks) {
 
 } // namespace
 
+collective_part replica_part(const run_plan& plan, exchange_step step,
+                             const bucket_group& group, std::int64_t values,
+                             int instance) {
+  auto result = even_part(plan.exchange->order_of(step), group.index, group.count,
+                          values, 0, instance);
+  result.coding = &plan.exchange->coding_of(step);
+  return result;
+}
+
 // Messages of an update may still be in transit during the next update, but no longer.
 // The next update cannot end before all replicas have begun that update.
 payload_bound copies_of_bucket(const run_plan& plan, exchange_step step,
                                const bucket_group& group, std::int64_t values) {
-  return copies_of(
-    even_part(plan.exchange->order_of(step), group.index, group.count, values), 2,
-    plan.machine.has_gpus());
+  return copies_of(replica_part(plan, step, group, values), 2, plan.machine.has_gpus());
 }
 
 std::int64_t exchanged_values(const run_plan& plan, position where,

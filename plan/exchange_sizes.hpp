@@ -13,6 +13,13 @@
 
 namespace troupe {
 
+/// A data replica's part in a collective of the exchange between data replicas.
+/// \param group the replicas that exchange the values, and this replica's index
+/// \pre the plan has an exchange with a collective for `step`
+collective_part replica_part(const run_plan& plan, exchange_step step,
+                             const bucket_group& group, std::int64_t values,
+                             int instance = 0);
+
 /// The number and size of the buffers that one data replica's messages of one bucket
 /// need, in the exchange of an update between data replicas.
 /// \param group the replicas that exchange the bucket, and the sending replica's index

@@ -66,11 +66,13 @@ struct finder {
     if (stage.tensor == 0)
       for (int d = 0; d < plan.mesh[axis::data]; ++d)
         add_shards({d, stage.direction, stage.stage, 0});
-    if (shares_out(plan, shared_out::gradients))
+    // GPUs exchange arrays as they are; encoded gradients go through messages.
+    const bool encodes = plan.exchange && plan.exchange->compression != &fp32_codec();
+    if (shares_out(plan, shared_out::gradients) && !encodes)
       add_replicas(meeting_kind::layers, stage, 1);
     if (stage.direction > 0) // one optimizer shard for all directions
       return;
-    if (sums_at_update(plan))
+    if (sums_at_update(plan) && !encodes)
       add_buckets(meeting_kind::sums, stage);
     if (gathers_at_update(plan))
       add_buckets(meeting_kind::gathers, stage);

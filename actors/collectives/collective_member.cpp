@@ -32,7 +32,7 @@ void send_all(self_pointer self, std::vector<collective_message> messages) {
       send_from(self, *shared.meter, to, std::move(message));
     else
       shared.links->send(
-        message.from, message.to, static_cast<double>(message.bytes()),
+        message.from, message.to, static_cast<double>(message.bytes),
         [meter = shared.meter, to, message] { send_external(*meter, to, message); });
   }
   ask_for_sum(self);

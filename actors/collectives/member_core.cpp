@@ -60,10 +60,10 @@ member_core::counted(std::vector<collective_message> messages) {
 void member_core::count(const collective_message& message) {
   if (message.round >= sent_.rounds)
     round_bytes_ = 0;
-  round_bytes_ += message.bytes();
+  round_bytes_ += message.bytes;
   sent_.rounds = message.round + 1;
   sent_.messages += 1;
-  sent_.bytes += message.bytes();
+  sent_.bytes += message.bytes;
   sent_.peak_bytes = std::max(sent_.peak_bytes, round_bytes_);
 }
 

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "actors/meetings/meeting.hpp"
+#include "actors/meetings/collective_meeting.hpp"
 #include "kernels/pool.hpp"
-#include "messaging/collectives_under_way.hpp"
-#include "messaging/position.hpp"
 #include "messaging/replica_exchange.hpp"
 #include "plan/layout.hpp"
 
@@ -17,8 +15,6 @@
 // bucket.
 
 namespace troupe {
-
-struct run_plan;
 
 /// The buffers of messages between data replicas, which carry copies of a stage's
 /// buckets: one pool per bucket. An object serves the messages of one exchange_step.
@@ -44,7 +40,7 @@ private:
 /// share. In a sum, begin() takes the index of a bucket; one step gathers all buckets.
 /// Where GPUs sum, a bucket starts only after all buckets of higher indexes. Every step
 /// is over when all buckets of the update have been exchanged.
-class bucket_meeting : public meeting {
+class bucket_meeting : public collective_meeting {
 public:
   /// Index of the step that gathers all buckets, and of the wait for all sums.
   static constexpr int all_buckets = 0;
@@ -63,7 +59,6 @@ public:
   }
 
   meeting_messages begin(int index) override;
-  meeting_messages receive(mail::meeting_message received) override;
 
   /// True if all buckets of this update have been exchanged. Before the first begin()
   /// of an update the result is false.
@@ -76,33 +71,26 @@ public:
   /// \pre is_done()
   void next_update();
 
-  std::optional<missing_peer> waits_for() const override;
-  void yield_sums(const sum_requester& request) override;
-  void exchange_by(const group_finder& groups, const sum_requester& request) override;
-
 private:
-  meeting_kind kind() const {
-    return step_ == exchange_step::sum ? meeting_kind::sums : meeting_kind::gathers;
-  }
   meeting_messages begin_bucket(int bucket);
-  meeting_messages sent(int instance, std::vector<collective_message> out) const;
-  int replica_of(int instance, int member) const;
+  position member_at(int instance, int member) const override;
+  traffic traffic_of(int instance) const override;
+  missing_peer missing_from(int instance, position sender) const override;
+  std::vector<int> strides() const override;
+  void ended(int /*instance*/) override { ++done_; }
 
-  const run_plan* plan_;
-  position where_;
   exchange_step step_;
-  std::vector<bucket_group> groups_; // of each bucket
-  std::vector<std::int64_t> values_; // of each bucket
-  std::vector<float*> arrays_;       // of each bucket
+  std::vector<bucket_group> groups_;           // of each bucket
+  std::vector<std::int64_t> values_;           // of each bucket
+  std::vector<float*> arrays_;                 // of each bucket
+  std::vector<std::unique_ptr<codec>> coders_; // of each bucket
   std::shared_ptr<exchange_pools> pools_;
   bool odd_update_ = false; // separates messages of two updates under way
   int done_ = 0;
   // GPUs launch the sums in the same order on all ranks, from the last bucket to the
   // first. A bucket that is complete before its turn waits.
-  bool in_turn_ = false;
   int started_buckets_ = 0;     // of this update
   std::set<int> ready_buckets_; // complete buckets that wait for their turn
-  collectives_under_way under_way_;
 };
 
 } // namespace troupe

@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "actors/meetings/meeting.hpp"
+#include "actors/meetings/collective_meeting.hpp"
 #include "kernels/pool.hpp"
-#include "messaging/collectives_under_way.hpp"
-#include "messaging/position.hpp"
 #include "messaging/replica_exchange.hpp"
 
 #include <array>
 #include <functional>
+#include <memory>
 #include <vector>
 
 namespace troupe {
-
-struct run_plan;
 
 /// The memory for whole layers of which a stage holds only a share, for two layers at a
 /// time. A layer is an index in the stage. Functions are empty and pools null where
@@ -39,10 +36,15 @@ struct layer_memory {
 /// step is over when no collective of the step's kind uses the layer's memory. Pieces
 /// of an action wait for steps (weave.hpp). Indices of steps: gather_of(layer),
 /// sum_of(layer), with the layer's index in the stage.
-class layer_meeting : public meeting {
+class layer_meeting : public collective_meeting {
 public:
   static int gather_of(int layer) { return 2 * layer; }
   static int sum_of(int layer) { return 2 * layer + 1; }
+
+  /// True if messages with this number of a collective have gradients.
+  static bool sums_gradients(int instance) {
+    return step_of_instance(instance) == exchange_step::sum;
+  }
 
   /// \param plan outlives the meeting
   /// \param memory pools, and objects of the functions, outlive the meeting
@@ -57,15 +59,10 @@ public:
   }
 
   meeting_messages begin(int index) override;
-  meeting_messages receive(mail::meeting_message received) override;
 
   /// True if no collective of the step's kind, gather or sum, uses the memory for the
   /// layer. A collective of another layer that uses the same memory counts too.
   bool is_done(int index) const override;
-
-  std::optional<missing_peer> waits_for() const override;
-  void yield_sums(const sum_requester& request) override;
-  void exchange_by(const group_finder& groups, const sum_requester& request) override;
 
 private:
   /// The use of the memory for one of the two layers.
@@ -86,13 +83,13 @@ private:
   layer_uses& uses_of(exchange_step step) {
     return step == exchange_step::gather ? gathering_ : summing_;
   }
-  meeting_messages settled(exchange_step step, std::vector<collective_message> out);
+  position member_at(int instance, int member) const override;
+  traffic traffic_of(int instance) const override;
+  void ended(int instance) override;
 
-  const run_plan* plan_;
-  position where_;
   layer_memory memory_;
-  std::vector<std::int64_t> values_; // of each layer's bucket
-  collectives_under_way under_way_;
+  std::vector<std::int64_t> values_;           // of each layer's bucket
+  std::vector<std::unique_ptr<codec>> coders_; // of each layer's gradients
   int started_count_ = 0;
   int version_ = 0;
   bool begins_sum_ = false;

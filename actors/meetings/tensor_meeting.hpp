@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "actors/meetings/meeting.hpp"
+#include "actors/meetings/collective_meeting.hpp"
 #include "kernels/pool.hpp"
-#include "messaging/collectives_under_way.hpp"
-#include "messaging/position.hpp"
 #include "models/layer.hpp"
 
 #include <vector>
 
 namespace troupe {
 
-struct run_plan;
-
 /// The meeting of the tensor shards of a stage: one collective after another. Each
 /// collective is a sum, a gather or a scatter over arrays of equal size, one in each
 /// shard. The index of a step is the index in the list that expect() received.
-class tensor_meeting : public meeting {
+class tensor_meeting : public collective_meeting {
 public:
   /// \param plan outlives the meeting
   /// \param payloads the buffers of messages; outlives the meeting; null where nothing
@@ -30,21 +26,15 @@ public:
   }
 
   meeting_messages begin(int index) override;
-  meeting_messages receive(mail::meeting_message received) override;
-  bool is_done(int) const override { return under_way_.none(); }
-  std::optional<missing_peer> waits_for() const override;
-  void yield_sums(const sum_requester& request) override;
-  void exchange_by(const group_finder& groups, const sum_requester& request) override;
+  bool is_done(int) const override { return none(); }
 
 private:
-  meeting_messages sent(std::vector<collective_message> messages) const;
+  position member_at(int instance, int member) const override;
+  traffic traffic_of(int) const override { return traffic::tensor; }
 
-  const run_plan* plan_;
-  position where_;
   pool* payloads_;
   std::vector<shard_collective<float>> expected_;
   int started_count_ = 0;
-  collectives_under_way under_way_;
 };
 
 } // namespace troupe

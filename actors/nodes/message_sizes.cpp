@@ -30,7 +30,7 @@ sizes sizes_of(const run_plan&, const mail::meeting_message& message) {
     [&](const auto& content) -> sizes {
       using type = std::decay_t<decltype(content)>;
       if constexpr (std::is_same_v<type, collective_message>)
-        return {content.is_call() ? 0 : content.bytes()};
+        return {content.is_call() ? 0 : content.bytes};
       else if constexpr (std::is_same_v<type, mail::tied_part>)
         return {content.values * value_bytes};
       else if constexpr (

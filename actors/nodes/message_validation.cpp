@@ -2,6 +2,7 @@
 #include "actors/nodes/message_validation.hpp"
 
 #include "actors/checkpoints/training_state.hpp"
+#include "actors/meetings/layer_meeting.hpp"
 #include "actors/meetings/tie_meeting.hpp"
 #include "actors/nodes/message_sizes.hpp"
 #include "models/optimizer.hpp"
@@ -69,6 +70,15 @@ bool meets(const run_plan& plan, const wire::address& to,
   default: // all others stay within a rank
     return false;
   }
+}
+
+/// The encoding of a collective's message, whatever the message says.
+const codec_entry& coding_of(const run_plan& plan, meeting_kind meeting,
+                             const collective_message& part) {
+  const bool sums_gradients = meeting == meeting_kind::sums
+                              || (meeting == meeting_kind::layers
+                                  && layer_meeting::sums_gradients(part.instance));
+  return sums_gradients && !part.is_call() ? *plan.exchange->compression : fp32_codec();
 }
 
 } // namespace
@@ -181,7 +191,8 @@ struct message_validation::validator {
                     && meets(plan, to, m);
     if (part != nullptr)
       is_valid = is_valid && (calls ? rules.is_call(m, *part) : part->values > 0)
-                 && part->bytes() == m.bytes;
+                 && part->bytes == coding_of(plan, m.meeting, *part).bytes(part->values)
+                 && part->bytes == m.bytes;
     else if (const auto* tied = std::get_if<mail::tied_part>(&m.body))
       is_valid = is_valid && is_stage(plan, tied->sender) && tied->first >= 0
                  && tied->values > 0 && tied->values * value == m.bytes

@@ -28,9 +28,15 @@ void sum_data_replicas(const run_plan& plan, const std::vector<float*>& arrays,
   if (plan.mesh[axis::data] == 1)
     return;
   const auto& order = plan.exchange->sum;
+  const auto coder = plan.exchange->compression->make();
   const std::vector<const float*> read{arrays.begin(), arrays.end()};
-  const auto sum = sum_in_order(order.name, read,
-                                chunks::even(n, order.chunks(plan.mesh[axis::data])));
+  auto sum =
+    sum_in_order(order.name, read, chunks::even(n, order.chunks(plan.mesh[axis::data])),
+                 coder.get());
+  // In these orders the sum itself is in a last message, which all replicas keep.
+  if (order.operation == collective_operation::all_reduce && order.name != "naive")
+    for (auto& value : sum)
+      value = coder->coded(value);
   std::ranges::copy(sum, arrays.front());
 }
 

@@ -20,6 +20,7 @@ struct typed_mesh {
   std::string axes; ///< "data=2,pipe=4": pipe overrides `stages`.
   bool sequence_parallel = false;
   std::string exchange = "ring";
+  std::string compress = "none";
   std::string recompute = "none";
   std::string split;
 };

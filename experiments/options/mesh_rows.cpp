@@ -61,6 +61,14 @@ std::string read_recomputation(const std::string& text, mesh_options& to) {
            "blocks=2,ahead";
 }
 
+/// A line for each codec.
+std::string codec_lines() {
+  std::string result;
+  for (const auto& entry : codec_catalog())
+    result += "\n" + std::string{entry.name} + "\t" + std::string{entry.idea};
+  return result;
+}
+
 } // namespace
 
 std::string read_axes(const std::string& text, mesh_options& to) {
@@ -96,6 +104,9 @@ std::string read_axes(const std::string& text, mesh_options& to) {
 option_rows mesh_rows() {
   constexpr auto group = &typed_options::mesh;
   const auto has_mesh = [](const program_info& p) { return p.runs() && !p.measures; };
+  const auto exchanges = [](const program_info& p) {
+    return p.runs() && !p.measures && p.names_exchange;
+  };
   return under(
     "Schedule and mesh", has_mesh,
     {row<group, &typed_mesh::stages>(
@@ -116,13 +127,24 @@ option_rows mesh_rows() {
        "--exchange",
        "Exchange of gradients and parameters between data replicas: " + exchange_names()
          + ".",
-       {.has =
-          [](const program_info& p) {
-            return p.runs() && !p.measures && p.names_exchange;
-          },
+       {.has = exchanges,
         .effect = {[](run_view r) { return r.o.mesh.data > 1; },
                    "has no effect with one data replica: say --mesh data=2 or more "
                    "too, or leave % out"}}),
+     row<group, &typed_mesh::compress>(
+       "--compress", "Encoding of gradients in the messages that data replicas sum.",
+       {.effect = {[](run_view r) {
+                     return r.o.mesh.data > 1
+                            && r.o.mesh.exchange.updates == update_by::all_replicas;
+                   },
+                   "has no effect without data replicas that sum gradients: say --mesh "
+                   "data=2 or more and an --exchange like ring too, or leave % out"},
+        .record = {recorded_in::checkpoints,
+                   [](run_view r) {
+                     return std::string{r.o.mesh.exchange.compression->name};
+                   }},
+        .changeable = true,
+        .list = codec_lines}),
      row<group, &typed_mesh::recompute>(
        "--recompute",
        "Activations that backwards recompute from kept inputs, which saves memory.\n"
@@ -166,6 +188,11 @@ tl::expected<mesh_options, std::string> parse(const typed_mesh& typed) {
   result.names_pipe = typed.axes.find("pipe=") != std::string::npos;
   result.sequence_parallel = typed.sequence_parallel && result.tensor > 1;
   result.exchange = *exchange;
+  const auto* const compression = find_codec(typed.compress);
+  if (compression == nullptr)
+    return problem{
+      unknown_name("compression", typed.compress, names_in(codec_names()))};
+  result.exchange.compression = compression;
   return result;
 }
 

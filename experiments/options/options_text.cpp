@@ -38,11 +38,15 @@ using nlohmann::json;
 // Exchanges, schedules and orders hold functions, so their names are sent as text.
 
 void to_json(json& to, const replica_exchange& from) {
-  to = from.name;
+  to = {from.name, from.compression->name};
 }
 
 void from_json(const json& from, replica_exchange& to) {
-  to = parse_exchange(from.get<std::string>()).value();
+  to = parse_exchange(from.at(0).get<std::string>()).value();
+  const auto* const compression = find_codec(from.at(1).get<std::string>());
+  if (compression == nullptr)
+    throw std::invalid_argument("there is no compression " + from.at(1).dump());
+  to.compression = compression;
 }
 
 void to_json(json& to, const collective_order& from) {

@@ -157,6 +157,8 @@ json run_json(const run_account& run) {
     {"ranks", plan.ranks()},
     {"replicas", plan.replicas()},
     {"exchange", plan.mesh[axis::data] > 1 ? json(plan.exchange->name) : json(nullptr)},
+    {"compress", plan.mesh[axis::data] > 1 ? json(plan.exchange->compression->name)
+                                           : json(nullptr)},
     {"tensor", plan.mesh[axis::tensor]},
     {"sequence_parallel", plan.sequence_parallel},
     {"expert", plan.mesh[axis::expert]},

@@ -99,7 +99,11 @@ std::string division_of(const run_plan& plan) {
     result += std::to_string(tensor) + " tensor shards"
               + (plan.sequence_parallel ? " by sequence, " : ", ");
   if (data > 1)
-    result += std::to_string(data) + " data replicas by " + plan.exchange->name + ", ";
+    result += std::to_string(data) + " data replicas by " + plan.exchange->name
+              + (plan.exchange->compression == &fp32_codec()
+                   ? ""
+                   : " of " + std::string{plan.exchange->compression->name})
+              + ", ";
   if (expert > 1)
     result += "experts spread over " + std::to_string(expert) + " replicas, ";
   return result;

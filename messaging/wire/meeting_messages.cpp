@@ -25,6 +25,7 @@ struct content_writer {
     m.setFirst(from.range.first);
     m.setCount(from.range.count);
     m.setValues(from.values);
+    m.setBytes(from.bytes);
     m.setCall(from.call);
   }
 
@@ -83,6 +84,7 @@ collective_message read(schema::Collective::Reader from) {
                     .count = natural(from.getCount(), "chunks")},
           .values = within(from.getValues(), 0, most_values, "values"),
           .payload = {},
+          .bytes = within(from.getBytes(), 0, 4 * most_values, "bytes"),
           .call = read_call(from.getCall())};
 }
 

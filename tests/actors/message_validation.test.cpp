@@ -218,12 +218,12 @@ TEST_CASE("a letter has no more than its largest array, and says so twice alike"
   const position other{1, 0, 1};
   const wire::address whom{.actor = kind::optimizer_shard, .where = other};
   const auto letter = [&](std::int64_t values, std::int64_t bytes) {
-    return to(whom,
-              mail::meeting_message{{role::optimizer_shard, other},
-                                    meeting_kind::sums,
-                                    collective_message{0, 0, 0, 1, {0, 1}, values, {}},
-                                    traffic::gradients,
-                                    bytes});
+    return to(whom, mail::meeting_message{
+                      {role::optimizer_shard, other},
+                      meeting_kind::sums,
+                      collective_message{0, 0, 0, 1, {0, 1}, values, {}, bytes},
+                      traffic::gradients,
+                      bytes});
   };
   CHECK(passes(letter(3, 12)));
   CHECK_FALSE(passes(letter(3, 16)));
@@ -243,11 +243,12 @@ TEST_CASE("calls are of members of a group alone", "[nodes]") {
       about == meeting_kind::sums ? kind::optimizer_shard : kind::stage;
     wire::addressed_message result{
       {.actor = where, .where = whom},
-      mail::meeting_message{{role, whom},
-                            about,
-                            collective_message{0, 0, from, member, {}, values, {}, 0},
-                            traffic::tensor,
-                            4 * values},
+      mail::meeting_message{
+        {role, whom},
+        about,
+        collective_message{0, 0, from, member, {}, values, {}, 4 * values, 0},
+        traffic::tensor,
+        4 * values},
       {}};
     result.tensors = tensor_bytes(plan, result);
     return of.validation_error(result).empty();

@@ -39,6 +39,15 @@ TEST_CASE("an option without effect is refused with what it belongs to", "[effec
   const std::vector<std::pair<change, std::string>> wrong{
     {[](typed_options& o) { o.optimizer.momentum = 0.9; },
      "--momentum applies only to sgd"},
+    {[](typed_options& o) { o.mesh.compress = "bf16"; },
+     "--compress has no effect without data replicas that sum gradients"},
+    {[](typed_options& o) {
+       o.mesh.axes = "data=2", o.mesh.exchange = "server:async",
+       o.mesh.compress = "bf16";
+     },
+     "--compress has no effect without data replicas that sum gradients"},
+    {[](typed_options& o) { o.optimizer.name = "nadam", o.optimizer.momentum = 0.9; },
+     "--momentum applies only to sgd"},
     {[](typed_options& o) { o.optimizer.name = "sgd", o.optimizer.betas = "0.9,0.99"; },
      "--betas applies only to adamw"},
     {[](typed_options& o) { o.optimizer.name = "sgd", o.optimizer.epsilon = 1e-7; },

@@ -241,4 +241,45 @@ TEST_CASE("by sequence stages send a share each, and results say so", "[programs
   CHECK(sent[0] == 2 * sent[1]);
 }
 
+TEST_CASE("gradients in bf16 are half the bytes of messages, in any exchange that sums",
+          "[programs]") {
+  temporary_folder folder;
+  const auto result_of = [&](const std::string& typed) {
+    const auto ran = run_program_in(folder, typed + " --quiet --json r.json");
+    INFO(typed << ": " << ran.err);
+    REQUIRE(ran.exit_code == 0);
+    return json::parse(content_of(folder.path() / "r.json"))["runs"][0];
+  };
+  for (const std::string exchange :
+       {"naive", "tree", "ring", "halving", "server", "zero1", "zero2", "zero3"}) {
+    const auto command =
+      "train --mesh data=3,pipe=2 --microbatches 6 --batch 12 --steps 4 --exchange "
+      + exchange + tiny;
+    const auto whole = result_of(command),
+               half = result_of(command + " --compress bf16");
+    INFO(exchange);
+    CHECK(whole["compress"] == "none");
+    CHECK(half["compress"] == "bf16");
+    const double before = whole["bytes_moved"]["gradients"],
+                 after = half["bytes_moved"]["gradients"];
+    CHECK(before > 0);
+    CHECK(2 * after >= before);
+    CHECK(2 * after < before * 1.02); // a message is a multiple of four bytes
+    CHECK(whole["bytes_moved"]["parameters"] == half["bytes_moved"]["parameters"]);
+    CHECK(whole["loss"] != half["loss"]);
+    const double loss = whole["loss"].back(), rounded = half["loss"].back();
+    CHECK(std::abs(loss - rounded) < 0.01);
+    for (std::size_t rank = 0; rank < 6; ++rank)
+      CHECK(half["peak_bytes_of"]["passing"][rank].get<double>()
+            <= whole["peak_bytes_of"]["passing"][rank].get<double>());
+  }
+  const std::string simulated =
+    "simulate --mesh data=2,pipe=2 --schedule gpipe --microbatches 4 --steps 2 --cost "
+    "F=1,B=2,gradient=1e6,bandwidth=1e8";
+  const double slow = result_of(simulated)["makespan"],
+               fast = result_of(simulated + " --compress bf16")["makespan"];
+  // A ring of two sends half a stage's gradients twice: 10 ms an update, then 5 ms.
+  CHECK(std::abs(slow - fast - 2 * 0.005) < 1e-9);
+}
+
 } // namespace troupe::measuring_programs_test

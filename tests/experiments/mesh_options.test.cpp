@@ -41,6 +41,11 @@ TEST_CASE("sequences are shared out where there are tensor shards", "[mesh_optio
 TEST_CASE("an exchange and a split are parsed with the mesh", "[mesh_options]") {
   CHECK(parse(typed_mesh{})->exchange.name == "ring");
   CHECK(parse({.exchange = "server:staleness=3"})->exchange.staleness == 3);
+  CHECK(parse(typed_mesh{})->exchange.compression == &fp32_codec());
+  CHECK(parse({.compress = "bf16"})->exchange.compression == find_codec("bf16"));
+  CHECK_THAT(
+    parse({.compress = "bf15"}).error(),
+    ContainsSubstring("there is no compression 'bf15' (did you mean 'bf16'?)"));
   CHECK(parse({.split = "2,2,1,1"})->split == std::vector<int>{2, 2, 1, 1});
   CHECK_THAT(parse({.exchange = "star"}).error(), ContainsSubstring("there are naive"));
   CHECK_THAT(parse({.split = "2,0"}).error(),

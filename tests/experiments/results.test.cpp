@@ -72,6 +72,7 @@ TEST_CASE("results.json has DESIGN.md's keys in their order", "[results]") {
                                     "ranks",
                                     "replicas",
                                     "exchange",
+                                    "compress",
                                     "tensor",
                                     "sequence_parallel",
                                     "expert",

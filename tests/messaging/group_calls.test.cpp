@@ -68,7 +68,7 @@ TEST_CASE("a call says what goes that way, and carries none of it", "[groups]") 
   const auto call = a.begin(4, 6).front();
   CHECK(call.is_call());
   CHECK(call.call == 0);
-  CHECK(call.bytes() == 24); // half in each round of a ring of two
+  CHECK(call.bytes == 24); // half in each round of a ring of two
   CHECK_FALSE(call.payload);
   CHECK(a.begin(5).front().call == 1);
 }

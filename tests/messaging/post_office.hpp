@@ -44,7 +44,8 @@ struct member {
       second(static_cast<std::size_t>(p.order.in_place ? 0 : p.target.values())),
       bound(payloads_of(p)),
       payloads("a test's payloads", bound.buffers, bound.values, memory),
-      part(p, {source.data(), target().data(), &payloads}, adder) {
+      coder(p.coding->make()),
+      part(p, {source.data(), target().data(), &payloads, coder.get()}, adder) {
     // nop
   }
 
@@ -55,6 +56,7 @@ struct member {
   memory_account memory;
   payload_bound bound;
   pool payloads;
+  std::unique_ptr<codec> coder;
   collective part;
   std::optional<collective_sum> sum; ///< That the rank waits for,
   bool summed = false;               ///< and whether that sum has been done.
@@ -103,11 +105,13 @@ public:
   std::vector<std::unique_ptr<member>> members;
   std::deque<collective_message> under_way;
   std::int64_t messages = 0;
+  std::int64_t bytes = 0;        ///< Of all messages.
   std::int64_t values_added = 0; ///< By callers.
 
 private:
   void send(member& from, std::vector<collective_message> out) {
     for (auto& message : out) {
+      bytes += message.bytes;
       under_way.push_back(std::move(message));
       ++messages;
     }

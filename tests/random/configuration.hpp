@@ -145,6 +145,10 @@ private:
     exchange_ = any_of(local_rule && !careless_ ? apart : all);
     if (data_ > 1)
       say("--exchange", exchange_);
+    const bool sums =
+      exchange_.find(':') == std::string::npos && exchange_ != "hogwild";
+    if (((data_ > 1 && sums) || careless_) && one_in(4))
+      say("--compress", "bf16");
   }
 
   void choose_schedule() {
@@ -262,8 +266,10 @@ private:
   }
 
   void choose_optimizer() {
-    const bool sgd = one_in(2);
-    say("--optimizer", sgd ? "sgd" : "adamw");
+    const bool sgd = one_in(2), nadam = !sgd && one_in(3);
+    say("--optimizer", sgd     ? "sgd"
+                       : nadam ? name_of({"nadam", "nadam:momentum_decay=0.5"})
+                               : "adamw");
     say("--lr",
         sgd ? name_of({"0.01", "0.03"}) : name_of({"0.0003", "0.001", "0.003"}));
     if (sgd && one_in(2))
@@ -275,7 +281,7 @@ private:
     const bool decays = one_in(2);
     if (decays)
       say("--weight-decay", name_of({"0.01", "0.1", "0.5"}));
-    if ((decays || !sgd || careless_) && one_in(3))
+    if ((decays || (!sgd && !nadam) || careless_) && one_in(3))
       say("--decay", "matrices");
     if (one_in(2))
       choose_rates();
