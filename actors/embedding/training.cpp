@@ -4,6 +4,7 @@
 #include "actors/mail/relay.hpp"
 #include "actors/mail/thrown.hpp"
 #include "actors/meetings/user_meeting.hpp"
+#include "actors/proof/proof.hpp"
 #include "actors/run/local_run.hpp"
 #include "actors/run/perform.hpp"
 #include "actors/run/timing.hpp"
@@ -46,7 +47,9 @@ std::string number_error(const training_job& job) {
         std::pair{"microbatches", std::int64_t{job.microbatches}},
         std::pair{"steps", std::int64_t{job.steps}},
         std::pair{"batch", std::int64_t{job.batch}},
-        std::pair{"replicas", std::int64_t{job.replicas}}})
+        std::pair{"replicas", std::int64_t{job.replicas}},
+        std::pair{"tensor", std::int64_t{job.tensor}},
+        std::pair{"expert", std::int64_t{job.expert}}})
     if (count < 1)
       return std::string{name} + " of a job is " + std::to_string(count)
              + ": at least 1 is allowed";
@@ -60,9 +63,16 @@ std::string number_error(const training_job& job) {
            "to 1024, held_out is at least 0, stall_timeout at least 1 ms";
   if (job.virtual_time && job.system != nullptr)
     return "virtual_time needs an actor system of the run's own: leave system null";
-  if (job.replicas == 1 && (job.user_exchange || !job.exchange.empty()))
+  if (job.replicas == 1
+      && (job.user_exchange || !job.exchange.empty() || !job.compress.empty()))
     return "one data replica exchanges no gradients: set replicas too, or leave "
-           "exchange and user_exchange unset";
+           "exchange, compress and user_exchange unset";
+  if (job.user_exchange && (!job.compress.empty() || job.verify))
+    return "a user_exchange makes messages and sums of its own: leave compress and "
+           "verify unset";
+  if (!std::holds_alternative<model_options>(job.model)
+      && (job.tensor > 1 || job.expert > 1))
+    return "tensor and expert divide built-in models: set both to 1 for a user_network";
   if (job.user_exchange && !job.exchange.empty())
     return "a job has two exchanges: set only user_exchange, or only exchange = '"
            + job.exchange + "'";
@@ -83,6 +93,15 @@ exchange_of(const training_job& job) {
   auto exchange = parse_exchange(job.exchange.empty() ? "ring" : job.exchange);
   if (!exchange)
     return problem{"exchange: " + exchange.error()};
+  if (!job.compress.empty()) {
+    exchange->compression = find_codec(job.compress);
+    if (exchange->compression == nullptr)
+      return problem{"compress: there is no compression '" + job.compress
+                     + "'; there are " + codec_names()};
+    if (exchange->updates != update_by::all_replicas)
+      return problem{"compress needs an exchange that sums gradients, like ring: "
+                     + exchange->name + " sums none"};
+  }
   return std::move(*exchange);
 }
 
@@ -111,7 +130,13 @@ tl::expected<training, std::string> work_of(const training_job& job) {
                   .optimizer = job.optimizer,
                   .weights = std::move(weights),
                   .from_values = !job.begin.empty()};
-  if (!result.whole.experts.empty()) {
+  if (job.tensor > 1) {
+    auto shards = make_shards<float>(std::get<model_options>(job.model), job.tensor,
+                                     job.sequence_parallel);
+    if (!shards)
+      return problem{shards.error()};
+    result.shards = std::move(*shards);
+  } else if (!result.whole.experts.empty()) {
     const auto& options = std::get<model_options>(job.model);
     result.shards.push_back(make_without_experts<float>(options));
     result.experts = options.experts;
@@ -156,6 +181,9 @@ tl::expected<run_plan, std::string> plan_of(const training_job& job) {
   plan.sch = job.pipeline_schedule;
   plan.dims = dims;
   plan.mesh[axis::data] = job.replicas;
+  plan.mesh[axis::tensor] = job.tensor;
+  plan.mesh[axis::expert] = job.expert;
+  plan.sequence_parallel = job.sequence_parallel;
   plan.recomputed_units = job.recomputed_units;
   if (!job.uneven.samples.empty() || !job.uneven.lengths.empty())
     plan.uneven = std::make_shared<const uneven_microbatches>(job.uneven);
@@ -171,6 +199,12 @@ tl::expected<run_plan, std::string> plan_of(const training_job& job) {
   plan.has_relays = job.relays != nullptr;
   plan.keep.weights = true;
   plan.keep.record = job.draws;
+  if (job.verify) {
+    keep_for_proofs(plan);
+    if (!can_be_replayed(plan))
+      return problem{"hogwild cannot be verified in real time, as replicas write the "
+                     "same memory: set virtual_time, or another exchange"};
+  }
   plan.machine.stall_timeout = job.stall_timeout;
   plan.observed.model_times = needs_modelled_times(plan);
   const auto bytes_of_evaluation = [&](const run_plan& checked_plan) {
@@ -205,13 +239,13 @@ void copy_measures(const run_result& from, training_result& to) {
   to.exchanged_bytes = from.bytes_moved[static_cast<std::size_t>(traffic::gradients)];
 }
 
-std::map<std::string, std::vector<float>>
+std::map<std::string, trained_parameter>
 by_name(const network<float>& whole, const std::vector<std::vector<float>>& buckets) {
-  std::map<std::string, std::vector<float>> result;
+  std::map<std::string, trained_parameter> result;
   for (std::size_t i = 0; i < buckets.size(); ++i)
     for (const auto& p : whole.layers[i]->parameters()) {
       const auto first = buckets[i].begin() + p.offset;
-      result[p.name] = {first, first + p.values()};
+      result[p.name] = {p.dims, {first, first + p.values()}};
     }
   return result;
 }
@@ -233,6 +267,18 @@ void evaluate(const training_job& job, const run_plan& plan, const run_result& r
   } catch (...) {
     to.outcome = ending::failed;
     to.failure = "evaluation: " + text_of(std::current_exception());
+  }
+}
+
+/// Proves a finished run. A proof that fails makes the result a failure.
+void verify(const run_plan& plan, const run_result& run, training_result& to) {
+  for (auto& proof : prove(plan, run)) {
+    if (proof.fails() && to.outcome != ending::failed) {
+      to.outcome = ending::failed;
+      to.failure = "verify: " + proof.name + ": " + proof.detail;
+    }
+    to.proofs.push_back(
+      {std::move(proof.name), !proof.fails(), std::move(proof.detail)});
   }
 }
 
@@ -287,6 +333,8 @@ tl::expected<training_result, std::string> train(const training_job& job,
                          "replicas";
     return summary;
   }
+  if (job.verify && summary.outcome == ending::finished)
+    verify(plan, result, summary);
   if (job.held_out > 0 && !result.parameters.empty())
     evaluate(job, plan, result, news, summary);
   return summary;
@@ -306,10 +354,11 @@ std::string save(const training_result& result, const training_job& job,
     auto& bucket = buckets.emplace_back(static_cast<std::size_t>(l->bucket()));
     for (const auto& p : l->parameters()) {
       const auto entry = result.parameters.find(p.name);
-      if (entry == result.parameters.end() || std::ssize(entry->second) != p.values())
+      if (entry == result.parameters.end() || entry->second.dims != p.dims
+          || std::ssize(entry->second.values) != p.values())
         return "parameters of the result do not fit the job's model: '" + p.name
-               + "' is missing, or has another size";
-      std::ranges::copy(entry->second, bucket.begin() + p.offset);
+               + "' is missing, or has other dims";
+      std::ranges::copy(entry->second.values, bucket.begin() + p.offset);
     }
   }
   return save_weights(to, *whole, readable(buckets));

@@ -74,11 +74,21 @@ struct training_job {
   /// The exchange by which data replicas keep one model, by the names of the programs'
   /// `--exchange`: "tree", "zero1" and others. Empty: "ring".
   std::string exchange = {};
+  /// Encoding of gradients in messages of the exchange, by the names of `--compress`.
+  /// Empty: "none". Must be empty with `user_exchange`, or with one replica.
+  std::string compress = {};
   /// A meeting that the user provides; empty: `exchange` decides. If `user_exchange` is
   /// set, `exchange` must be empty. With one replica both must be empty.
   exchange_maker user_exchange = {};
   std::shared_ptr<const user_relays> relays =
     {}; ///< User actors between stages, with a function `make`; may be null.
+
+  int tensor = 1; ///< Tensor shards of every layer, of a built-in gpt.
+  /// True: tensor shards also divide the positions of sequences
+  /// (`--sequence-parallel`).
+  bool sequence_parallel = false;
+  /// Neighbouring data replicas that divide the experts of a moe.
+  int expert = 1;
 
   /// Compute threads, at most 1024; 0: as many as the machine has cores.
   int threads = 0;
@@ -88,6 +98,10 @@ struct training_job {
   std::int64_t held_out = 0; ///< Upper bound on samples for the evaluation at the end;
                              ///< 0: none.
   bool draws = false;        ///< Draws the run's actions as text; for short trainings.
+  /// Proves the run, as `verify` does: plain loops compute the training again from the
+  /// run's record. Needs the time and memory of several trainings; for short ones. Must
+  /// be false with `user_exchange`, whose sums no loop knows.
+  bool verify = false;
 
   /// The longest real time without the end of an action. After that time the training
   /// fails, and the failure says which actor waits for which. At least 1 ms. The
@@ -102,6 +116,23 @@ struct training_job {
   /// the system must outlive the run. `train()` blocks. So call `train()` from a plain
   /// thread or a detached actor, never from an actor that a thread of the system runs.
   caf::actor_system* system = nullptr;
+};
+
+/// A tensor of parameters after a training.
+struct trained_parameter {
+  std::vector<std::int64_t> dims;
+  std::vector<float> values; ///< In row-major order of `dims`.
+
+  bool operator==(const trained_parameter&) const = default;
+};
+
+/// A check that a training followed the schedule (docs/proofs.md).
+struct training_proof {
+  std::string name; ///< "plain loop", "replay", "replicas", "formula" or "memory".
+  bool holds;       ///< False if the check fails.
+  /// "equal to the bit", the first difference, or the reason why there is nothing to
+  /// check against.
+  std::string detail;
 };
 
 /// Callbacks during a training. Functions may be empty. Calls are made on the thread
@@ -165,9 +196,13 @@ struct training_result {
   /// columns. '=' continues an action, and '.' is idle time.
   std::string picture;
 
-  /// Parameters by name, values in row-major order of the dims. Empty if the training
-  /// failed, except after a failed final evaluation or if data replicas drifted apart.
-  std::map<std::string, std::vector<float>> parameters;
+  /// Parameters by name. Empty if the training failed, except after a failed final
+  /// evaluation, a failed proof, or if data replicas drifted apart.
+  std::map<std::string, trained_parameter> parameters;
+
+  /// Proofs of a finished run, if the job verifies. If one fails, the training has
+  /// failed.
+  std::vector<training_proof> proofs;
 };
 
 /// Runs a training and waits for the end; no thread of the run and no actor remains,

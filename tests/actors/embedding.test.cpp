@@ -84,7 +84,7 @@ TEST_CASE("a job trains what a plain loop trains, to the bit", "[embedding]") {
     for (const auto& p : whole.layers[l]->parameters()) {
       const auto first = plain.parameters[l].begin() + p.offset;
       CHECK(result.parameters.at(p.name)
-            == std::vector<float>(first, first + p.values()));
+            == trained_parameter{p.dims, {first, first + p.values()}});
       ++seen;
     }
   CHECK(result.parameters.size() == seen);
@@ -185,6 +185,67 @@ TEST_CASE("a schedule of one's own that cannot work is refused with its drawing"
   CHECK_THAT(why, ContainsSubstring("mine: ") && ContainsSubstring("rank 0"));
 }
 
+TEST_CASE("jobs on meshes are proved, and train what one device trains",
+          "[embedding]") {
+  auto job = small_job(GENERATE(one_f_one_b(), two_bw()));
+  job.verify = true;
+  const auto alone = finished(job);
+  const auto holds = [](const training_result& result, const std::string& name) {
+    return std::ranges::any_of(result.proofs, [&](const training_proof& p) {
+      return p.name == name && p.holds && p.detail == "equal to the bit";
+    });
+  };
+  CHECK(holds(alone, "replay"));
+  CHECK(alone.parameters.at("transformer.wte.weight").dims
+        == std::vector<std::int64_t>{11, 8});
+  job.stages = 2;
+  job.tensor = 2;
+  job.sequence_parallel = GENERATE(false, true);
+  job.replicas = 2;
+  job.exchange = "zero1";
+  job.compress = GENERATE("", "bf16");
+  const auto result = finished(job);
+  CHECK(holds(result, "replay"));
+  CHECK(std::ranges::all_of(result.proofs, &training_proof::holds));
+  CHECK(result.loss.back() == Approx(alone.loss.back()).margin(0.01));
+  CHECK((result.loss == alone.loss) == false); // sums have another order
+}
+
+TEST_CASE("a mesh that a job cannot have is refused", "[embedding]") {
+  auto job = small_job();
+  job.tensor = 3;
+  CHECK_THAT(refusal_of(job), ContainsSubstring("heads"));
+  job.tensor = 0;
+  CHECK(refusal_of(job) == "tensor of a job is 0: at least 1 is allowed");
+  job.tensor = 1;
+  job.compress = "bf16";
+  CHECK_THAT(refusal_of(job), ContainsSubstring("one data replica exchanges no"));
+  job.replicas = 2;
+  job.compress = "bf15";
+  CHECK_THAT(refusal_of(job), ContainsSubstring("there are none, bf16"));
+  job.compress = "bf16";
+  job.exchange = "server:async";
+  CHECK_THAT(refusal_of(job), ContainsSubstring("sums none"));
+  job.compress = {};
+  job.exchange = "hogwild";
+  job.verify = true;
+  CHECK_THAT(refusal_of(job), ContainsSubstring("set virtual_time"));
+  auto images =
+    images_job({linear("a", 784, 8), linear("b", 8, 8), linear("c", 8, 10)});
+  images.tensor = 2;
+  CHECK_THAT(refusal_of(images), ContainsSubstring("set both to 1 for a user_network"));
+}
+
+TEST_CASE("layers and schedules of one's own are proved", "[embedding]") {
+  auto job = images_job({std::make_shared<plain_linear>("a", 784, 8),
+                         std::make_shared<plain_linear>("b", 8, 8),
+                         std::make_shared<plain_linear>("c", 8, 10)});
+  job.verify = true;
+  const auto result = finished(job);
+  CHECK(result.proofs.size() >= 2);
+  CHECK(std::ranges::all_of(result.proofs, &training_proof::holds));
+}
+
 TEST_CASE("what was trained is saved, and a job begins with it", "[embedding]") {
   const temporary_folder folder;
   const auto file = folder.path() / "mine.safetensors";
@@ -195,10 +256,11 @@ TEST_CASE("what was trained is saved, and a job begins with it", "[embedding]") 
   again.begin = file;
   again.optimizer.rate = 1e-30; // nothing moves by as much as fp32 can hold
   const auto second = finished(again);
-  for (const auto& [name, values] : first.parameters) {
-    REQUIRE(second.parameters.at(name).size() == values.size());
-    for (std::size_t i = 0; i < values.size(); ++i)
-      REQUIRE(second.parameters.at(name)[i] == Approx(values[i]).margin(1e-12));
+  for (const auto& [name, saved] : first.parameters) {
+    REQUIRE(second.parameters.at(name).dims == saved.dims);
+    for (std::size_t i = 0; i < saved.values.size(); ++i)
+      REQUIRE(second.parameters.at(name).values[i]
+              == Approx(saved.values[i]).margin(1e-12));
   }
   auto other = job;
   other.model = model_options{"gpt", 2, 8, 2, 4, 11};

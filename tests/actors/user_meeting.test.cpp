@@ -101,7 +101,7 @@ TEST_CASE("a meeting of one's own has the bits of the sum that it makes",
   CHECK(own.parameters == summed.parameters);
   std::int64_t values = 0;
   for (const auto& [name, all] : own.parameters)
-    values += std::ssize(all);
+    values += std::ssize(all.values);
   CHECK(own.exchanged_bytes >= 2 * values * 4 * job.steps);
 }
 
@@ -298,10 +298,11 @@ TEST_CASE("a place says where each parameter of its stage stands in the gradient
                                     "1 c.bias"});
   job.optimizer.rate = 0;
   const auto before = finished(job);
-  for (const auto& [name, values] : end.parameters) {
+  for (const auto& [name, last] : end.parameters) {
+    const auto& values = last.values;
     const float step = name.ends_with("weight") ? 1 / static_cast<float>(job.batch) : 0;
     for (std::size_t i = 0; i < values.size(); ++i)
-      REQUIRE(values[i] == before.parameters.at(name)[i] - step);
+      REQUIRE(values[i] == before.parameters.at(name).values[i] - step);
   }
 }
 
