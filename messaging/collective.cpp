@@ -2,6 +2,7 @@
 #include "messaging/collective.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -27,10 +28,19 @@ void write(const codec& coder, const float* payload,
   }
 }
 
-/// The codec of memory without a codec.
+/// The codec of memory without a codec. All threads share the object, which has no
+/// state.
 codec& plain_coder() {
   static const auto result = fp32_codec().make();
   return *result;
+}
+
+/// True if some ranks of a number that is no power of two get their sums in a last
+/// message, while others compute theirs.
+bool folds(const collective_order& order) {
+  using enum collective_operation;
+  return (order.operation == all_reduce && order.name == "doubling")
+         || (order.operation == reduce_scatter && order.name == "halving");
 }
 
 [[noreturn]] void complain(const collective_part& part, const std::string& text) {
@@ -49,6 +59,12 @@ collective::collective(collective_part part, collective_memory memory, sums_by a
   if (part_.source.count() != count || part_.target.count() != count)
     complain(part_,
              "has arrays that are not cut into " + std::to_string(count) + " chunks");
+  if (part_.coding == &fp32_codec())
+    return;
+  if (memory_.payloads != nullptr && memory_.coder == nullptr)
+    complain(part_, "has no codec for the encoding of its messages");
+  if (folds(part_.order) && std::popcount(static_cast<unsigned>(part_.ranks)) > 1)
+    complain(part_, "cannot encode its messages: ranks would end with different sums");
 }
 
 std::vector<collective_message> collective::begin() {

@@ -52,7 +52,9 @@ public:
   /// \param memory the arrays and the pool outlive this object; the pool also outlives
   /// the messages
   /// \throws std::logic_error if the part's arrays are not cut into as many chunks as
-  /// the order has
+  /// the order has, or if an encoding lacks a codec in `memory`. Also if the number of
+  /// ranks is no power of two, and sums of an all_reduce by doubling or a
+  /// reduce_scatter by halving are encoded
   explicit collective(collective_part part, collective_memory memory = {},
                       sums_by adder = sums_by::itself);
 

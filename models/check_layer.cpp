@@ -25,7 +25,17 @@ struct difference : std::runtime_error {
 
 bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
   return a.size() == b.size()
-         && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+         && (a.empty()
+             || std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0);
+}
+
+user_layer::buffer_sizes checked(user_layer::buffer_sizes sizes) {
+  constexpr std::int64_t most = std::int64_t{1} << 40;
+  if (std::min({sizes.saved, sizes.kept, sizes.scratch}) < 0
+      || std::max({sizes.saved, sizes.kept, sizes.scratch}) > most)
+    throw difference("buffers_for returns a negative number of values, or more than "
+                     "2^40");
+  return sizes;
 }
 
 /// An array between two margins that no pass may write.
@@ -56,9 +66,9 @@ public:
   /// \throws difference if a value still has the poison of fill()
   void check_written(const std::string& pass) const {
     for (std::size_t i = 0; i < size(); ++i)
-      if (std::isnan(values_[margin + i]))
+      if (!std::isfinite(values_[margin + i]))
         throw difference("the " + pass + " leaves value " + std::to_string(i) + " of "
-                         + name_ + " unwritten, or makes it a NaN");
+                         + name_ + " unwritten, or makes it infinite or a NaN");
   }
 
 private:
@@ -77,7 +87,7 @@ public:
     : layer_(layer),
       samples_(samples),
       parameters_(parameters),
-      sizes_(layer.buffers_for(samples)),
+      sizes_(checked(layer.buffers_for(samples))),
       y_("y", samples * layer.outputs(), poison),
       dx_("dx", samples * layer.inputs(), poison),
       saved_("saved", sizes_.saved, poison),
@@ -105,6 +115,7 @@ public:
 
   void forward() {
     y_.fill(poison);
+    saved_.fill(poison);
     run("forward", [&](const user_pass& pass) { layer_.forward(pass); });
     y_.check_margins("forward");
     y_.check_written("forward");
@@ -114,6 +125,7 @@ public:
     const std::string name = "input gradient";
     const bool writes = has_dx && tokens_.empty();
     dx_.fill(poison);
+    kept_.fill(poison);
     run(name, [&](user_pass pass) {
       forget_forward(pass);
       pass.dx = writes ? dx_.data() : nullptr;
@@ -183,6 +195,7 @@ private:
     for (const auto& tensor : parameters_)
       facts.parameters.push_back(tensor.data());
     const auto x = x_, dy = dy_;
+    const auto tokens = tokens_;
     const auto parameters = parameters_;
     try {
       pass(facts);
@@ -193,6 +206,8 @@ private:
       array->check_margins(name);
     if (!same_bits(x, x_))
       throw difference("the " + name + " changes x");
+    if (tokens != tokens_)
+      throw difference("the " + name + " changes the tokens");
     if (!same_bits(dy, dy_))
       throw difference("the " + name + " changes dy");
     for (std::size_t i = 0; i < parameters.size(); ++i)
@@ -273,11 +288,13 @@ private:
     std::ranges::shuffle(drawn, random_);
     drawn.resize(std::min(drawn.size(), static_cast<std::size_t>(how_.most_values)));
     std::ranges::sort(drawn);
-    double largest = 0;
-    for (const float g : gradient)
-      largest = std::max(largest, std::abs(static_cast<double>(g)));
     constexpr float near = 0x1p-7F, far = 0x1p-6F;
-    std::size_t compared = 0;
+    struct measured {
+      std::size_t index;
+      double narrow, wide, left, right; // slopes
+    };
+    std::vector<measured> slopes;
+    double scale = 1e-3;
     for (const auto i : drawn) {
       const float middle = values[i];
       const auto moved = [&](float step) {
@@ -290,18 +307,22 @@ private:
         return (b.second - a.second) / (b.first - a.first);
       };
       const auto here = moved(0), left = moved(-near), right = moved(near);
-      const double narrow = slope(left, right), wide = slope(moved(-far), moved(far));
-      const double scale = std::max({largest, std::abs(narrow), 1e-3});
+      slopes.push_back({i, slope(left, right), slope(moved(-far), moved(far)),
+                        slope(left, here), slope(here, right)});
+      scale = std::max(scale, std::abs(slopes.back().narrow));
+    }
+    std::size_t compared = 0;
+    for (const auto& s : slopes) {
       // At a kink, slopes differ with the distance or with the side.
-      if (std::abs(wide - narrow) > how_.tolerance / 2 * scale
-          || std::abs(slope(left, here) - slope(here, right)) > scale / 10)
+      if (std::abs(s.wide - s.narrow) > how_.tolerance / 2 * scale
+          || std::abs(s.left - s.right) > scale / 10)
         continue;
       ++compared;
-      if (!(std::abs(static_cast<double>(gradient[i]) - narrow)
-            <= how_.tolerance * scale))
-        throw difference(name + " has " + short_text(static_cast<double>(gradient[i]))
-                         + " at value " + std::to_string(i)
-                         + ", and finite differences give " + short_text(narrow));
+      const auto found = static_cast<double>(gradient[s.index]);
+      if (!(std::abs(found - s.narrow) <= how_.tolerance * scale))
+        throw difference(name + " has " + short_text(found) + " at value "
+                         + std::to_string(s.index) + ", and finite differences give "
+                         + short_text(s.narrow));
     }
     if (2 * compared < drawn.size())
       throw difference("the forward is not smooth enough for finite differences: only "

@@ -16,8 +16,8 @@ struct layer_check {
   std::int64_t samples = 3;
   /// Above 0: the layer reads tokens, each below this number, and has no dx.
   std::int32_t words = 0;
-  /// Largest difference of a gradient from finite differences, relative to the array's
-  /// largest gradient.
+  /// Largest difference of a gradient from finite differences, relative to the largest
+  /// of these.
   double tolerance = 0.01;
   /// Most values of an array whose gradients are compared, drawn at random.
   std::int64_t most_values = 64;
@@ -34,8 +34,8 @@ struct layer_check {
 ///
 /// Values at which the forward has a kink, such as that of a ReLU, are left out.
 /// Returns one sentence about the first difference, else an empty text. An exception of
-/// a pass is such a difference. The call runs at most 5 * most_values forwards for each
-/// array, on the caller's thread.
+/// a pass is such a difference. The call runs at most 10 * most_values forwards for
+/// each array, on the caller's thread.
 /// \pre `samples`, `most_values` and `tolerance` are above 0
 std::string check_layer(const user_layer& layer, const layer_check& how = {});
 

@@ -161,8 +161,10 @@ optimizer::step optimizer::next_step(std::int64_t samples, double factor) {
   samples_ += samples;
   ++updates_;
   const auto& rule = rule_of(options_);
-  return {rule.update(options_, {rate, options_.weight_decay, updates_}),
-          rule.update(options_, {rate, 0, updates_}),
+  const auto decayed = rule.update(options_, {rate, options_.weight_decay, updates_});
+  return {decayed,
+          options_.decay_only_matrices ? rule.update(options_, {rate, 0, updates_})
+                                       : decayed,
           static_cast<float>(factor / static_cast<double>(samples))};
 }
 

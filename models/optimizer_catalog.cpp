@@ -134,8 +134,8 @@ tl::expected<optimizer_options, std::string> parse_optimizer(const std::string& 
     return tl::unexpected{selection_error(result)};
   result.rate = rule->usual_rate;
   result.weight_decay = rule->usual_decay;
-  if (colon != std::string::npos && colon + 1 == text.size())
-    return tl::unexpected{text + " has no parameters behind ':'; "
+  if (colon != std::string::npos && (text.ends_with(':') || text.ends_with(',')))
+    return tl::unexpected{text + " has no parameter behind '" + text.back() + "'; "
                           + names_of(rule->parameters)};
   std::stringstream parts{colon == std::string::npos ? "" : text.substr(colon + 1)};
   for (std::string part; std::getline(parts, part, ',');) {

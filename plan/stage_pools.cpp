@@ -58,9 +58,9 @@ void add_sharing(const run_plan& plan, position where, stage_pools& to) {
   // Copies for each of two layers. A message may still be in transit when the layer's
   // place is used again, but not when the place is used a third time.
   const auto copies = [&](exchange_step step) {
-    return copies_of(
-      replica_part(plan, step, {where.data, plan.mesh[axis::data], 1}, largest), 4,
-      plan.machine.has_gpus());
+    const auto part =
+      replica_part(plan, step, {where.data, plan.mesh[axis::data], 1}, largest);
+    return copies_of(part, 4, plan.machine.has_gpus() && part.coding == &fp32_codec());
   };
   if (shares_out(plan, shared_out::gradients)) {
     to.whole_gradients = largest;

@@ -113,7 +113,10 @@ std::vector<std::string> state_in(const json& document) {
       result.push_back("moment-" + std::to_string(i));
     return result;
   }
-  for (const auto& name : document.at("state")) {
+  const auto& names = document.at("state");
+  if (!names.is_array() || names.size() > 64)
+    throw broken_checkpoint("its state is no list of at most 64 names");
+  for (const auto& name : names) {
     const auto& text = name.get_ref<const std::string&>();
     const bool is_valid =
       !text.empty() && text.size() <= 64 && !text.starts_with("parameters")

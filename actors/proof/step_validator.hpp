@@ -51,10 +51,13 @@ public:
     // nop
   }
 
-  /// The tolerance for a run: by the storage of values, and by the processor of rank 0.
+  /// The tolerance for a run: by the storage of values, by the encoding of gradients in
+  /// messages, and by the processor of rank 0.
   /// \pre plan.work
   static double tolerance_for(const run_plan& plan) {
-    if (plan.work->whole.options.stored == precision::bf16)
+    const bool encodes =
+      plan.mesh[axis::data] > 1 && plan.exchange->compression != &fp32_codec();
+    if (plan.work->whole.options.stored == precision::bf16 || encodes)
       return tolerance_of_bf16;
     return plan.machine.processor_of(0).tf32 ? tolerance_of_tf32 : tolerance;
   }

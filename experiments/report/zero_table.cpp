@@ -56,6 +56,10 @@ zero_traffic zero_traffic_of(const run_plan& plan) {
   const double updates =
     std::ceil(microbatches * directions / update_size(plan.sch, plan.dims));
   const double readings = plan.recomputes() ? 3 : 2; // of a microbatch
+  // Encoded values take a part of four bytes.
+  constexpr std::int64_t many = 1 << 20;
+  const double encoded =
+    static_cast<double>(exchange.compression->bytes(many)) / (4.0 * many);
   zero_traffic result;
   for (int s = 0; s < plan.dims.stages; ++s)
     for (int t = 0; t < plan.mesh[axis::tensor]; ++t) {
@@ -70,18 +74,18 @@ zero_traffic zero_traffic_of(const run_plan& plan) {
         across / (shares_out(plan, shared_out::parameters) ? plan.mesh[axis::data] : 1);
       switch (exchange.shares) {
       case shared_out::nothing:
-        result.gradients += 2 * updates * once;
+        result.gradients += 2 * updates * once * encoded;
         break;
       case shared_out::optimizer_state:
-        result.gradients += updates * once;
+        result.gradients += updates * once * encoded;
         result.parameters += updates * once;
         break;
       case shared_out::gradients:
-        result.gradients += directions * microbatches * once;
+        result.gradients += directions * microbatches * once * encoded;
         result.parameters += updates * once;
         break;
       case shared_out::parameters:
-        result.gradients += directions * microbatches * once;
+        result.gradients += directions * microbatches * once * encoded;
         result.parameters += readings * directions * microbatches * once;
         break;
       }

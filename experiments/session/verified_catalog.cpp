@@ -87,6 +87,9 @@ public:
           new_.add(schedules, stages, 4, 8, 2);
           add("gpt", schedules, stages, data * 4, data * 4 + 1,
               {.axes = "data=" + std::to_string(data), .exchange = exchange});
+          if (data == 3 && stages == 2)
+            add("gpt", {"1f1b", "2bw", "chimera"}, stages, 12, 13,
+                {.axes = "data=3", .exchange = exchange, .compress = "bf16"});
         }
   }
 

@@ -74,6 +74,8 @@ void add_tensor_meshes(std::vector<typed_options>& to, const typed_options& usua
                               clock == "virtual" ? 2 : 1);
           o.mesh.axes = axes(data, pipe, "tensor", tensor);
           o.mesh.exchange = exchanges[turn++ % exchanges.size()];
+          if (data > 1 && turn % 4 == 0)
+            o.mesh.compress = "bf16";
           set_sizes(o, data, ranks == 4 ? 40 : 10); // more steps round more
           o.run.clock = clock;
           o.cost = clock == "virtual" ? costs : "";

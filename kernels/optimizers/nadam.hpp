@@ -32,9 +32,12 @@ struct nadam_update {
     };
     // The product of all momenta up to this update. A product below 1e-20 changes no
     // bit of the steps.
-    double product = 1;
-    for (std::int64_t t = 1; t <= number && product > 1e-20; ++t)
-      product *= momentum_of(t);
+    const double shrinking = std::pow(0.96, momentum_decay);
+    double product = 1, power = 1;
+    for (std::int64_t t = 1; t <= number && product > 1e-20; ++t) {
+      power *= shrinking;
+      product *= beta1 * (1 - 0.5 * power);
+    }
     const double momentum = momentum_of(number), next = momentum_of(number + 1);
     const auto t = static_cast<double>(number);
     return {static_cast<float>(beta1),

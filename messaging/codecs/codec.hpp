@@ -12,13 +12,13 @@
 
 namespace troupe {
 
-/// Encodes and decodes the values in one rank's messages of a collective. An object may
-/// have state, such as the part of earlier values that was not sent. For one thread at
-/// a time.
+/// Encodes and decodes the values in one rank's messages of a collective. For one
+/// thread at a time.
 ///
-/// Ranks that sum arrays agree on the sums to the bit, in any order of messages, by two
-/// rules. A rank keeps the values that its message has, not those before the encoding.
-/// A sum encodes and decodes both of its terms.
+/// Ranks that sum arrays agree on the sums to the bit, in any order of messages, for
+/// two reasons. A rank keeps the values that its message has, not those before the
+/// encoding. A sum encodes and decodes both of its terms. Messages forward sums, so
+/// each value is encoded by itself, and a decoded value encodes to itself.
 class codec {
 public:
   codec() = default;

@@ -42,6 +42,7 @@ struct placed {
   tiny::mesh_of_ranks mesh;
   int stages;
   int nodes;
+  const char* compress = "none";
 };
 
 } // namespace
@@ -53,12 +54,17 @@ TEST_CASE("nodes train the bits of one process, whatever they share out", "[node
     placed{{.data = 4, .exchange = "tree"}, 1, 3},
     placed{{.data = 2, .exchange = "zero1", .clips = true}, 2, 4},
     placed{{.data = 2, .exchange = "zero2"}, 2, 2},
-    placed{{.data = 2, .exchange = "zero3"}, 2, 4},
+    placed{{.data = 2, .exchange = "zero3"}, 2, 4}, placed{{.data = 2}, 2, 4, "bf16"},
+    placed{{.data = 4, .exchange = "tree"}, 1, 3, "bf16"},
+    placed{{.data = 3, .exchange = "zero3"}, 1, 3, "bf16"},
     placed{{.data = 2, .expert = 2, .experts = true}, 2, 4},
     placed{{.data = 2, .expert = 2, .exchange = "zero1", .experts = true}, 1, 2});
   auto plan =
     tiny::training_on(how.mesh, one_f_one_b(), {how.stages, 4, 2}, clock_kind::real);
-  INFO(how.mesh.text() << " stages " << how.stages << " nodes " << how.nodes);
+  if (plan.exchange)
+    plan.exchange->compression = find_codec(how.compress);
+  INFO(how.mesh.text() << " stages " << how.stages << " nodes " << how.nodes
+                       << " compress " << how.compress);
   const auto here = alone(plan), there = on_nodes(plan, how.nodes);
   CHECK(there.loss == here.loss);
   CHECK(there.parameters == here.parameters);

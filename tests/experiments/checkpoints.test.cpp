@@ -181,7 +181,7 @@ TEST_CASE("no checkpoint is removed or replaced that may be whole", "[programs]"
   fs::rename(c / "batch-1", c / "batch-30"); // by the user
   fs::rename(c / "batch-5", c / "batch-1");
   folder.write("c/batch-2/manifest.json", R"({"name": "of another program"})");
-  folder.write("c/batch-3/manifest.json", R"({"troupe_checkpoint": 3})");
+  folder.write("c/batch-3/manifest.json", R"({"troupe_checkpoint": 4})");
   // Links in a cycle stand for a file that the system cannot read now.
   fs::remove(c / "batch-7/stage-0.safetensors");
   fs::create_symlink("stage-0.safetensors", c / "batch-7/stage-0.safetensors");

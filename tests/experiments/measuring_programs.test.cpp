@@ -241,6 +241,20 @@ TEST_CASE("by sequence stages send a share each, and results say so", "[programs
   CHECK(sent[0] == 2 * sent[1]);
 }
 
+TEST_CASE("gradients in bf16 are proved, in any exchange that sums", "[programs]") {
+  temporary_folder folder;
+  for (const std::string exchange :
+       {"naive", "tree", "ring", "halving", "server", "zero1", "zero2", "zero3"}) {
+    const auto ran = run_program_in(
+      folder, "verify --mesh data=3,pipe=2 --schedules 1f1b,2bw --microbatches 6 "
+              "--batch 13 --steps 3 --compress bf16 --exchange "
+                + exchange + tiny);
+    INFO(exchange << ": " << ran.out << ran.err);
+    CHECK(ran.exit_code == 0);
+    CHECK_THAT(ran.out, ContainsSubstring("replay: equal to the bit"));
+  }
+}
+
 TEST_CASE("gradients in bf16 are half the bytes of messages, in any exchange that sums",
           "[programs]") {
   temporary_folder folder;

@@ -99,6 +99,7 @@ TEST_CASE("several processes save the file that one does", "[nodes]") {
   const auto [nodes, how] = GENERATE(
     std::pair{"2", "--stages 4"}, std::pair{"3", "--stages 3 --tied"},
     std::pair{"4", "--mesh data=2,tensor=2 --exchange zero1 --stages 1 --clip 1"},
+    std::pair{"2", "--mesh data=2,pipe=2 --compress bf16"},
     std::pair{"2", "--stages 4 --schedule chimera"});
   temporary_folder folder;
   const auto common = tiny + how + " --steps 3 --save ";

@@ -30,6 +30,9 @@ enum class mistake : std::uint8_t {
   state_in_object, // the weight gradient reads the activation of the last forward
   kept_in_scratch, // the weight gradient reads scratch of an earlier pass
   needs_dx,        // the weight gradient is wrong if dx was null
+  returns_early,   // an input gradient without dx does nothing
+  infinite,        // gradients are infinite
+  negative_size,   // a buffer has a negative size
   throws,
   random,  // two forwards differ
   reads_x, // the weight gradient reads x, not what the forward saved
@@ -44,8 +47,9 @@ public:
   }
 
   buffer_sizes buffers_for(std::int64_t samples) const override {
-    return {
-      .saved = samples * (in + out), .kept = samples * out, .scratch = samples * out};
+    return {.saved = has_ == mistake::negative_size ? -1 : samples * (in + out),
+            .kept = samples * out,
+            .scratch = samples * out};
   }
   double operations() const override { return 2 * in * out; }
 
@@ -76,6 +80,8 @@ public:
   }
 
   void input_gradient(const user_pass& p) const override {
+    if (has_ == mistake::returns_early && p.dx == nullptr)
+      return;
     const auto* const y = p.saved + p.samples * in;
     for (std::int64_t i = 0; i < p.samples * out; ++i) {
       p.kept[i] = p.dy[i] * (1 - y[i] * y[i]);
@@ -112,6 +118,8 @@ public:
         auto& to =
           p.gradients[0][has_ == mistake::transposed ? i * out + o : o * in + i];
         to = (has_ == mistake::factor ? 2 : 1) * sum + (adds ? to : 0);
+        if (has_ == mistake::infinite)
+          to = INFINITY;
       }
     }
   }
@@ -204,6 +212,9 @@ TEST_CASE("the check of a layer names the first difference", "[check_layer]") {
     {mistake::state_in_object, "the gradient of 'w' over two microbatches"},
     {mistake::kept_in_scratch, "the weight gradient leaves value "},
     {mistake::needs_dx, "behind an input gradient without dx"},
+    {mistake::returns_early, "the weight gradient leaves value "},
+    {mistake::infinite, "the weight gradient leaves value "},
+    {mistake::negative_size, "buffers_for returns a negative"},
     {mistake::throws, "the forward throws: no memory left"},
     {mistake::random, "two forwards of the same input"},
     {mistake::reads_x, "the weight gradient leaves value "}};

@@ -22,9 +22,13 @@ that goes into a norm, rows on their way to experts, the gate, convolutions, gra
 
 Cases are left out in which rounding moves a row to another expert: which rows those are says nothing.
 """
+import atexit
+import functools
 import json
 import math
 import sys
+import tarfile
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -221,9 +225,19 @@ def loads_of(out):
     return [(e["loads"], e["dropped"]) for e in out.get("experts", [])]
 
 
+@functools.cache
+def cases_folder():
+    """The cases of cases.tar.gz, in a folder that lasts as long as the program."""
+    folder = tempfile.TemporaryDirectory()
+    atexit.register(folder.cleanup)
+    with tarfile.open(Path(__file__).resolve().parent / "cases.tar.gz") as archive:
+        archive.extractall(folder.name)
+    return Path(folder.name)
+
+
 def difference(name, c):
     """How far the case comes from its golden; None if rows go to other experts."""
-    folder = Path(__file__).resolve().parent / name
+    folder = cases_folder() / name
     want = json.loads((folder / "expected.json").read_text())
     out, final = training.train(c)
     if loads_of(out) != loads_of(want):
