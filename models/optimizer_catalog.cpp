@@ -44,8 +44,9 @@ const std::vector<optimizer_rule>& rules() {
      .usual_decay = 0,
      .reads_betas = true,
      .reads_epsilon = true,
-     .parameters = {{"momentum_decay", 0.004, 0, 1000,
-                     "speed at which the momentum rises from half of beta1 to beta1"}},
+     .parameters =
+       {{"momentum_decay", 0.004, 0, 1000,
+         "speed at which the momentum rises from half of beta1 to beta1; 0: it stays"}},
      .state = mean_and_square,
      .update = [](const optimizer_options& o, const update_step& s) -> value_update {
        return nadam_update::of(s.rate, o.beta1, o.beta2, o.epsilon, s.weight_decay,

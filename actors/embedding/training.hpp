@@ -100,7 +100,8 @@ struct training_job {
   bool draws = false;        ///< Draws the run's actions as text; for short trainings.
   /// Proves the run, as `verify` does: plain loops compute the training again from the
   /// run's record. Needs the time and memory of several trainings; for short ones. Must
-  /// be false with `user_exchange`, whose sums no loop knows.
+  /// be false with `user_exchange`, whose sums no loop knows. Relays that change values
+  /// fail the proofs.
   bool verify = false;
 
   /// The longest real time without the end of an action. After that time the training
@@ -128,8 +129,9 @@ struct trained_parameter {
 
 /// A check that a training followed the schedule (docs/proofs.md).
 struct training_proof {
-  std::string name; ///< "plain loop", "replay", "replicas", "formula" or "memory".
-  bool holds;       ///< False if the check fails.
+  /// "plain loop", "replay", "replicas", "directions", "formula" or "memory".
+  std::string name;
+  bool holds; ///< False if the check fails; true also if there is no formula.
   /// "equal to the bit", the first difference, or the reason why there is nothing to
   /// check against.
   std::string detail;

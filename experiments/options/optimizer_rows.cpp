@@ -75,7 +75,7 @@ option_rows optimizer_rows() {
   return under(
     "Optimizer", programs::computes,
     {row<group, &typed::name>(
-       "--optimizer", "Optimizer, with values of its own: nadam:momentum_decay=0.",
+       "--optimizer", "Optimizer, with values of its own: nadam:momentum_decay=0.01.",
        {.record = {checkpoints, [](run_view r) { return text_of(r.optimizer); }},
         .list = optimizer_lines}),
      row<group, &typed::rate>("--lr", "Learning rate. Default: ",

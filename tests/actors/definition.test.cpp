@@ -49,7 +49,9 @@ published some_schedule(dice& d, int stages, int share) {
 
 optimizer_options some_optimizer(dice& d, int samples, bool has_all_gradients) {
   optimizer_options o;
-  o.name = optimizer_names()[static_cast<std::size_t>(d.number(0, 2))];
+  const auto names = optimizer_names();
+  o.name =
+    names[static_cast<std::size_t>(d.number(0, static_cast<int>(names.size()) - 1))];
   if (o.name == "nadam" && d.coin())
     o.parameters = {{"momentum_decay", d.real(0, 2)}};
   const bool sgd = o.name == "sgd";

@@ -27,7 +27,9 @@ layer_list<float> several_tensors() {
 
 optimizer_options some_options(dice& d) {
   optimizer_options o;
-  o.name = optimizer_names()[static_cast<std::size_t>(d.number(0, 2))];
+  const auto names = optimizer_names();
+  o.name =
+    names[static_cast<std::size_t>(d.number(0, static_cast<int>(names.size()) - 1))];
   if (o.name == "nadam" && d.coin())
     o.parameters = {{"momentum_decay", d.real(0, 2)}};
   o.rate = d.real(0.01, 0.2);

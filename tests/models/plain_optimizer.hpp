@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <stdexcept>
 #include <vector>
 
 /// Optimizers written from the papers, in double and one value at a time. The
@@ -54,8 +55,10 @@ struct weight {
       adamw(o, rate, g, decay);
     else if (o.name == "nadam")
       nadam(o, rate, g, decay);
-    else
+    else if (o.name == "sgd")
       sgd(o, rate, g, decay);
+    else
+      throw std::logic_error("no definition of " + o.name);
   }
 
 private:
