@@ -306,8 +306,8 @@ tl::expected<training_result, std::string> train(const training_job& job,
                                .interrupted = news.interrupted});
   training_result summary{.outcome = result.outcome,
                           .failure = std::move(result.failure),
-                          .loss = std::move(result.loss),
-                          .loss_samples = std::move(result.loss_samples),
+                          .loss = result.loss,
+                          .loss_samples = result.loss_samples,
                           .samples = result.samples,
                           .seconds = result.seconds,
                           .modelled = plan.observed.model_times};

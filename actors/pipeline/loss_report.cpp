@@ -12,7 +12,7 @@ mail::microbatch_loss report_of(const run_plan& plan, position where, int microb
   const mail::microbatch_loss result{
     plan.microbatch_of_all(where.data, microbatch),
     plan.samples_of(where.data, microbatch),
-    of_whole_samples(loss, plan.work->whole.rows,
+    of_whole_samples(loss, plan.work ? plan.work->whole.rows : 1,
                      plan.length_of(where.data, microbatch)),
     ended};
   if (std::isfinite(loss.loss))

@@ -29,13 +29,13 @@ bool reads(run_view run) {
   return rule_of(run.optimizer).*Reads;
 }
 
-/// "0.001 for adamw, 0.1 for sgd."
+/// "adamw 0.001, sgd 0.1."
 template <double optimizer_rule::*Usual>
 std::string usual_values() {
   std::string result;
   for (const auto& rule : optimizer_catalog())
-    result += (result.empty() ? "" : ", ") + short_text(rule.*Usual) + " for "
-              + std::string{rule.name};
+    result += (result.empty() ? "" : ", ") + std::string{rule.name} + ' '
+              + short_text(rule.*Usual);
   return result + ".";
 }
 
@@ -75,7 +75,8 @@ option_rows optimizer_rows() {
   return under(
     "Optimizer", programs::computes,
     {row<group, &typed::name>(
-       "--optimizer", "Optimizer, with values of its own: nadam:momentum_decay=0.01.",
+       "--optimizer",
+       "Optimizer. Numbers of its own follow the name: nadam:momentum_decay=0.01.",
        {.record = {checkpoints, [](run_view r) { return text_of(r.optimizer); }},
         .list = optimizer_lines}),
      row<group, &typed::rate>("--lr", "Learning rate. Default: ",

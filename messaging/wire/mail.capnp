@@ -208,7 +208,6 @@ struct Collective {
   count @5 :Int32;  # and number of chunks.
   values @6 :Int64;
   call @7 :Int32 = -1;  # Number of a call, without a tensor. -1: no call.
-  bytes @8 :Int64;  # Of the tensor.
 }
 
 struct RowsToExpert {

@@ -25,7 +25,6 @@ struct content_writer {
     m.setFirst(from.range.first);
     m.setCount(from.range.count);
     m.setValues(from.values);
-    m.setBytes(from.bytes);
     m.setCall(from.call);
   }
 
@@ -84,7 +83,6 @@ collective_message read(schema::Collective::Reader from) {
                     .count = natural(from.getCount(), "chunks")},
           .values = within(from.getValues(), 0, most_values, "values"),
           .payload = {},
-          .bytes = within(from.getBytes(), 0, 4 * most_values, "bytes"),
           .call = read_call(from.getCall())};
 }
 
@@ -146,6 +144,8 @@ mail::meeting_message read(schema::Letter::Reader from, read_budget& left) {
     .bytes = natural(from.getBytes(), "bytes of a meeting message")};
   if (kind != wire_traffic::NONE)
     result.kind = static_cast<traffic>(static_cast<int>(kind) - 1);
+  if (auto* const part = std::get_if<collective_message>(&result.body))
+    part->bytes = result.bytes; // sent once
   return result;
 }
 

@@ -34,9 +34,10 @@ TEST_CASE("layers of one's own learn what ours do", "[embedding]") {
   for (std::size_t i = 0; i < a.loss.size(); ++i)
     CHECK(b.loss[i] == Approx(a.loss[i]).epsilon(1e-5));
   REQUIRE(a.parameters.size() == b.parameters.size());
-  for (const auto& [name, values] : a.parameters)
-    for (std::size_t i = 0; i < values.size(); ++i)
-      REQUIRE(b.parameters.at(name)[i] == Approx(values[i]).margin(2e-4));
+  for (const auto& [name, ours_of_name] : a.parameters)
+    for (std::size_t i = 0; i < ours_of_name.values.size(); ++i)
+      REQUIRE(b.parameters.at(name).values[i]
+              == Approx(ours_of_name.values[i]).margin(2e-4));
 }
 
 TEST_CASE("a first layer of one's own has no input gradient to write", "[embedding]") {

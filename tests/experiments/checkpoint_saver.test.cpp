@@ -122,7 +122,7 @@ TEST_CASE("whole checkpoints alone count, and others stay or go by what is known
   SECTION("a whole one is replaced by its own program alone") {
     CHECK_THAT(save(4, 9).write_error, ContainsSubstring("which is not replaced")
                                          && ContainsSubstring("batch-4 is whole"));
-    CHECK(save(4, 9, {.written = {"batch-4"}}).write_error.empty());
+    CHECK(save(4, 9, {.whole = {"batch-4"}}).write_error.empty());
   }
   SECTION("one that cannot be removed is named, and the others go") {
     fs::create_directory(folder.path() / "batch-4.unfinished");

@@ -73,25 +73,40 @@ std::string missing(const std::set<std::string>& all,
   return result;
 }
 
+/// JSON of a checkpoint that counts the optimizer's state arrays, with the name that
+/// SGD's array has now.
+json with_names(const json& document) {
+  auto text = document.dump();
+  for (const auto& [counted, named] :
+       {std::pair<std::string, std::string>{"moment-0", "velocity"},
+        {R"("moments":1)", R"("state":["velocity"])"},
+        {R"("troupe_checkpoint":2)", R"("troupe_checkpoint":3)"}})
+    for (auto at = text.find(counted); at != std::string::npos; at = text.find(counted))
+      text.replace(at, counted.size(), named);
+  return json::parse(text);
+}
+
 /// Checks that two safetensors files have the same arrays and nearly the same values:
 /// the order of sums differs between processors.
 void check_arrays(const fs::path& got, const fs::path& want) {
   INFO(got);
   const auto ours = content_of(got), theirs = content_of(want);
-  REQUIRE(ours.size() == theirs.size());
-  std::uint64_t header = 0;
-  std::memcpy(&header, theirs.data(), sizeof header);
-  const auto arrays_of = [header](const std::string& file) {
-    auto result = json::parse(file.substr(sizeof header, header));
-    result.erase("__metadata__");
-    return result;
+  const auto parts_of = [](const std::string& file) {
+    std::uint64_t header = 0;
+    std::memcpy(&header, file.data(), sizeof header);
+    auto arrays = json::parse(file.substr(sizeof header, header));
+    arrays.erase("__metadata__");
+    return std::pair{with_names(arrays), file.substr(sizeof header + header)};
   };
-  CHECK(arrays_of(ours) == arrays_of(theirs));
+  const auto [our_arrays, our_values] = parts_of(ours);
+  const auto [their_arrays, their_values] = parts_of(theirs);
+  CHECK(our_arrays == their_arrays);
+  REQUIRE(our_values.size() == their_values.size());
   double largest = 0;
-  for (auto at = sizeof header + header; at < theirs.size(); at += sizeof(float)) {
+  for (std::size_t at = 0; at < their_values.size(); at += sizeof(float)) {
     float a = 0, b = 0;
-    std::memcpy(&a, ours.data() + at, sizeof a);
-    std::memcpy(&b, theirs.data() + at, sizeof b);
+    std::memcpy(&a, our_values.data() + at, sizeof a);
+    std::memcpy(&b, their_values.data() + at, sizeof b);
     largest = std::isfinite(a) ? std::max(largest, std::abs(double{a} - b)) : INFINITY;
   }
   CHECK(largest < 1e-5);
@@ -125,7 +140,7 @@ TEST_CASE("a checkpoint of the version before names were changed is resumed",
     if (entry.path().extension() == ".safetensors")
       check_arrays(folder.path() / "c/batch-4" / entry.path().filename(), entry.path());
   CHECK(common_manifest(folder.path() / "c/batch-4")
-        == common_manifest(older / "c/batch-4"));
+        == with_names(common_manifest(older / "c/batch-4")));
 }
 
 TEST_CASE("weights of the version before names were changed are evaluated",

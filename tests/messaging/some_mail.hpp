@@ -194,6 +194,11 @@ void fill(T& field, dice& random) {
     // None: see the comment there.
   } else if constexpr (requires { std::variant_size<T>::value; }) {
     std::visit(all_of, field);
+  } else if constexpr (std::is_same_v<T, collective_message>) {
+    // The bytes are those of the meeting message.
+    all_of(field.instance, field.round, field.from, field.to, field.range, field.values,
+           field.payload, field.call);
+    field.call = random.number(-1, 3);
   } else if constexpr (std::is_same_v<T, group_id>) {
     for (auto& byte : field)
       byte = static_cast<char>(random.number(-128, 127));
@@ -216,8 +221,6 @@ void fill(T& field, dice& random) {
     }
     if constexpr (std::is_same_v<T, mail::beat>)
       field.verdict = random.number(0, 2);
-    if constexpr (std::is_same_v<T, collective_message>)
-      field.call = random.number(-1, 3);
     if constexpr (std::is_same_v<T, mail::saved>)
       field.versions.resize(field.ages.size());
     if constexpr (std::is_same_v<T, mail::prepare>) {
@@ -268,6 +271,8 @@ inline std::vector<wire::addressed_message> one_of_each(dice& random) {
     if (auto* letter = std::get_if<mail::meeting_message>(&what)) {
       for (auto& content : each_of<mail::meeting_message::content>(random)) {
         letter->body = std::move(content);
+        if (auto* const part = std::get_if<collective_message>(&letter->body))
+          part->bytes = letter->bytes; // which travels once
         if (travels(*letter))
           result.push_back(addressed(*letter, random));
       }

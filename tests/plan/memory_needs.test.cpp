@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The memory that a plan needs, beside published formulas.
 
+#include "plan/exchange_sizes.hpp"
 #include "plan/memory_check.hpp"
 #include "plan/stage_buckets.hpp"
 #include "plan/stage_pools.hpp"
@@ -78,6 +79,23 @@ machine_memory gpus_of(std::int64_t bytes) {
 // Models" (2020), figure 1, in fp32: N data replicas hold P parameters, P gradients and
 // 2P moments of Adam; stage 1 divides the moments by N, stage 2 also the gradients, and
 // stage 3 also the parameters.
+TEST_CASE("messages of gradients in bf16 need half the buffers", "[memory]") {
+  auto plan = tiny::simulation(one_f_one_b(), {2, 8});
+  plan.mesh[axis::data] = 4;
+  plan.work.simulated().gradient = 4.0 * (1 << 20);
+  for (const auto* const exchange :
+       {"naive", "tree", "ring", "halving", "server", "zero1"}) {
+    INFO(exchange);
+    plan.exchange = find_exchange(exchange);
+    const auto whole = exchanged_values(plan, {}, exchange_step::sum);
+    plan.exchange->compression = find_codec("bf16");
+    CHECK(whole > 0);
+    CHECK(2 * exchanged_values(plan, {}, exchange_step::sum) == whole);
+    if (plan.exchange->gather)
+      CHECK(exchanged_values(plan, {}, exchange_step::gather) >= (1 << 20) / 4);
+  }
+}
+
 TEST_CASE("64 replicas hold the shares of ZeRO to the byte", "[memory_needs]") {
   constexpr std::int64_t replicas = 64;
   // Each share of each parameter is a whole number of cache lines.
