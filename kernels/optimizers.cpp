@@ -39,7 +39,7 @@ void update_values(const value_update& update, float scale, const update_arrays&
           std::array<float, Update::states> local;
           for (std::size_t s = 0; s < local.size(); ++s)
             local[s] = state[s][i];
-          to[i] = update_value(gradient[i] * scale, from[i], local.data());
+          to[i] = update_value(gradient[i], scale, from[i], local.data());
           for (std::size_t s = 0; s < local.size(); ++s)
             state[s][i] = local[s];
         }

@@ -33,7 +33,7 @@ struct updated_values {
       TROUPE_UNROLL
       for (int s = 0; s < Update::states; ++s)
         of_value[s] = states[s][k];
-      value[k] = update(g[k] * scale, value[k], of_value);
+      value[k] = update(g[k], scale, value[k], of_value);
       TROUPE_UNROLL
       for (int s = 0; s < Update::states; ++s)
         states[s][k] = of_value[s];

@@ -96,6 +96,13 @@ std::string validation_error(const optimizer_options& options) {
   return {};
 }
 
+/// Values that all parts of an update share.
+struct optimizer::step {
+  value_update decayed; ///< With weight decay.
+  value_update plain;   ///< Without weight decay.
+  float scale;
+};
+
 double clip_factor(double clip, double norm) {
   return clip > 0 ? std::min(1.0, clip / (norm + 1e-6)) : 1.0;
 }

@@ -5,7 +5,6 @@
 // buckets.
 
 #include "kernels/memory.hpp"
-#include "kernels/optimizers/value_update.hpp"
 #include "kernels/stream.hpp"
 #include "models/bucket_share.hpp"
 #include "models/optimizer_options.hpp"
@@ -93,12 +92,7 @@ public:
                                    const bucket_shares& shares = {});
 
 private:
-  /// Values that all parts of an update share.
-  struct step {
-    value_update decayed; ///< With weight decay.
-    value_update plain;   ///< Without weight decay.
-    float scale;
-  };
+  struct step;
   step next_step(std::int64_t samples, double factor);
   void apply(const step& update_step, const parameter_part& part, std::int64_t state,
              const float* gradient, const float* from, float* to, std::int64_t n,

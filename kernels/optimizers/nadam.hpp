@@ -51,7 +51,9 @@ struct nadam_update {
             static_cast<float>(epsilon)};
   }
 
-  TROUPE_CPU_AND_GPU float operator()(float gradient, float from, float* state) const {
+  TROUPE_CPU_AND_GPU float operator()(float gradient, float scale, float from,
+                                      float* state) const {
+    gradient *= scale;
     state[0] = beta1 * state[0] + rest1 * gradient;
     state[1] = beta2 * state[1] + rest2 * gradient * gradient;
     return from * decay

@@ -15,8 +15,9 @@ struct sgd_update {
   float rate;
   float decay;
 
-  TROUPE_CPU_AND_GPU float operator()(float gradient, float from, float*) const {
-    return from - rate * (gradient + decay * from);
+  TROUPE_CPU_AND_GPU float operator()(float gradient, float scale, float from,
+                                      float*) const {
+    return from - rate * (gradient * scale + decay * from);
   }
 };
 
@@ -28,8 +29,9 @@ struct momentum_update {
   float decay;
   float momentum;
 
-  TROUPE_CPU_AND_GPU float operator()(float gradient, float from, float* state) const {
-    state[0] = momentum * state[0] + (gradient + decay * from);
+  TROUPE_CPU_AND_GPU float operator()(float gradient, float scale, float from,
+                                      float* state) const {
+    state[0] = momentum * state[0] + (gradient * scale + decay * from);
     return from - rate * state[0];
   }
 };

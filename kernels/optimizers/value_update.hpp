@@ -11,8 +11,9 @@
 
 namespace troupe {
 
-/// An update of values: a function of a value's scaled gradient, of the value, and of
-/// the value's state, which the function changes.
+/// An update of values: a function of a value's gradient, of the gradient's factor
+/// `scale`, of the value, and of the value's state, which the function changes. Returns
+/// the new value.
 using value_update =
   std::variant<sgd_update, momentum_update, adamw_update, nadam_update>;
 
