@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <sstream>
 
 namespace troupe {
@@ -146,7 +147,9 @@ tl::expected<optimizer_options, std::string> parse_optimizer(const std::string& 
     double value = 0;
     const auto* const end = number.data() + number.size();
     const auto [stop, failed] = std::from_chars(number.data(), end, value);
-    if (failed != std::errc{} || stop != end)
+    if (failed == std::errc::result_out_of_range && stop == end)
+      value = HUGE_VAL; // no parameter allows it
+    else if (failed != std::errc{} || stop != end)
       return tl::unexpected{result.name + ":" + part + ": write NAME=NUMBER; "
                             + names_of(rule->parameters)};
     if (!result.parameters.emplace(key, value).second)

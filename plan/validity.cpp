@@ -323,6 +323,21 @@ const std::vector<rule>& all_rules() {
                 + " in --mesh spreads experts, which only moe has: say --model moe, or "
                   "leave expert= out";
        })},
+    // Replicas round sums of an expert's copies apart from sums of other parameters.
+    {"encoded_experts_have_one_copy",
+     {"--compress", "--mesh"},
+     mesh,
+     when(
+       [](plan_ref plan) {
+         return plan.mesh[axis::expert] > 1
+                && plan.mesh[axis::data] > plan.mesh[axis::expert] && plan.exchange
+                && plan.exchange->compression != &fp32_codec();
+       },
+       [](plan_ref plan) {
+         return "--compress does not go with experts that are spread and have several "
+                "copies: say --compress none, or expert="
+                + number(plan.mesh[axis::data]) + " or expert=1 in --mesh";
+       })},
     {"experts_divide",
      {"--experts", "--mesh"},
      mesh,

@@ -305,7 +305,8 @@ std::string state_error(const run_plan& plan) {
   };
   return "--resume: the checkpoint's optimizer has " + text_of(saved)
          + ", and the run's optimizer has " + text_of(needed)
-         + ": give the checkpoint's --optimizer and --momentum";
+         + ": give the checkpoint's --optimizer, and for sgd a --momentum that is 0 in "
+           "both or in none";
 }
 
 /// The run of one schedule.

@@ -122,6 +122,10 @@ std::vector<wrong_plan> wrong_plans() {
     {{"experts_exist"},
      "expert=2 in --mesh spreads experts, which only moe has",
      training({.data = 4, .expert = 2})},
+    {{"encoded_experts_have_one_copy"},
+     "say --compress none, or expert=4 or expert=1 in --mesh",
+     changed(training({.data = 4, .expert = 2, .experts = true}),
+             [](run_plan& plan) { plan.exchange->compression = find_codec("bf16"); })},
     {{"experts_divide"},
      "3 experts cannot be spread over 2 data replicas in equal numbers: change "
      "--experts, or expert= in --mesh",

@@ -147,7 +147,8 @@ private:
       say("--exchange", exchange_);
     const bool sums =
       exchange_.find(':') == std::string::npos && exchange_ != "hogwild";
-    if (((data_ > 1 && sums) || careless_) && one_in(4))
+    const bool has_one_copy = expert_ == 1 || expert_ == data_;
+    if (((data_ > 1 && sums && has_one_copy) || careless_) && one_in(4))
       say("--compress", "bf16");
   }
 
