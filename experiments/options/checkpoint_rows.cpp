@@ -59,8 +59,8 @@ std::string unreadable_folder_error(const checkpoint_options& o) {
                             error_of("--checkpoint", o.folder)})
     if (!error.empty())
       return error;
-  if (is_auto
-      && !o.folder.empty()) // a checkpoint may be there, and must not be replaced
+  // A checkpoint of the folder must not be replaced.
+  if (is_auto && !o.folder.empty())
     for (const auto& entry : named_entries_in(o.folder))
       if (const auto error = unknown_manifest_error(entry); !error.empty())
         return "--resume auto: " + error

@@ -96,6 +96,28 @@ TEST_CASE("an actor between stages may still hold what it has sent on", "[embedd
   CHECK(finished(job).loss == alone.loss);
 }
 
+TEST_CASE("a proof that fails makes a job fail", "[embedding]") {
+  auto job = small_job();
+  job.verify = true;
+  job.relays = std::make_shared<user_relays>(
+    user_relays{[](caf::actor_system& system, const relay_place& where) {
+      return system.spawn(
+        [where](neighbour_actor::pointer self) -> neighbour_actor::behavior_type {
+          return {[=](const activation& x) { self->send(where.above, x); },
+                  [=](const gradient& g) {
+                    g.payload.data()[0] *= 1.5F; // no proof knows this factor
+                    self->send(where.below, g);
+                  }};
+        });
+    }});
+  const auto result = train(job);
+  REQUIRE(result);
+  CHECK(result->outcome == ending::failed);
+  CHECK_THAT(result->failure, ContainsSubstring("verify: plain loop: "));
+  CHECK(!result->proofs.at(0).holds);
+  CHECK(!result->parameters.empty());
+}
+
 TEST_CASE("actors between stages live and fail in a system of others", "[embedding]") {
   caf::actor_system_config config;
   caf::actor_system system{config};
