@@ -76,21 +76,21 @@ __global__ void sum_parts_of(const double* partial, std::int64_t n, double* to) 
 void optimizers::update_values(const value_update& update, float scale,
                                const update_arrays& arrays, std::int64_t n,
                                stream_handle stream) {
-  const auto [gradient, from, to, state] = arrays;
   std::visit(
     [&]<class Update>(const Update& update_value) {
       const auto launch_with = [&](const auto&... states) {
-        const updated_values<Update> body{update_value,        scale,
-                                          stored_of(gradient), stored_of(from),
-                                          stored_of(to),       {stored_of(states)...}};
-        for_each_pack(stream, 1, n, body, gradient, from, to, states...);
+        const auto& a = arrays;
+        const updated_values<Update> body{
+          update_value,      scale,           stored_of(a.gradient),
+          stored_of(a.from), stored_of(a.to), {stored_of(states)...}};
+        for_each_pack(stream, 1, n, body, a.gradient, a.from, a.to, states...);
       };
       if constexpr (Update::states == 0)
         launch_with();
       else if constexpr (Update::states == 1)
-        launch_with(state[0]);
+        launch_with(arrays.state[0]);
       else
-        launch_with(state[0], state[1]);
+        launch_with(arrays.state[0], arrays.state[1]);
     },
     update);
 }
