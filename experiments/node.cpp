@@ -1,16 +1,17 @@
 // node: offers this machine to runs that are started elsewhere with --nodes
 // SPDX-License-Identifier: BSD-3-Clause
 
+#include "actors/nodes/node_links.hpp"
 #include "actors/nodes/node_server.hpp"
 #include "experiments/options/help.hpp"
 #include "experiments/options/option_catalog.hpp"
 #include "experiments/options/parse_mistake.hpp"
 #include "experiments/options/run_options.hpp"
 #include "experiments/session/interruption.hpp"
-#include "experiments/session/node_links.hpp"
 #include "experiments/session/node_part.hpp"
 #include "experiments/session/node_status.hpp"
 #include "experiments/session/out_of_memory.hpp"
+#include "kernels/version.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -7,6 +7,7 @@
 #include "kernels/cpu_name.hpp"
 #include "kernels/folder_lock.hpp"
 #include "kernels/vector.hpp"
+#include "kernels/version.hpp"
 
 #include <unistd.h>
 
@@ -206,7 +207,7 @@ std::filesystem::path file_of_choice(const bf16_machine& machine) {
 
 bf16_machine this_bf16_machine() {
   return {.offered = bf16_paths(),
-          .name = name_of_cpu() + ", troupe " TROUPE_VERSION ", vectors of "
+          .name = name_of_cpu() + ", troupe " + version() + ", vectors of "
                   + std::to_string(lanes),
           .cache = cache_of_user(),
           .seconds = seconds_of_product};

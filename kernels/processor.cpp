@@ -4,7 +4,10 @@
 #include "kernels/cuda/dispatch.hpp"
 #include "kernels/cuda/library_checks.hpp"
 
+#include <algorithm>
+#include <charconv>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -12,6 +15,51 @@ namespace troupe {
 
 std::string to_string(const processor& target) {
   return target.is_gpu() ? "cuda:" + std::to_string(target.gpu) : "cpu";
+}
+
+namespace {
+
+/// Reads one entry of --device. GPU 0 to most_gpus - 1 are allowed.
+std::optional<processor> parse_device(const std::string& text) {
+  processor result;
+  if (text.starts_with("cuda:")) {
+    const auto* const end = text.data() + text.size();
+    std::from_chars(text.data() + 5, end, result.gpu);
+  }
+  const bool is_known = result.gpu >= processor::cpu && result.gpu < most_gpus;
+  return is_known && text == to_string(result) ? std::optional{result} : std::nullopt;
+}
+
+} // namespace
+
+tl::expected<std::vector<processor>, std::string> parse_devices(const std::string& text,
+                                                                int gpus) {
+  std::vector<processor> result;
+  if (text == "cuda") {
+    for (int gpu = 0; gpu < std::max(gpus, 1); ++gpu)
+      result.push_back({gpu});
+    return result;
+  }
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const auto end = std::min(text.find(',', begin), text.size());
+    const auto part = text.substr(begin, end - begin);
+    begin = end + 1;
+    const auto device = parse_device(part);
+    if (!device)
+      return tl::unexpected{
+        "--device '" + part
+        + "': write only cpu, only cuda, or a list, for example cuda:0,cuda:1,cpu"};
+    if (device->gpu >= gpus && gpus > 0)
+      return tl::unexpected{
+        "--device " + part + ": this machine has "
+        + (gpus == 1 ? "one GPU, cuda:0"
+                     : std::to_string(gpus)
+                         + " GPUs, from cuda:0 to cuda:" + std::to_string(gpus - 1))};
+    result.push_back(*device);
+  }
+  if (std::ranges::none_of(result, &processor::is_gpu))
+    result.clear();
+  return result;
 }
 
 std::string absence_of_gpus() {

@@ -5,8 +5,11 @@
 #include "kernels/processor_facts.hpp"
 #include "kernels/stream.hpp"
 
+#include <tl/expected.hpp>
+
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace troupe {
 
@@ -23,6 +26,17 @@ struct processor {
 
 /// Returns "cpu", or "cuda:0" for GPU 0.
 std::string to_string(const processor& target);
+
+/// GPU numbers of a machine start at 0 and are below this limit.
+inline constexpr int most_gpus = 1024;
+
+/// Reads --device: "cpu", "cuda" (all GPUs of a machine), or a list such as
+/// "cuda:0,cuda:1,cpu". Ranks take the processors in rotation. The result is empty if
+/// all ranks are on the CPU. The error is one sentence.
+/// \param gpus number of the machine's GPUs; 0: unknown, so that "cuda" gives one GPU
+/// and numbers below most_gpus are allowed
+tl::expected<std::vector<processor>, std::string> parse_devices(const std::string& text,
+                                                                int gpus);
 
 /// Creates a stream on a processor.
 /// \param threads number of CPU threads of the stream; ignored for a GPU

@@ -17,4 +17,16 @@ std::vector<evaluated_part> evaluated_parts(const run_plan& plan,
   return result;
 }
 
+caller_bytes bytes_of_evaluation(const run_plan& plan, bool has_local_ranks) {
+  const auto parts = evaluated_parts(plan, has_local_ranks);
+  const auto bytes = evaluator::bytes(
+    plan.work->whole, evaluation_batch(plan.work->batch), plan.machine.threads, parts);
+  caller_bytes result;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const auto& where = parts[i].where;
+    (where.is_gpu() ? result.of_gpus[where.gpu] : result.of_machine) += bytes[i];
+  }
+  return result;
+}
+
 } // namespace troupe

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "models/evaluation.hpp"
+#include "plan/memory_check.hpp"
 #include "plan/run_plan.hpp"
 
 #include <vector>
@@ -17,5 +18,10 @@ namespace troupe {
 /// \pre the plan has a training (`plan.work`)
 std::vector<evaluated_part> evaluated_parts(const run_plan& plan,
                                             bool has_local_ranks = true);
+
+/// Bytes that an evaluation needs in addition to a training.
+/// \param has_local_ranks as evaluated_parts() takes it
+/// \pre the plan has a training (`plan.work`)
+caller_bytes bytes_of_evaluation(const run_plan& plan, bool has_local_ranks);
 
 } // namespace troupe

@@ -407,4 +407,13 @@ newest_checkpoint(const fs::path& path, const network<float>& whole, int most_ba
     + (result.passed_over.empty() ? "" : ": " + result.passed_over.front())};
 }
 
+std::string batch_error(const found_checkpoint& found, std::int64_t batch) {
+  const std::int64_t batches = found.facts.batches, samples = found.facts.samples;
+  if (samples == batches * batch)
+    return {};
+  const auto size = std::to_string(samples / std::max<std::int64_t>(batches, 1));
+  return "--resume: " + found.folder.string() + " was trained with batches of " + size
+         + " samples, not of " + std::to_string(batch) + ": say --batch " + size;
+}
+
 } // namespace troupe

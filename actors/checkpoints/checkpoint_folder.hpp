@@ -85,4 +85,8 @@ tl::expected<found_checkpoint, std::string>
 newest_checkpoint(const std::filesystem::path& path, const network<float>& whole,
                   int most_batches = std::numeric_limits<int>::max());
 
+/// One sentence if a checkpoint's training had batches of another size, else an empty
+/// text.
+std::string batch_error(const found_checkpoint& found, std::int64_t batch);
+
 } // namespace troupe

@@ -45,4 +45,9 @@ inline int most_older(const run_plan& plan) {
 /// \pre the plan has a training (`plan.work`)
 void resume_from(std::shared_ptr<const training_state> saved, run_plan& plan);
 
+/// One sentence if a resumed plan has other state arrays than the plan's optimizer
+/// needs, else an empty text. Checkpoints of older versions of troupe do not name their
+/// arrays. \pre the plan has a training (`plan.work`)
+std::string state_error(const run_plan& plan);
+
 } // namespace troupe

@@ -6,6 +6,7 @@
 #include "actors/run/perform.hpp"
 
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace troupe {
@@ -17,6 +18,13 @@ void keep_for_proofs(run_plan& plan);
 /// True if a run can be repeated from the record. False for a real-time run in which
 /// data replicas write the same memory at the same time (Hogwild).
 bool can_be_replayed(const run_plan& plan);
+
+/// One sentence if a run cannot be proved, with a remedy; else an empty text.
+std::string proof_error(const run_plan& plan);
+
+/// Puts a plan's ranks on GPU 0 of this process, so that the proof of a run on nodes
+/// uses this GPU, whichever GPUs the nodes use. Does nothing if any rank is on a CPU.
+void prove_on_local_gpu(run_plan& plan);
 
 /// Returns the proofs that apply to a run:
 /// - plain loop, if all data replicas update together: the losses, gradients and

@@ -47,10 +47,4 @@ tl::expected<node_options, std::string> parse(const typed_nodes& typed);
 /// Reads "CERT,KEY,CA", and opens no file. The error is one sentence about the mistake.
 tl::expected<tls_files, std::string> parse_tls(const std::string& text);
 
-/// One sentence if an address must not be used without TLS, else an empty text. An
-/// address needs no TLS if only this machine reaches the address, or if the user allows
-/// insecure connections. With TLS every address is allowed. An unknown host is an error
-/// too, unless the user has TLS or allows insecure connections.
-std::string plaintext_error(const node_address& a, bool has_tls, bool insecure);
-
 } // namespace troupe

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "actors/nodes/node_links.hpp"
 #include "experiments/options/node_options.hpp"
 #include "experiments/options/option_row.hpp"
 #include "experiments/options/parsing.hpp"
@@ -60,19 +61,6 @@ tl::expected<tls_files, std::string> parse_tls(const std::string& text) {
   return tls_files{parts[0], parts[1], parts[2]};
 }
 
-std::string plaintext_error(const node_address& a, bool has_tls, bool insecure) {
-  if (has_tls || insecure)
-    return {};
-  const auto local = is_loopback(a);
-  if (!local)
-    return local.error();
-  return *local
-           ? ""
-           : to_string(a)
-               + " can be reached from other machines: say --tls "
-                 "CERTIFICATE,KEY,AUTHORITY, or --insecure on a network that you trust";
-}
-
 tl::expected<node_options, std::string> parse(const typed_nodes& typed) {
   node_options result{.restart = typed.restart,
                       .keep_steps = typed.keep_steps,
@@ -90,21 +78,11 @@ tl::expected<node_options, std::string> parse(const typed_nodes& typed) {
   }
   if (typed.nodes.empty())
     return result;
-  for (const auto& text : split(typed.nodes, ',')) {
-    auto a = parse_address(text);
-    if (!a)
-      return problem{"--nodes " + a.error()};
-    if (a->port == 0)
-      return problem{
-        "--nodes '" + text
-        + "' has port 0, at which no node listens: give the port of a node"};
-    if (std::ranges::find(result.nodes, *a) != result.nodes.end())
-      return problem{"--nodes names " + text + " twice"};
-    if (auto error = plaintext_error(*a, result.tls.has_value(), typed.insecure);
-        !error.empty())
-      return problem{"--nodes " + error};
-    result.nodes.push_back(std::move(*a));
-  }
+  auto nodes =
+    parse_nodes(split(typed.nodes, ','), result.tls.has_value(), typed.insecure);
+  if (!nodes)
+    return problem{nodes.error()};
+  result.nodes = std::move(*nodes);
   if (!typed.node_map.empty())
     for (const auto& text : split(typed.node_map, ',')) {
       const auto node = whole_number<int>(text);

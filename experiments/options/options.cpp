@@ -153,7 +153,8 @@ options checked_options(typed_options typed, bool trains) {
   o.machines = checked(machines_of(typed.machines, o.cost.link, o.mesh.ranks()));
   for (const auto& error :
        {validation_error(typed.evaluation), validation_error(typed.inference),
-        validation_error(typed.checkpoint), validation_error(typed.output)})
+        validation_error(typed.checkpoint), change_error(typed.checkpoint.change),
+        validation_error(typed.output)})
     refuse(error);
   o.evaluation = typed.evaluation;
   o.inference = typed.inference;

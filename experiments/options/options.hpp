@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include "actors/checkpoints/checkpoint_options.hpp"
 #include "experiments/options/bench_options.hpp"
-#include "experiments/options/checkpoint_options.hpp"
 #include "experiments/options/collective_options.hpp"
 #include "experiments/options/cost_options.hpp"
 #include "experiments/options/data_options.hpp"
@@ -106,6 +106,10 @@ struct program_info {
 /// \param typed receives the texts when the command line is parsed; outlives `to`
 std::string add_options(option_list& to, typed_options& typed,
                         const program_info& program);
+
+/// One sentence about the first name in the value of --change that --change does not
+/// accept; empty if all names are accepted.
+std::string change_error(const std::string& change);
 
 /// Parses all options, and reads the files of schedules and of --machines. The error is
 /// one sentence about the first mistake, with the allowed values.

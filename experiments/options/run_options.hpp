@@ -44,9 +44,6 @@ struct run_options {
   std::chrono::milliseconds stall_timeout{10'000};
 };
 
-/// GPU numbers of a machine start at 0 and are below this limit.
-inline constexpr int most_gpus = 1024;
-
 /// True if `products` is bf16 and at least one of the ranks' processors is a CPU. An
 /// empty list is the CPU.
 bool makes_bf16_by_cpu(precision products, const std::vector<processor>& of_ranks);
@@ -58,14 +55,6 @@ bool makes_bf16_by_cpu(const run_plan& plan);
 /// One sentence for the user if a CPU computes bf16 products: a warning that the path
 /// `plain` is slow, else notice_of_bf16_path(). Empty if there is nothing to say.
 std::string warning_of(const run_options& o);
-
-/// Reads --device: "cpu", "cuda" (all GPUs of a machine), or a list such as
-/// "cuda:0,cuda:1,cpu". Ranks take the processors in rotation. The result is empty if
-/// all ranks are on the CPU. The error is one sentence.
-/// \param gpus number of the machine's GPUs; 0: unknown, so that "cuda" gives one GPU
-/// and numbers below most_gpus are allowed
-tl::expected<std::vector<processor>, std::string> parse_devices(const std::string& text,
-                                                                int gpus);
 
 /// Parses and checks the typed options. The error is one sentence with the mistake and
 /// the allowed values.

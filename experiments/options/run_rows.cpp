@@ -119,41 +119,6 @@ std::string warning_of(const run_options& o) {
   return notice_of_bf16_path();
 }
 
-tl::expected<std::vector<processor>, std::string> parse_devices(const std::string& text,
-                                                                int gpus) {
-  std::vector<processor> result;
-  if (text == "cuda") {
-    for (int gpu = 0; gpu < std::max(gpus, 1); ++gpu)
-      result.push_back({gpu});
-    return result;
-  }
-  const auto parts = text.empty() ? std::vector<std::string>{""} : split(text, ',');
-  for (const auto& part : parts) {
-    const auto number_of = [](const std::string& digits) {
-      const auto value = number(digits);
-      return value && *value == std::floor(*value) && *value < most_gpus
-               ? static_cast<int>(*value)
-               : processor::cpu;
-    };
-    processor device;
-    if (part.starts_with("cuda:"))
-      device.gpu = number_of(part.substr(5));
-    if (part != to_string(device))
-      return problem{
-        "--device '" + part
-        + "': write only cpu, only cuda, or a list, for example cuda:0,cuda:1,cpu"};
-    if (device.gpu >= gpus && gpus > 0)
-      return problem{"--device " + part + ": this machine has "
-                     + (gpus == 1 ? "one GPU, cuda:0"
-                                  : std::to_string(gpus) + " GPUs, from cuda:0 to cuda:"
-                                      + std::to_string(gpus - 1))};
-    result.push_back(device);
-  }
-  if (std::ranges::none_of(result, &processor::is_gpu))
-    result.clear();
-  return result;
-}
-
 tl::expected<run_options, std::string> parse(const typed_run& typed) {
   if (typed.clock != "real" && typed.clock != "virtual")
     return problem{"--clock " + typed.clock + ": write real or virtual"};

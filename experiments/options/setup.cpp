@@ -28,20 +28,6 @@ bool counts_operations(const options& o) {
   return o.trains && o.cost.text.empty();
 }
 
-/// Bytes that an evaluation needs in addition to a training.
-/// \param is_local as evaluated_parts takes it
-caller_bytes bytes_of_evaluation(const run_plan& plan, bool is_local) {
-  const auto parts = evaluated_parts(plan, is_local);
-  const auto bytes = evaluator::bytes(
-    plan.work->whole, evaluation_batch(plan.work->batch), plan.machine.threads, parts);
-  caller_bytes result;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const auto& where = parts[i].where;
-    (where.is_gpu() ? result.of_gpus[where.gpu] : result.of_machine) += bytes[i];
-  }
-  return result;
-}
-
 /// The plan of every run, without its schedule and computation.
 run_plan common_plan(const options& o) {
   run_plan plan;
@@ -262,13 +248,9 @@ std::string resume(const options& o, run_plan& plan, setup& to) {
                 : "");
   to.passed_over = newest->passed_over;
   const auto folder = newest->folder.string();
-  const auto [batches, samples] =
-    std::pair{newest->facts.batches, newest->facts.samples};
-  if (samples != batches * plan.work->batch)
-    return "--resume: " + folder + " was trained with batches of "
-           + std::to_string(samples / std::max(batches, 1)) + " samples, not of "
-           + std::to_string(plan.work->batch) + ": say --batch "
-           + std::to_string(samples / std::max(batches, 1));
+  const int batches = newest->facts.batches;
+  if (auto error = batch_error(*newest, plan.work->batch); !error.empty())
+    return error;
   if (plan.dims.steps <= batches && o.checkpoint.resumes_if_any) {
     to.completed = folder + " has finished " + std::to_string(batches)
                    + " steps, and the run has " + std::to_string(plan.dims.steps)
@@ -286,27 +268,6 @@ std::string resume(const options& o, run_plan& plan, setup& to) {
                          + (batches == 1 ? " step" : " steps");
   to.resumed_training = newest->facts.training;
   return {};
-}
-
-/// One sentence if a checkpoint has other state than the run's optimizer, else an empty
-/// text. Checkpoints of older versions of troupe do not name their arrays.
-std::string state_error(const run_plan& plan) {
-  if (plan.dims.batches_before == 0)
-    return {};
-  std::vector<std::string> saved;
-  for (const auto& array : plan.work->earlier.state)
-    saved.push_back(array.name);
-  const auto needed = state_names(plan.work->optimizer);
-  const bool is_named = saved.empty() || !saved.front().starts_with("moment-");
-  if (is_named ? saved == needed : saved.size() == needed.size())
-    return {};
-  const auto text_of = [](const std::vector<std::string>& names) {
-    return names.empty() ? "no state" : "the state " + listed(names);
-  };
-  return "--resume: the checkpoint's optimizer has " + text_of(saved)
-         + ", and the run's optimizer has " + text_of(needed)
-         + ": give the checkpoint's --optimizer, and for sgd a --momentum that is 0 in "
-           "both or in none";
 }
 
 /// The run of one schedule.

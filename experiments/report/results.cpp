@@ -5,6 +5,7 @@
 #include "experiments/options/run_options.hpp"
 #include "experiments/report/expert_report.hpp"
 #include "kernels/bf16_choice.hpp"
+#include "kernels/version.hpp"
 #include "models/utf8.hpp"
 
 #include <nlohmann/json.hpp>
@@ -372,10 +373,10 @@ std::string results_json(const options& o, const setup& shared,
             {"evaluates_training_data", shared.evaluates_training_data},
             {"loss_floor", number(shared.loss_floor)}};
   }
-  json result{{"troupe", TROUPE_VERSION}, {"command", o.output.command},
-              {"model", model},           {"data", data},
-              {"seed", o.data.seed},      {"resumed_from", nullptr},
-              {"runs", json::array()},    {"left_out", json::array()}};
+  json result{{"troupe", version()},   {"command", o.output.command},
+              {"model", model},        {"data", data},
+              {"seed", o.data.seed},   {"resumed_from", nullptr},
+              {"runs", json::array()}, {"left_out", json::array()}};
   if (!shared.checkpoint.empty())
     result["resumed_from"] = shared.checkpoint;
   for (const auto& run : runs)

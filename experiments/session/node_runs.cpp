@@ -6,6 +6,7 @@
 #include "experiments/options/options_text.hpp"
 #include "experiments/session/interruption.hpp"
 #include "experiments/session/node_status.hpp"
+#include "kernels/version.hpp"
 
 #include <algorithm>
 #include <chrono>

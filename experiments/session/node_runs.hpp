@@ -2,8 +2,8 @@
 #pragma once
 
 #include "actors/nodes/leader.hpp"
+#include "actors/nodes/node_links.hpp"
 #include "experiments/options/setup.hpp"
-#include "experiments/session/node_links.hpp"
 #include "experiments/session/restarts.hpp"
 
 #include <memory>

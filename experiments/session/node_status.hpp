@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "experiments/session/node_links.hpp"
+#include "actors/nodes/node_links.hpp"
 
 #include <chrono>
 #include <string>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include "actors/checkpoints/checkpoint_options.hpp"
 #include "actors/checkpoints/training_state.hpp"
 #include "actors/run/run_result.hpp"
-#include "experiments/options/checkpoint_options.hpp"
 
 #include <memory>
 #include <string>

@@ -2,6 +2,8 @@
 #include "experiments/session/session.hpp"
 
 #include "actors/checkpoints/checkpoint_folder.hpp"
+#include "actors/checkpoints/checkpoint_saver.hpp"
+#include "actors/proof/proof.hpp"
 #include "actors/run/timing.hpp"
 #include "experiments/options/saved_options.hpp"
 #include "experiments/options/training_options.hpp"
@@ -9,7 +11,6 @@
 #include "experiments/report/loss_history.hpp"
 #include "experiments/report/results.hpp"
 #include "experiments/report/results_legend.hpp"
-#include "experiments/session/checkpoint_saver.hpp"
 #include "experiments/session/interruption.hpp"
 #include "experiments/session/node_runs.hpp"
 #include "experiments/session/progress_notice.hpp"

@@ -100,26 +100,6 @@ program_info verify_program() {
   };
 }
 
-void prove_on_local_gpu(run_plan& plan) {
-  if (const auto first = plan.machine.processor_of(0);
-      first.is_gpu() && !plan.machine.mixes_processors(plan.ranks()))
-    plan.machine.processors = {{.gpu = 0, .tf32 = first.tf32}};
-}
-
-std::string proof_error(const run_plan& plan) {
-  if (!can_be_replayed(plan))
-    return "hogwild cannot be proved in real time, where no record has the order of "
-           "writes: say --clock virtual, or another --exchange";
-  if (plan.machine.mixes_processors(plan.ranks()))
-    return "a proof needs all stages on the CPU or all on GPUs, as CPU and GPU differ "
-           "in bits: say --device cpu or --device cuda";
-  if (const auto why = absence_of_gpus();
-      plan.machine.processor_of(0).is_gpu() && !why.empty())
-    return "a proof also computes all stages on this machine, which has no usable GPU: "
-           + why;
-  return {};
-}
-
 verification verify(const run_request& request, node_runs* performs) {
   auto plan = request.plan;
   keep_for_proofs(plan);

@@ -17,13 +17,6 @@ class node_runs;
 /// program in the test's own process.
 program_info verify_program();
 
-/// One sentence if a run cannot be proved, with a remedy; else an empty text.
-std::string proof_error(const run_plan& plan);
-
-/// Puts a plan's ranks on GPU 0 of this process, so that the proof of a run on nodes
-/// uses this GPU, whichever GPUs the nodes use. Does nothing if any rank is on a CPU.
-void prove_on_local_gpu(run_plan& plan);
-
 /// Performs a request and proves the run, also by the published rule of the schedule
 /// and its parameters, if there is one. A run that sums in another order than any plain
 /// loop (sums_elsewhere) is performed twice, and both runs must give the same bits.

@@ -2,22 +2,14 @@
 #pragma once
 
 #include "messaging/links/byte_stream.hpp"
+#include "messaging/links/tls_files.hpp"
 
 #include <tl/expected.hpp>
 
-#include <filesystem>
 #include <memory>
 #include <string>
 
 namespace troupe {
-
-/// The PEM files of a process: a certificate, that certificate's private key, and the
-/// certificate of the authority that all processes of the cluster trust.
-struct tls_files {
-  std::filesystem::path certificate;
-  std::filesystem::path key;
-  std::filesystem::path authority;
-};
 
 /// Makes streams of TLS 1.3. Both sides of a stream must have certificates of one
 /// authority. Thread-safe.

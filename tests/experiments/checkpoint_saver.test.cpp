@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Messages for checkpoints that cannot be written: each reason once, then a count.
 
-#include "experiments/session/checkpoint_saver.hpp"
+#include "actors/checkpoints/checkpoint_saver.hpp"
 
 #include "tests/experiments/tiny_options.hpp"
 #include "tests/temporary_folder.hpp"

@@ -3,6 +3,7 @@
 // each cell that says "no", and need the options after each "with".
 
 #include "actors/nodes/node_maps.hpp"
+#include "actors/proof/proof.hpp"
 #include "experiments/options/command_line.hpp"
 #include "experiments/options/setup.hpp"
 #include "experiments/session/verification.hpp"

@@ -2,8 +2,9 @@
 // Messages of hostile leaders to a node: any peer that can reach the node may claim to
 // be a leader.
 
+#include "actors/nodes/node_links.hpp"
 #include "experiments/options/options_text.hpp"
-#include "experiments/session/node_links.hpp"
+#include "kernels/version.hpp"
 #include "messaging/links/frame.hpp"
 #include "messaging/links/node_address.hpp"
 #include "tests/dice.hpp"

@@ -204,13 +204,13 @@ TEST_CASE("places that are not those of the ranks are refused", "[nodes]") {
 TEST_CASE("ranks take their own node's GPUs in turns, or those that are listed",
           "[nodes]") {
   using list = std::vector<processor>;
-  const run_options all{.processors = {{.gpu = 0, .tf32 = true}}};
+  const asked_processors all{.processors = {{.gpu = 0, .tf32 = true}}};
   const std::vector<int> every_second{1, 3, 5};
   CHECK(processors_of_part(all, every_second, 6, {0, 3})
         == list{{}, {0, true}, {}, {3, true}, {}, {0, true}});
   CHECK(processors_of_part(all, {0, 1}, 2, {0, 1, 2, 3}) == list{{0, true}, {1, true}});
 
-  const run_options listed{.processors = {{1}, {}}, .lists_processors = true};
+  const asked_processors listed{.processors = {{1}, {}}, .is_list = true};
   CHECK(processors_of_part(listed, {0, 1, 2}, 4, {0, 1}) == list{{1}, {}, {1}, {}});
   CHECK(processors_of_part(listed, {1, 3}, 4, {}) == list(4)); // the CPU alone
   CHECK(processors_of_part(listed, {1, 2}, 4, {0, 2}).error()

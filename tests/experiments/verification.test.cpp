@@ -4,6 +4,7 @@
 
 #include "experiments/session/verification.hpp"
 
+#include "actors/proof/proof.hpp"
 #include "actors/proof/published.hpp"
 #include "experiments/session/interruption.hpp"
 #include "experiments/session/verified_catalog.hpp"

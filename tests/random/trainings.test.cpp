@@ -3,10 +3,11 @@
 // Each ends with the bits of an undisturbed training. With TROUPE_RANDOM=500,7 a tenth
 // of the 500 runs here.
 
+#include "actors/nodes/node_links.hpp"
 #include "actors/nodes/node_server.hpp"
-#include "experiments/session/node_links.hpp"
 #include "experiments/session/node_part.hpp"
 #include "experiments/session/session.hpp"
+#include "kernels/version.hpp"
 #include "tests/random/configuration.hpp"
 #include "tests/random/performed.hpp"
 #include "tests/random/wish.hpp"

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "experiments/session/node_links.hpp"
+#include "actors/nodes/node_links.hpp"
 
 #include "kernels/threads.hpp"
 #include "plan/free_memory.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace troupe {
-
-std::string version() {
-  return TROUPE_VERSION;
-}
 
 node_links::node_links(std::shared_ptr<tls_identity> identity)
   : identity_(std::move(identity)),
@@ -62,6 +59,39 @@ std::shared_ptr<control_line> node_links::line(std::unique_ptr<byte_stream> stre
   if (!socket)
     socket = tunnels_->open(std::move(stream));
   return lines_.add(std::move(socket), std::move(listener));
+}
+
+std::string plaintext_error(const node_address& a, bool has_tls, bool insecure) {
+  if (has_tls || insecure)
+    return {};
+  const auto local = is_loopback(a);
+  if (!local)
+    return local.error();
+  return *local
+           ? ""
+           : to_string(a)
+               + " can be reached from other machines: say --tls "
+                 "CERTIFICATE,KEY,AUTHORITY, or --insecure on a network that you trust";
+}
+
+tl::expected<std::vector<node_address>, std::string>
+parse_nodes(const std::vector<std::string>& addresses, bool has_tls, bool insecure) {
+  std::vector<node_address> result;
+  for (const auto& text : addresses) {
+    auto address = parse_address(text);
+    if (!address)
+      return tl::unexpected{"--nodes " + address.error()};
+    if (address->port == 0)
+      return tl::unexpected{
+        "--nodes '" + text
+        + "' has port 0, at which no node listens: give the port of a node"};
+    if (std::ranges::find(result, *address) != result.end())
+      return tl::unexpected{"--nodes names " + text + " twice"};
+    if (auto error = plaintext_error(*address, has_tls, insecure); !error.empty())
+      return tl::unexpected{"--nodes " + error};
+    result.push_back(std::move(*address));
+  }
+  return result;
 }
 
 } // namespace troupe

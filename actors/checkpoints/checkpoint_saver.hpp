@@ -2,7 +2,7 @@
 #pragma once
 
 #include "actors/checkpoints/checkpoint_folder.hpp"
-#include "experiments/options/checkpoint_options.hpp"
+#include "actors/checkpoints/checkpoint_options.hpp"
 #include "kernels/folder_lock.hpp"
 
 #include <functional>

@@ -2,7 +2,8 @@
 #pragma once
 
 #include "actors/nodes/connector.hpp"
-#include "experiments/options/node_options.hpp"
+#include "messaging/links/node_address.hpp"
+#include "messaging/links/tls.hpp"
 #include "messaging/links/tunnels.hpp"
 
 #include <tl/expected.hpp>
@@ -10,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace troupe {
 
@@ -39,7 +41,15 @@ private:
   control_lines lines_;
 };
 
-/// The version of troupe.
-std::string version();
+/// Parses the addresses of nodes. The error is one sentence: an address that is wrong,
+/// named twice, or must not be used without TLS (plaintext_error()).
+tl::expected<std::vector<node_address>, std::string>
+parse_nodes(const std::vector<std::string>& addresses, bool has_tls, bool insecure);
+
+/// One sentence if an address must not be used without TLS, else an empty text. An
+/// address needs no TLS if only this machine reaches the address, or if the user allows
+/// insecure connections. With TLS every address is allowed. An unknown host is an error
+/// too, unless the user has TLS or allows insecure connections.
+std::string plaintext_error(const node_address& a, bool has_tls, bool insecure);
 
 } // namespace troupe

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "experiments/session/checkpoint_saver.hpp"
+#include "actors/checkpoints/checkpoint_saver.hpp"
 
-#include "experiments/options/output_places.hpp"
+#include "models/whole_file.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -146,11 +146,8 @@ std::string checkpoint_folder_error(const checkpoint_options& o, const run_plan&
   if (auto error = taken_names_error(o.folder, plan); !error.empty())
     return error;
   sweep_checkpoints(o.folder);
-  if (const auto error =
-        write_error({"--checkpoint", std::filesystem::path{o.folder} / "batch-0"});
-      !error.empty())
-    return error;
-  return {};
+  const auto error = writability_error(std::filesystem::path{o.folder} / "batch-0");
+  return error.empty() ? "" : "--checkpoint: " + error;
 }
 
 } // namespace troupe
