@@ -7,10 +7,11 @@ include(CMakePackageConfigHelpers)
 # All that docs/embedding.md explains, and what these headers include. Nothing else is
 # installed; what stands here is meant to stay.
 set(public_headers
-  actors/embedding/training.hpp actors/embedding/troupe.hpp
+  actors/checkpoints/checkpoint_options.hpp
+  actors/embedding/training.hpp actors/embedding/training_job.hpp actors/embedding/training_node.hpp actors/embedding/troupe.hpp
   actors/mail/relay.hpp actors/run/progress.hpp
   kernels/buffer.hpp kernels/checksum.hpp kernels/precision.hpp
-  messaging/mail/tensors.hpp
+  messaging/links/tls_files.hpp messaging/mail/tensors.hpp
   models/beginning.hpp models/check_layer.hpp models/data/data_set.hpp models/data/open_data.hpp
   models/data_identity.hpp models/model_options.hpp models/optimizer_options.hpp models/user_layer.hpp
   models/uneven_microbatches.hpp

@@ -1,227 +1,29 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/embedding/training.hpp"
 
+#include "actors/checkpoints/checkpoint_saver.hpp"
+#include "actors/embedding/job_plan.hpp"
 #include "actors/mail/relay.hpp"
 #include "actors/mail/thrown.hpp"
-#include "actors/meetings/user_meeting.hpp"
+#include "actors/nodes/leader.hpp"
+#include "actors/nodes/node_links.hpp"
 #include "actors/proof/proof.hpp"
-#include "actors/run/local_run.hpp"
 #include "actors/run/perform.hpp"
 #include "actors/run/timing.hpp"
-#include "kernels/bf16_choice.hpp"
-#include "models/data/checked_data.hpp"
+#include "kernels/folder_lock.hpp"
+#include "kernels/version.hpp"
 #include "models/evaluation.hpp"
-#include "models/user_network.hpp"
-#include "plan/costs.hpp"
-#include "plan/stage_layers.hpp"
+#include "plan/evaluated_parts.hpp"
 
 #include <algorithm>
-#include <mutex>
-#include <new>
-#include <thread>
+#include <functional>
+#include <memory>
+#include <optional>
 #include <utility>
 
 namespace troupe {
 
 namespace {
-
-using problem = tl::unexpected<std::string>;
-
-tl::expected<network<float>, std::string> network_for(const training_job& job) {
-  if (const auto* user_model = std::get_if<user_network>(&job.model))
-    return network_of(*user_model);
-  const auto& options = std::get<model_options>(job.model);
-  if (options.stored == precision::bf16)
-    if (const auto path = chosen_bf16_path(); !path)
-      return problem{path.error()};
-  return make_network<float>(options);
-}
-
-/// Returns the error in a job's numbers; empty if there is none.
-std::string number_error(const training_job& job) {
-  if (!job.data)
-    return "a training needs data: set data to the result of open_data, or to a "
-           "data_set of yours";
-  for (const auto& [name, count] :
-       {std::pair{"stages", std::int64_t{job.stages}},
-        std::pair{"microbatches", std::int64_t{job.microbatches}},
-        std::pair{"steps", std::int64_t{job.steps}},
-        std::pair{"batch", std::int64_t{job.batch}},
-        std::pair{"replicas", std::int64_t{job.replicas}},
-        std::pair{"tensor", std::int64_t{job.tensor}},
-        std::pair{"expert", std::int64_t{job.expert}}})
-    if (count < 1)
-      return std::string{name} + " of a job is " + std::to_string(count)
-             + ": at least 1 is allowed";
-  if (job.microbatches % job.replicas != 0)
-    return "microbatches of a job is " + std::to_string(job.microbatches)
-           + ": a multiple of replicas, " + std::to_string(job.replicas)
-           + ", is allowed";
-  if (job.threads < 0 || job.threads > 1024 || job.held_out < 0
-      || job.stall_timeout.count() < 1)
-    return "threads, held_out or stall_timeout of a job is out of range: threads are 0 "
-           "to 1024, held_out is at least 0, stall_timeout at least 1 ms";
-  if (job.virtual_time && job.system != nullptr)
-    return "virtual_time needs an actor system of the run's own: leave system null";
-  if (job.replicas == 1
-      && (job.user_exchange || !job.exchange.empty() || !job.compress.empty()))
-    return "one data replica exchanges no gradients: set replicas too, or leave "
-           "exchange, compress and user_exchange unset";
-  if (job.user_exchange && (!job.compress.empty() || job.verify))
-    return "a user_exchange makes messages and sums of its own: leave compress and "
-           "verify unset";
-  if (!std::holds_alternative<model_options>(job.model)
-      && (job.tensor > 1 || job.expert > 1))
-    return "tensor and expert divide built-in models: set both to 1 for a user_network";
-  if (job.user_exchange && !job.exchange.empty())
-    return "a job has two exchanges: set only user_exchange, or only exchange = '"
-           + job.exchange + "'";
-  if (auto error = validation_error(job.optimizer); !error.empty())
-    return error;
-  if (job.relays && !job.relays->make)
-    return "relays of a job has no function: set relays->make";
-  return {};
-}
-
-/// How data replicas keep one model; absent if there is one replica.
-tl::expected<std::optional<replica_exchange>, std::string>
-exchange_of(const training_job& job) {
-  if (job.replicas == 1)
-    return std::nullopt;
-  if (job.user_exchange)
-    return replica_exchange{.name = "own", .idea = "the user_exchange of the job"};
-  auto exchange = parse_exchange(job.exchange.empty() ? "ring" : job.exchange);
-  if (!exchange)
-    return problem{"exchange: " + exchange.error()};
-  if (!job.compress.empty()) {
-    exchange->compression = find_codec(job.compress);
-    if (exchange->compression == nullptr)
-      return problem{"compress: there is no compression '" + job.compress
-                     + "'; there are " + codec_names()};
-    if (exchange->updates != update_by::all_replicas)
-      return problem{"compress needs an exchange that sums gradients, like ring: "
-                     + exchange->name + " sums none"};
-  }
-  return std::move(*exchange);
-}
-
-tl::expected<training, std::string> work_of(const training_job& job) {
-  auto whole = network_for(job);
-  if (!whole)
-    return problem{whole.error()};
-  if (auto error = sample_shape_error(*job.data, *whole); !error.empty())
-    return problem{error};
-  auto first_layers =
-    cut(*whole, stages_on(job.pipeline_schedule.where, job.stages), job.split);
-  if (!first_layers)
-    return problem{first_layers.error()};
-  auto weights = initial_weights(*whole, job.seed);
-  if (!job.begin.empty()) {
-    auto read = weights_from(job.begin, *whole);
-    if (!read)
-      return problem{read.error()};
-    weights = std::move(*read);
-  }
-  auto data = checked(job.data, *whole);
-  training result{.whole = std::move(*whole),
-                  .first_layers = std::move(*first_layers),
-                  .data = std::move(data),
-                  .batch = job.batch,
-                  .optimizer = job.optimizer,
-                  .weights = std::move(weights),
-                  .from_values = !job.begin.empty()};
-  if (job.tensor > 1) {
-    auto shards = make_shards<float>(std::get<model_options>(job.model), job.tensor,
-                                     job.sequence_parallel);
-    if (!shards)
-      return problem{shards.error()};
-    result.shards = std::move(*shards);
-  } else if (!result.whole.experts.empty()) {
-    const auto& options = std::get<model_options>(job.model);
-    result.shards.push_back(make_without_experts<float>(options));
-    result.experts = options.experts;
-  }
-  return result;
-}
-
-/// Makes all objects of the user's exchange now, on this thread. The returned maker
-/// passes each object to the first call for that stage and replica.
-exchange_maker made_before(const run_plan& plan) {
-  struct all_made {
-    std::mutex lock;
-    std::map<std::pair<int, int>, std::unique_ptr<user_exchange>> objects;
-  };
-  const auto store = std::make_shared<all_made>();
-  for (int s = 0; s < plan.dims.stages; ++s)
-    for (int r = 0; r < plan.mesh[axis::data]; ++r)
-      store->objects[{s, r}] =
-        made_by("the maker of " + name_of_user_meeting(s, r),
-                [&] { return plan.user_exchange(user_exchange_member(plan, s, r)); });
-  return [store](const exchange_member& where) {
-    const std::lock_guard guard{store->lock};
-    return std::move(store->objects.at({where.stage, where.replica}));
-  };
-}
-
-tl::expected<run_plan, std::string> plan_of(const training_job& job) {
-  if (auto error = number_error(job); !error.empty())
-    return problem{error};
-  auto exchange = exchange_of(job);
-  if (!exchange)
-    return problem{exchange.error()};
-  auto work = work_of(job);
-  if (!work)
-    return problem{work.error()};
-  const shape dims{stages_on(job.pipeline_schedule.where, job.stages),
-                   job.microbatches / job.replicas, job.steps};
-  if (auto error = validation_error(job.pipeline_schedule, dims, job.replicas);
-      !error.empty())
-    return problem{error};
-  run_plan plan;
-  plan.sch = job.pipeline_schedule;
-  plan.dims = dims;
-  plan.mesh[axis::data] = job.replicas;
-  plan.mesh[axis::tensor] = job.tensor;
-  plan.mesh[axis::expert] = job.expert;
-  plan.sequence_parallel = job.sequence_parallel;
-  plan.recomputed_units = job.recomputed_units;
-  if (!job.uneven.samples.empty() || !job.uneven.lengths.empty())
-    plan.uneven = std::make_shared<const uneven_microbatches>(job.uneven);
-  plan.exchange = std::move(*exchange);
-  plan.user_exchange = job.user_exchange;
-  plan.work = std::move(*work);
-  plan.machine.clock = job.virtual_time ? clock_kind::virtual_time : clock_kind::real;
-  plan.machine.cost = costs_by_operations();
-  plan.machine.threads =
-    job.threads > 0
-      ? job.threads
-      : static_cast<int>(std::max(std::thread::hardware_concurrency(), 1U));
-  plan.has_relays = job.relays != nullptr;
-  plan.keep.weights = true;
-  plan.keep.record = job.draws;
-  if (job.verify) {
-    keep_for_proofs(plan);
-    if (!can_be_replayed(plan))
-      return problem{"hogwild cannot be verified in real time, as replicas write the "
-                     "same memory: set virtual_time, or another exchange"};
-  }
-  plan.machine.stall_timeout = job.stall_timeout;
-  plan.observed.model_times = needs_modelled_times(plan);
-  const auto bytes_of_evaluation = [&](const run_plan& checked_plan) {
-    caller_bytes result;
-    if (job.held_out > 0)
-      result.of_machine = evaluator::bytes(checked_plan.work->whole,
-                                           evaluation_batch(checked_plan.work->batch),
-                                           checked_plan.machine.threads)
-                            .front();
-    return result;
-  };
-  if (auto error = validation_error(plan, bytes_of_evaluation); !error.empty())
-    return problem{error};
-  if (job.user_exchange)
-    plan.user_exchange = made_before(plan);
-  return plan;
-}
 
 constexpr double second = 1e9;       // nanoseconds
 constexpr int widest_picture = 4000; // characters
@@ -252,15 +54,17 @@ by_name(const network<float>& whole, const std::vector<std::vector<float>>& buck
 
 /// Evaluates on held-out samples. An error makes the result a failure with the error's
 /// text.
-void evaluate(const training_job& job, const run_plan& plan, const run_result& run,
-              const training_news& news, training_result& to) {
+void evaluate(const training_job& job, const run_plan& plan,
+              const std::vector<const float*>& parameters, const training_news& news,
+              training_result& to) {
   try {
-    evaluator judge{plan.work->whole, *plan.work->data, job.held_out,
-                    evaluation_batch(job.batch), plan.machine.threads};
+    evaluator judge{
+      plan.work->whole,     *plan.work->data,
+      job.held_out,         evaluation_batch(job.batch),
+      plan.machine.threads, evaluated_parts(plan, job.nodes.addresses.empty())};
     if (judge.samples() <= 0)
       return;
-    if (const auto measured =
-          judge.evaluate(readable(run.parameters), news.interrupted)) {
+    if (const auto measured = judge.evaluate(parameters, news.interrupted)) {
       to.held_out_loss = measured->loss;
       to.accuracy = measured->accuracy;
     }
@@ -282,61 +86,126 @@ void verify(const run_plan& plan, const run_result& run, training_result& to) {
   }
 }
 
+/// Performs a job's run in this process, or on the job's nodes.
+/// \param warn receives a sentence about each checkpoint that could not be written
+/// \throws the exceptions of leader and troupe::perform
+run_result perform(const training_job& job, const planned_job& planned,
+                   const training_news& news,
+                   const std::function<void(const std::string&)>& warn) {
+  const auto& plan = planned.plan;
+  run_callbacks callbacks{.report = news.report,
+                          .relays = job.relays,
+                          .system = job.system,
+                          .interrupted = news.interrupted};
+  std::optional<checkpoint_saver> saver;
+  if (plan.copies.checkpoint_every > 0) {
+    saver.emplace(planned.checkpoints, plan, warn);
+    callbacks.save = [&](training_copies copies) { saver->save(std::move(copies)); };
+    callbacks.await_saved = [&] { saver->wait(); };
+  }
+  const auto& nodes = job.nodes;
+  if (nodes.addresses.empty())
+    return troupe::perform(plan, std::move(callbacks));
+  auto links = node_links::from(nodes.tls);
+  if (!links)
+    throw node_failure{links.error()};
+  const cluster run_nodes{
+    .nodes =
+      parse_nodes(nodes.addresses, nodes.tls.has_value(), nodes.insecure).value(),
+    .node_map = nodes.node_map,
+    .failure_timeout = nodes.failure_timeout,
+    .version = version(),
+    .connections = links->get(),
+    .interrupted = news.interrupted,
+    .on_wait = news.warn};
+  leader node_leader{
+    run_nodes,
+    std::make_shared<const run_plan>(plan),
+    {.options = planned.text, .session = {.session = new_identity(), .generation = 1}}};
+  return troupe::perform(plan, std::move(callbacks), &node_leader);
+}
+
+/// The result of a job whose checkpoint has all steps.
+training_result completed(const training_job& job, const planned_job& planned,
+                          const training_news& news) {
+  training_result result{.steps_before = planned.complete->batches,
+                         .warnings = planned.warnings};
+  const auto& whole = planned.plan.work->whole;
+  result.parameters = by_name(whole, planned.complete->parameters);
+  if (job.held_out > 0)
+    evaluate(job, planned.plan, readable(planned.complete->parameters), news, result);
+  return result;
+}
+
+/// Fills in the results of a run, with proofs and the evaluation.
+void summarise(const training_job& job, const run_plan& plan, run_result& result,
+               const training_news& news, training_result& to) {
+  to.outcome = result.outcome;
+  to.failure = std::move(result.failure);
+  to.loss = result.loss;
+  to.loss_samples = result.loss_samples;
+  to.samples = result.samples;
+  to.seconds = result.seconds;
+  to.modelled = plan.observed.model_times;
+  to.stuck = is_at_work();
+  if (to.outcome == ending::failed)
+    return;
+  copy_measures(result, to);
+  if (job.draws)
+    to.picture = draw(timeline_of(result.actions), widest_picture);
+  if (const auto which = not_finite(plan.work->whole, readable(result.parameters));
+      !result.parameters.empty() && !which.empty()) {
+    to.outcome = ending::failed;
+    to.failure = "the last update has made " + which;
+    return;
+  }
+  to.parameters = by_name(plan.work->whole, result.parameters);
+  if (!result.odd_stage.empty()) {
+    to.outcome = ending::failed;
+    to.failure =
+      result.odd_stage + " ended with parameters that differ from replica 0's";
+    if (job.user_exchange)
+      to.failure += ": a user_exchange must leave the same values in all data replicas";
+    return;
+  }
+  if (job.verify && to.outcome == ending::finished)
+    verify(plan, result, to);
+  if (job.held_out > 0 && !result.parameters.empty())
+    evaluate(job, plan, readable(result.parameters), news, to);
+}
+
 } // namespace
 
 tl::expected<training_result, std::string> train(const training_job& job,
                                                  const training_news& news) {
-  const auto planned = [&]() -> tl::expected<run_plan, std::string> {
-    try {
-      return plan_of(job);
-    } catch (const std::bad_alloc&) {
-      throw;
-    } catch (const not_made& error) {
-      return problem{error.what()};
-    } catch (...) { // thrown by objects that the job brings
-      return problem{"before the run: " + text_of(std::current_exception())};
-    }
-  }();
+  auto planned = plan_of(job);
   if (!planned)
-    return problem{planned.error()};
-  const auto& plan = *planned;
-  auto result = perform(plan, {.report = news.report,
-                               .relays = job.relays,
-                               .system = job.system,
-                               .interrupted = news.interrupted});
-  training_result summary{.outcome = result.outcome,
-                          .failure = std::move(result.failure),
-                          .loss = result.loss,
-                          .loss_samples = result.loss_samples,
-                          .samples = result.samples,
-                          .seconds = result.seconds,
-                          .modelled = plan.observed.model_times};
-  summary.stuck = is_at_work();
-  if (summary.outcome == ending::failed)
-    return summary;
-  copy_measures(result, summary);
-  if (job.draws)
-    summary.picture = draw(timeline_of(result.actions), widest_picture);
-  if (const auto which = not_finite(plan.work->whole, readable(result.parameters));
-      !result.parameters.empty() && !which.empty()) {
-    summary.outcome = ending::failed;
-    summary.failure = "the last update has made " + which;
-    return summary;
+    return tl::unexpected{planned.error()};
+  const auto& plan = planned->plan;
+  if (planned->complete)
+    return completed(job, *planned, news);
+  training_result summary{.steps_before = plan.dims.batches_before};
+  const auto warn = [&](const std::string& sentence) {
+    summary.warnings.push_back(sentence);
+    if (news.warn)
+      news.warn(sentence);
+  };
+  std::ranges::for_each(planned->warnings, warn);
+  folder_lock lock;
+  if (const auto& to = planned->checkpoints; !to.folder.empty())
+    if (auto error = checkpoint_folder_error(to, plan, lock); !error.empty())
+      return tl::unexpected{error};
+  run_result result;
+  try {
+    result = perform(job, *planned, news, warn);
+  } catch (const node_failure& error) {
+    return tl::unexpected{std::string{error.what()}};
+  } catch (const ended_while_waiting&) {
+    result.outcome = ending::interrupted;
+  } catch (const ended_while_joining&) {
+    result.outcome = ending::interrupted;
   }
-  summary.parameters = by_name(plan.work->whole, result.parameters);
-  if (!result.odd_stage.empty()) {
-    summary.outcome = ending::failed;
-    summary.failure =
-      result.odd_stage + " ended with parameters that differ from replica 0's";
-    if (job.user_exchange)
-      summary.failure += ": a user_exchange must leave the same values in all data "
-                         "replicas";
-    return summary;
-  }
-  if (job.verify && summary.outcome == ending::finished)
-    verify(plan, result, summary);
-  if (job.held_out > 0 && !result.parameters.empty())
-    evaluate(job, plan, result, news, summary);
+  summarise(job, plan, result, news, summary);
   return summary;
 }
 

@@ -6,6 +6,7 @@
 // needs CAF's headers. docs/embedding.md explains the interface.
 
 #include "actors/embedding/training.hpp"
+#include "actors/embedding/training_node.hpp"
 #include "models/check_layer.hpp"
 #include "models/data/open_data.hpp"
 #include "schedules/catalog/catalog.hpp"
