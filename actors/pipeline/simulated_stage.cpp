@@ -17,8 +17,20 @@ simulated_stage::simulated_stage(const run_plan& plan, position where)
   // nop
 }
 
-std::vector<buffer> simulated_stage::gradients() const {
-  return std::vector<buffer>(static_cast<std::size_t>(plan_->work.simulated().buckets));
+summed_gradients simulated_stage::gradients() const {
+  summed_gradients result;
+  for (int layer = 0; layer < plan_->work.simulated().buckets; ++layer) {
+    result.buckets.emplace_back();
+    result.completed_by.push_back({layer});
+  }
+  return result;
+}
+
+stage_work stage_work_of(const std::shared_ptr<simulated_stage>& stage) {
+  return {.inputs = stage,
+          .passes = stage,
+          .versions = stage,
+          .gradients = stage->gradients()};
 }
 
 namespace {

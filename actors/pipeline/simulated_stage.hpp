@@ -3,6 +3,8 @@
 
 #include "actors/pipeline/stage_work.hpp"
 
+#include <memory>
+
 namespace troupe {
 
 /// The work of a stage in a simulation: costs and sizes without arithmetic. Layers have
@@ -17,18 +19,16 @@ namespace troupe {
 /// first piece. Backwards, input gradients and weight gradients begin with the last
 /// layer. With recomputation, a backward or input gradient also recomputes each segment
 /// but the last, which the recompute action has recomputed. Buffers are empty.
-class simulated_stage : public stage_work {
+class simulated_stage : public stage_inputs,
+                        public stage_passes,
+                        public weight_versions {
 public:
   /// \param plan outlives this object
   simulated_stage(const run_plan& plan, position where);
 
   pass_pieces<float> pieces(const pass_request& pass) override;
-  std::vector<int> buckets_of(const std::vector<int>& layers) const override {
-    return layers;
-  }
-  std::vector<buffer> gradients() const override;
+  summed_gradients gradients() const;
 
-  double operations(const microbatch_shape&) const override { return 0; }
   void put_input(int, buffer) override {}
   void put_labels(int, buffer) override {}
   void put_gradient(int, buffer) override {}
@@ -36,22 +36,21 @@ public:
   bool leaves_at_launch(op) const override { return false; }
   std::shared_ptr<gpu_completion> reader_before(op, int) override { return {}; }
   buffer take_message(op, int) override { return {}; }
-  void end_forward(int) override {}
-  std::optional<loss_sum> loss_of(int) const override { return {}; }
+  std::optional<loss_sum> end_forward(int) override { return {}; }
   void end_backward(op, int) override {}
   std::vector<buffer> parameters(int) const override { return {}; }
   std::vector<weight_bucket<float>> stored(int) const override { return {}; }
   update_buffers prepare_update(const update_facts&) override { return {}; }
   void keep_only(const stage_version_ledger&) override {}
   parameter_copy copy(int) override { return {}; }
-  layer_memory memory_of_layers() override { return {}; }
-  expert_meeting::lender lender() override { return {}; }
-  pool* copies_to_shards() override { return nullptr; }
 
 private:
   const run_plan* plan_;
   int stage_;
   bool has_experts_;
 };
+
+/// The work of a simulated stage.
+stage_work stage_work_of(const std::shared_ptr<simulated_stage>& stage);
 
 } // namespace troupe

@@ -78,7 +78,7 @@ struct stage_state {
 /// \param channels peer channels to neighbours; empty where messages carry the payload
 stage_actor::behavior_type stage(stage_actor::stateful_pointer<stage_state> self,
                                  run_context shared, performer_devices devices,
-                                 position where, std::shared_ptr<stage_work> work,
+                                 position where, stage_work work,
                                  std::shared_ptr<stage_meetings> meetings,
                                  std::shared_ptr<stage_saver> saver,
                                  channels_of_stage channels);

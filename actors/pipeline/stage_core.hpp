@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "actors/pipeline/stage_meetings.hpp"
-#include "actors/pipeline/stage_port.hpp"
-#include "actors/pipeline/stage_updates.hpp"
-#include "actors/pipeline/stage_work.hpp"
-#include "actors/rank/action_run.hpp"
+#include "actors/pipeline/granted_pass.hpp"
 
 #include <cstdint>
+#include <list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace troupe {
@@ -22,14 +21,13 @@ class stage_core {
 public:
   /// \param port outlives this object; the constructor sends nothing through the port
   stage_core(std::shared_ptr<const run_plan> plan, position where, stage_port& port,
-             std::shared_ptr<stage_work> work,
-             std::shared_ptr<stage_meetings> meetings);
+             stage_work work, std::shared_ptr<stage_meetings> meetings);
 
   const std::string& name() const { return name_; }
 
   /// To be called when all actors are wired: the first stage demands a microbatch, and
   /// other stages do nothing.
-  void start() { is_first() ? port_->demand() : void(); }
+  void start() { stage_.is_first() ? stage_.port.demand() : void(); }
 
   // Each function stores an input. A forward or backward with complete inputs is
   // announced to the scheduler as arrived. A forward also waits for its weight version.
@@ -64,67 +62,33 @@ public:
 
   /// The stage's final parameters and gradients.
   /// \throws std::logic_error if an update is still under way
-  mail::collected collect() const { return updates_.collect(); }
+  mail::collected collect() const { return stage_.updates.collect(); }
   /// The newest version, and the older versions that are still needed; the newest
   /// first.
   /// \throws std::logic_error if an update is still under way
-  std::vector<aged_version> versions() const { return updates_.versions(); }
+  std::vector<aged_version> versions() const { return stage_.updates.versions(); }
 
   /// Describes the input or the work that the stage waits for. The text is empty if all
   /// backwards of the stage have ended and the stage waits for nothing.
   mail::waiting_for explain() const;
 
 private:
-  /// A pass that the scheduler has granted, or a free entry.
-  struct granted_pass {
-    action_run run;
-    std::int64_t turn;     ///< Position in the device's order.
-    measured_action facts; ///< The pass as granted, without times.
-  };
-
-  bool is_first() const { return where_.stage == 0; }
-  bool is_last() const { return where_.stage == plan_->dims.stages - 1; }
   action action_of(op operation, int microbatch) const {
-    return {operation, where_.direction, where_.stage, microbatch};
+    return {operation, stage_.where.direction, stage_.where.stage, microbatch};
   }
   void arrive_if_possible(int microbatch);
   granted_pass* find(const action& a);
-  granted_pass& free_entry();
-  bool runs_a_pass() const;
-  granted_pass& begin(const action& a, std::int64_t turn,
-                      const std::optional<action>& pair);
-  double recomputed_share(int stage) const;
-  double part_in_last_segment(int stage) const;
-  double size_of(const action& a) const;
-  double operations_of_sample(int stage, std::int64_t length) const;
-  double operations_of(const action& a) const;
-  std::int64_t values_of_sample(int stage, int microbatch);
-  charge cost_of(const action& a, const std::optional<action>& pair) const;
-  void send(const measured_action& pass, buffer payload,
-            std::shared_ptr<gpu_completion> writer = {});
-  void end_forward(const granted_pass& pass, nanoseconds now);
-  void end_backward(const granted_pass& pass);
+  granted_pass& free_pass();
   void end_update(const mail::updated& last);
   void report_if_updated();
 
-  std::shared_ptr<const run_plan> plan_;
-  position where_;
+  stage_context stage_;
   std::string name_;
-  stage_port* port_;
-  stage_version_ledger ledger_;
-  std::shared_ptr<stage_work> work_;
-  std::shared_ptr<stage_meetings> meetings_;
-  // Passes under way and free entries: no more than the device accepts at a time.
-  std::vector<granted_pass> passes_;
-  stage_updates updates_;
+  // Passes under way and free objects: no more than the device accepts at a time.
+  std::list<granted_pass> passes_;
   std::vector<int> unversioned_; // forwards whose weight version is not made yet
   // Unfinished GPU works that write an input, keyed by the pass that reads the input.
   std::map<std::pair<op, int>, std::shared_ptr<gpu_completion>> input_writers_;
-  mutable std::map<int, double> recomputed_shares_; // by stage
-  // For one sample, by stage and sequence length: operations of the forward in other
-  // stages of the rank, and the values that a stage receives.
-  mutable std::map<std::pair<int, std::int64_t>, double> operations_of_sample_;
-  std::map<std::pair<int, std::int64_t>, std::int64_t> values_of_sample_;
 };
 
 } // namespace troupe

@@ -8,8 +8,9 @@
 
 namespace troupe {
 
-stage_meetings::stage_meetings(const run_plan& plan, position where, stage_work& work,
-                               memory_account* account, group_finder groups)
+stage_meetings::stage_meetings(const run_plan& plan, position where,
+                               const meeting_memory& memory, memory_account* account,
+                               group_finder groups)
   : yields_sums_(plan.machine.sums_take_time()),
     groups_(std::move(groups)),
     alone_(true),
@@ -19,11 +20,11 @@ stage_meetings::stage_meetings(const run_plan& plan, position where, stage_work&
                    plan.work->first_layers[static_cast<std::size_t>(where.stage)])
                            : 0) {
   if (plan.mesh[axis::tensor] > 1)
-    shards_.emplace(plan, where, work.copies_to_shards());
+    shards_.emplace(plan, where, memory.to_shards);
   if (sums_layers_)
-    layers_.emplace(plan, where, work.memory_of_layers());
+    layers_.emplace(plan, where, memory.layers);
   if (!experts_of(plan, where.stage).empty())
-    experts_.emplace(plan, where, work.lender(), account);
+    experts_.emplace(plan, where, memory.lend, account);
   alone_ = !shards_ && !layers_ && !experts_;
 }
 

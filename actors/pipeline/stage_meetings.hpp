@@ -17,12 +17,12 @@ namespace troupe {
 /// and experts. A new way to divide a stage's work is a new meeting here.
 class stage_meetings {
 public:
-  /// \param plan,work outlive the meetings
+  /// \param plan outlives the meetings, as do the objects to which `memory` refers
   /// \param account for the buffers of rows to experts; outlives the meetings; unused,
   /// and may be null, where nothing is computed
   /// \param groups finds the GPU group of a meeting; may be empty; objects to which the
   /// function refers outlive the meetings
-  stage_meetings(const run_plan& plan, position where, stage_work& work,
+  stage_meetings(const run_plan& plan, position where, const meeting_memory& memory,
                  memory_account* account, group_finder groups = {});
 
   /// The meetings that the stage has; valid as long as this object.

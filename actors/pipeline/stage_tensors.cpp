@@ -58,13 +58,13 @@ stage_tensors::stage_tensors(const run_plan& plan, position where,
     versions_(plan, where, sizes, memory, compute_stream),
     sums_(pools_by_bucket("gradients of " + plan.name_of(where), 1, sizes.gradients,
                           memory.account(memory_use::gradients))),
-    gradients_(acquire(sums_)) {
+    gradients_{acquire(sums_)} {
   for (std::size_t b = 0; b < held_buckets_.size(); ++b) {
     if (held_buckets_[b].expert < 0) {
       layer_buckets_.push_back(b);
-      completed_by_.emplace_back();
+      gradients_.completed_by.emplace_back();
     }
-    completed_by_.back().push_back(static_cast<int>(b));
+    gradients_.completed_by.back().push_back(static_cast<int>(b));
   }
   auto& passing = memory.account(memory_use::passing);
   passing.use(scratch_.bytes() + recomputed_output_.bytes());
@@ -73,11 +73,6 @@ stage_tensors::stage_tensors(const run_plan& plan, position where,
     whole_gradients_[i] = {sizes.whole_gradients, passing};
     passing.use(gathered_[i].bytes() + whole_gradients_[i].bytes());
   }
-}
-
-double stage_tensors::operations(const microbatch_shape& batch_shape) const {
-  return layers_.at_length(batch_shape.length).operations()
-         * static_cast<double>(batch_shape.samples);
 }
 
 void stage_tensors::put_input(int microbatch, buffer input) {
@@ -117,7 +112,7 @@ pass<float> stage_tensors::make_pass(const held& h, const pass_request& request)
     p.parameters.push_back(whole_parameters
                              ? versions_.address(request.version, layer_buckets_[i])
                              : gathered_[i % 2].data());
-    p.gradients.push_back(whole_gradients ? gradients_[layer_buckets_[i]].data()
+    p.gradients.push_back(whole_gradients ? gradients_.buckets[layer_buckets_[i]].data()
                                           : whole_gradients_[i % 2].data());
   }
   p.scratch = scratch_.data();
@@ -150,28 +145,27 @@ pass_pieces<float> stage_tensors::recompute(const pass_request& request) {
     .recompute_pieces(p, h.recomputed_loss, request.by_layer);
 }
 
-layer_memory stage_tensors::memory_of_layers() {
-  return {.to_gather = [this](int layer,
-                              int version) { return gather_address(layer, version); },
-          .gradients = [this](int layer) { return whole_gradients_[layer % 2].data(); },
-          .add_share = [this](int layer, bool first) { add_share(layer, first); },
-          .gathers = &gathers_under_way_,
-          .sums = &sums_under_way_};
-}
-
-expert_meeting::lender stage_tensors::lender() {
-  return [this](std::size_t bucket, int version, bool gradients) {
+meeting_memory stage_tensors::memory_of_meetings() {
+  const layer_memory layers{
+    .to_gather = [this](int layer,
+                        int version) { return gather_address(layer, version); },
+    .gradients = [this](int layer) { return whole_gradients_[layer % 2].data(); },
+    .add_share = [this](int layer, bool first) { add_share(layer, first); },
+    .gathers = &gathers_under_way_,
+    .sums = &sums_under_way_};
+  const auto lend = [this](std::size_t bucket, int version, bool gradients) {
     return std::pair{versions_.address(version, bucket),
-                     gradients ? gradients_[bucket] : buffer{}};
+                     gradients ? gradients_.buckets[bucket] : buffer{}};
   };
+  return {layers, lend, &to_shards_};
 }
 
-std::vector<int> stage_tensors::buckets_of(const std::vector<int>& layers) const {
-  std::vector<int> result;
-  for (const int layer : layers)
-    for (const int bucket : completed_by_[static_cast<std::size_t>(layer)])
-      result.push_back(bucket);
-  return result;
+stage_work stage_work_of(const std::shared_ptr<stage_tensors>& tensors) {
+  return {.inputs = tensors,
+          .passes = tensors,
+          .versions = {tensors, &tensors->versions()},
+          .gradients = tensors->gradients(),
+          .memory = tensors->memory_of_meetings()};
 }
 
 /// Returns the address where a layer's parameters are gathered, and copies this stage's
@@ -193,7 +187,7 @@ void stage_tensors::add_share(int layer, bool first) {
   const auto count = shares_[i].held(bucket);
   const auto* const from =
     whole_gradients_[layer % 2].data() + shares_[i].begin(bucket);
-  auto* const to = gradients_[i].data();
+  auto* const to = gradients_.buckets[i].data();
   if (first)
     arrays<float>::copy(from, count, to);
   else
@@ -215,13 +209,11 @@ std::shared_ptr<gpu_completion> stage_tensors::reader_before(op operation,
   return message_of(held_.at(microbatch), operation).take_reader();
 }
 
-void stage_tensors::end_forward(int microbatch) {
+std::optional<loss_sum> stage_tensors::end_forward(int microbatch) {
+  auto& h = held_.at(microbatch);
   if (!recomputes_)
-    held_.at(microbatch).labels = {}; // the stash holds the loss's gradient
-}
-
-std::optional<loss_sum> stage_tensors::loss_of(int microbatch) const {
-  return is_last() ? std::optional{held_.at(microbatch).loss} : std::nullopt;
+    h.labels = {}; // the stash holds the loss's gradient
+  return is_last() ? std::optional{h.loss} : std::nullopt;
 }
 
 /// Returns a buffer of a pool between stages for a pass's output. If an earlier

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "actors/pipeline/stage_versions.hpp"
+#include "actors/pipeline/stage_work.hpp"
 #include "actors/rank/rank_memory.hpp"
 #include "kernels/pool.hpp"
 #include "models/slice.hpp"
@@ -38,7 +39,7 @@ struct boundary {
 /// The tensors of one direction and tensor shard of a stage: parameters by version, the
 /// sum of the gradients, and the buffers held for each microbatch. The constructor
 /// allocates all tensor memory, except the pools of the boundaries.
-class stage_tensors : public stage_work {
+class stage_tensors : public stage_inputs, public stage_passes {
 public:
   /// \param memory accounts of the rank; outlives this object
   /// \param compute_stream stream of the rank's device, on which passes run; outlives
@@ -48,7 +49,6 @@ public:
   stage_tensors(const run_plan& plan, position where, rank_memory& memory,
                 stream& compute_stream, boundary below, boundary above);
 
-  double operations(const microbatch_shape& batch_shape) const override;
   void put_input(int microbatch, buffer input) override;
   void put_labels(int microbatch, buffer labels) override;
   void put_gradient(int microbatch, buffer from_above) override;
@@ -57,27 +57,12 @@ public:
   bool leaves_at_launch(op operation) const override;
   buffer take_message(op operation, int microbatch) override;
   std::shared_ptr<gpu_completion> reader_before(op operation, int microbatch) override;
-  void end_forward(int microbatch) override;
-  std::optional<loss_sum> loss_of(int microbatch) const override;
+  std::optional<loss_sum> end_forward(int microbatch) override;
   void end_backward(op operation, int microbatch) override;
-  std::vector<int> buckets_of(const std::vector<int>& layers) const override;
-  std::vector<buffer> parameters(int version) const override {
-    return versions_.whole(version);
-  }
-  std::vector<weight_bucket<float>> stored(int version) const override {
-    return versions_.stored(version);
-  }
-  std::vector<buffer> gradients() const override { return gradients_; }
-  update_buffers prepare_update(const update_facts& update) override {
-    return versions_.prepare_update(update);
-  }
-  void keep_only(const stage_version_ledger& ledger) override {
-    versions_.keep_only(ledger);
-  }
-  parameter_copy copy(int version) override { return versions_.copy(version); }
-  layer_memory memory_of_layers() override;
-  expert_meeting::lender lender() override;
-  pool* copies_to_shards() override { return &to_shards_; }
+
+  weight_versions& versions() { return versions_; }
+  const summed_gradients& gradients() const { return gradients_; }
+  meeting_memory memory_of_meetings();
 
 private:
   stage_tensors(const run_plan& plan, position where, const stage_pools& sizes,
@@ -109,8 +94,6 @@ private:
   std::vector<layer_bucket> held_buckets_;
   std::vector<std::size_t>
     layer_buckets_; // by layer: the layer's own bucket, without experts
-  std::vector<std::vector<int>>
-    completed_by_; // by layer: buckets of the layer and its experts
   stream& stream_;
   boundary below_, above_;
   pool stashes_, inputs_, kept_, to_shards_, sums_under_way_, gathers_under_way_;
@@ -123,10 +106,13 @@ private:
   tensor_memory gathered_[2], whole_gradients_[2];
   stage_versions versions_;
   bucket_pools sums_; // one buffer each
-  std::vector<buffer> gradients_;
+  summed_gradients gradients_;
   std::unordered_map<int, held> held_;
   std::optional<int>
     ending_microbatch_; // the microbatch whose buffers a running backward frees
 };
+
+/// The work of a stage with tensors.
+stage_work stage_work_of(const std::shared_ptr<stage_tensors>& tensors);
 
 } // namespace troupe

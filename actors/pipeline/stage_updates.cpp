@@ -10,7 +10,7 @@
 namespace troupe {
 
 stage_updates::stage_updates(const run_plan& plan, position where, stage_port& port,
-                             stage_work& work, stage_meetings& meetings,
+                             const stage_work& work, stage_meetings& meetings,
                              stage_version_ledger& ledger)
   : plan_(plan),
     where_(where),
@@ -70,7 +70,7 @@ void stage_updates::begin(const action& a) {
     return;
   }
   send_reports();
-  work_.keep_only(ledger_);
+  work_.versions->keep_only(ledger_);
   const auto facts = ledger_.begin_update();
   under_way_ = true;
   sums_begun_ = 0;
@@ -82,10 +82,10 @@ void stage_updates::begin(const action& a) {
              .gradients = facts.gradients,
              .stalest = facts.stalest,
              .staleness = facts.staleness};
-  auto buffers = work_.prepare_update(facts);
+  auto buffers = work_.versions->prepare_update(facts);
   mail::update_request request{.measured = update_,
                                .samples = std::exchange(samples_summed_, 0),
-                               .gradients = work_.gradients(),
+                               .gradients = work_.gradients.buckets,
                                .from = std::move(buffers.from),
                                .to = std::move(buffers.to),
                                .save_previous = std::move(buffers.save_previous)};
@@ -120,7 +120,7 @@ bool stage_updates::take_over() {
 void stage_updates::copy_if_due() {
   if (snapshot_due_ == 0 || under_way_)
     return;
-  auto snapshot_copy = work_.copy(ledger_.newest());
+  auto snapshot_copy = work_.versions->copy(ledger_.newest());
   copy(
     std::move(snapshot_copy.run),
     [this, part = mail::snapshot{std::exchange(snapshot_due_, 0), where_,
@@ -161,15 +161,15 @@ int stage_updates::newest() const {
 }
 
 mail::collected stage_updates::collect() const {
-  return {where_, newest(), samples_updated_, work_.parameters(newest()),
-          work_.gradients()};
+  return {where_, newest(), samples_updated_, work_.versions->parameters(newest()),
+          work_.gradients.buckets};
 }
 
 std::vector<aged_version> stage_updates::versions() const {
   std::vector<aged_version> result;
   for (int age = 0, left = ledger_.versions_alive(); left > 0; ++age)
     if (const int version = newest() - age; ledger_.knows(version)) {
-      result.push_back({age, work_.stored(version)});
+      result.push_back({age, work_.versions->stored(version)});
       --left;
     }
   return result;
@@ -181,8 +181,9 @@ void stage_updates::copy_last_version() {
   message->version = ledger_.newest();
   copy(
     [message,
-     parameters = arrays_of(shared_out::parameters, work_.parameters(message->version)),
-     gradients = arrays_of(shared_out::gradients, work_.gradients())] {
+     parameters =
+       arrays_of(shared_out::parameters, work_.versions->parameters(message->version)),
+     gradients = arrays_of(shared_out::gradients, work_.gradients.buckets)] {
       for (const auto& array : parameters)
         message->parameters.emplace_back(array.begin(), array.end());
       for (const auto& array : gradients)

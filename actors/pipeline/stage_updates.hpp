@@ -32,8 +32,10 @@ class stage_updates {
 public:
   /// \param plan,port,work,meetings,ledger outlive this object
   stage_updates(const run_plan& plan, position where, stage_port& port,
-                stage_work& work, stage_meetings& meetings,
+                const stage_work& work, stage_meetings& meetings,
                 stage_version_ledger& ledger);
+  stage_updates(const stage_updates&) = delete; // works of copies refer to this object
+  stage_updates& operator=(const stage_updates&) = delete;
 
   /// Position of a backward's gradients in the sum of an update: `first` if the
   /// gradients are the update's first, `last` if the update's or the run's last.
@@ -119,7 +121,7 @@ private:
   const run_plan& plan_;
   position where_;
   stage_port& port_;
-  stage_work& work_;
+  const stage_work& work_;
   stage_meetings& meetings_;
   stage_version_ledger& ledger_;
   int sums_begun_ = 0;               // backwards begun since the last update

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "actors/pipeline/stage_work.hpp"
+#include "actors/pipeline/weight_versions.hpp"
 #include "actors/rank/rank_memory.hpp"
 #include "kernels/pool.hpp"
 #include "plan/layout.hpp"
@@ -35,7 +35,7 @@ std::vector<buffer> acquire(const bucket_pools& pools);
 /// Micikevicius et al., "Mixed Precision Training", 2018, section 3.1. In all other
 /// runs every version is stored as fp32. There an update writes the next version in
 /// place if no pass reads the newest version any more, else to other buffers.
-class stage_versions {
+class stage_versions : public weight_versions {
 public:
   /// Stores version 0, and the older versions with which a resumed run begins.
   /// \param compute_stream stream of the stage's device; outlives the versions
@@ -63,27 +63,12 @@ public:
     return versions_.at(version).buckets;
   }
 
-  /// The buckets of a version as stored, in fp32 or with bf16 matrices.
-  /// \pre no update is under way
-  /// \throws std::out_of_range if the version is not stored
-  std::vector<weight_bucket<float>> stored(int version) const;
-
-  /// Returns the buffers for version `update.from` + 1, and the work that saves version
-  /// `update.from` before the update. The work is empty if the update need not save.
-  /// With `update.in_place`, version `update.from` is not stored any more.
-  /// \throws std::logic_error if a pool has no free buffer
-  /// \throws std::out_of_range if version `update.from` is not stored
-  update_buffers prepare_update(const update_facts& update);
-
-  /// Drops the versions that the version ledger no longer contains.
-  void keep_only(const stage_version_ledger& ledger);
-
-  /// Returns buffers for a copy of a version, and the work that writes the copy. The
-  /// version must stay stored until that work has ended.
-  /// \pre the version is the newest, or all are fp32
-  /// \throws std::logic_error if no buffer for copies is free
-  /// \throws std::out_of_range if the version is not stored
-  parameter_copy copy(int version);
+  // Functions with a version throw std::out_of_range if the version is not stored.
+  std::vector<buffer> parameters(int version) const override { return whole(version); }
+  std::vector<weight_bucket<float>> stored(int version) const override;
+  update_buffers prepare_update(const update_facts& update) override;
+  void keep_only(const stage_version_ledger& ledger) override;
+  parameter_copy copy(int version) override;
 
   /// Number of a bucket's parameter values that the stage holds.
   std::int64_t values_of(std::size_t bucket) const { return values_[bucket]; }

@@ -3,16 +3,35 @@
 
 #include "actors/meetings/expert_meeting.hpp"
 #include "actors/meetings/layer_meeting.hpp"
+#include "actors/pipeline/weight_versions.hpp"
 #include "kernels/cross_entropy.hpp"
 #include "models/batching.hpp"
 #include "models/slice.hpp"
-#include "schedules/stage_version_ledger.hpp"
 
-#include <functional>
+#include <memory>
 #include <optional>
 #include <vector>
 
+// The work of a stage: inputs, passes, weight versions and sums of gradients. Tensors
+// do the work (stage_tensors), or sizes and costs alone (simulated_stage). One stage
+// owns the objects, and calls every function from one thread at a time.
+
 namespace troupe {
+
+/// The inputs of a stage's passes, held for each microbatch.
+class stage_inputs {
+public:
+  virtual ~stage_inputs() = default;
+
+  // Each function stores an input of a microbatch that the stage has received.
+  virtual void put_input(int microbatch, buffer input) = 0;
+  virtual void put_labels(int microbatch, buffer labels) = 0;
+  virtual void put_gradient(int microbatch, buffer from_above) = 0;
+
+  /// True if all inputs of a microbatch's forward are stored.
+  /// \pre an input of the microbatch is stored
+  virtual bool has_inputs(int microbatch) const = 0;
+};
 
 /// A forward, recomputation, backward, input or weight gradient of one microbatch.
 struct pass_request {
@@ -25,43 +44,10 @@ struct pass_request {
   std::int64_t length = 0; ///< Tokens of a sequence; 0: the network's length.
 };
 
-/// Buffers for a copy of a version, and the work that writes the copy. Both are empty
-/// where nothing is computed. The version must stay stored until the work has ended.
-struct parameter_copy {
-  std::vector<buffer> to;
-  std::function<void()> run;
-};
-
-/// The buffers of an update: the update reads the newest version and writes the next
-/// version.
-struct update_buffers {
-  /// Buffers by bucket; `to` may be the same buffers as `from`.
-  std::vector<buffer> from, to;
-  /// Copies the version in `from` to the buffers of older versions. The caller runs the
-  /// function once, on the stage's device, before the update writes to `to`. Empty if
-  /// the update need not save a version.
-  std::function<void()> save_previous = {};
-};
-
-/// The interface between a stage and its data: tensors (stage_tensors), or sizes and
-/// costs alone (simulated_stage). One stage owns the object, and calls every function
-/// from one thread at a time.
-class stage_work {
+/// The passes of a stage, and the buffers that a pass writes or frees.
+class stage_passes {
 public:
-  virtual ~stage_work() = default;
-
-  /// Floating-point operations of the forward of a microbatch of this shape, without
-  /// experts; 0 in a simulation.
-  virtual double operations(const microbatch_shape& batch_shape) const = 0;
-
-  // Each function stores an input of a microbatch that the stage has received.
-  virtual void put_input(int microbatch, buffer input) = 0;
-  virtual void put_labels(int microbatch, buffer labels) = 0;
-  virtual void put_gradient(int microbatch, buffer from_above) = 0;
-
-  /// True if all inputs of a microbatch's forward are stored.
-  /// \pre an input of the microbatch is stored
-  virtual bool has_inputs(int microbatch) const = 0;
+  virtual ~stage_passes() = default;
 
   /// Returns the pieces of a pass. Each piece runs once, in order, on the stage's
   /// device. Calls must come in the order in which passes run on the device: a pass may
@@ -88,52 +74,48 @@ public:
   virtual std::shared_ptr<gpu_completion> reader_before(op operation,
                                                         int microbatch) = 0;
 
-  /// To be called after F: frees the buffers that only F needs.
-  virtual void end_forward(int microbatch) = 0;
-
-  /// The loss of a microbatch, after the last stage's F and until the end of its B or
-  /// W. Absent in other stages, and where nothing is computed.
-  virtual std::optional<loss_sum> loss_of(int microbatch) const = 0;
+  /// To be called after F: frees the buffers that only F needs. Returns the
+  /// microbatch's loss; absent except in the last stage, and where nothing is computed.
+  virtual std::optional<loss_sum> end_forward(int microbatch) = 0;
 
   /// To be called after B, I or W. B and W free all buffers of the microbatch; I frees
   /// the labels.
   virtual void end_backward(op operation, int microbatch) = 0;
+};
 
-  /// Indexes of the stage's buckets whose gradients are complete after `layers`: the
-  /// buckets of the layers, and of the layers' experts on this rank.
-  /// \param layers indexes in the stage
-  virtual std::vector<int> buckets_of(const std::vector<int>& layers) const = 0;
+/// The gradients that a stage sums for an update. Buffers are empty in a simulation.
+struct summed_gradients {
+  std::vector<buffer> buckets;
+  /// By layer of the stage: indexes of the layer's bucket, and of the buckets of the
+  /// layer's experts on this rank.
+  std::vector<std::vector<int>> completed_by = {};
 
-  /// The buffers of a version's parameters, by bucket; no buffers in a simulation.
-  /// \pre the version is the newest, or all are fp32
-  virtual std::vector<buffer> parameters(int version) const = 0;
+  /// Indexes of the buckets whose gradients are complete after `layers`.
+  std::vector<int> buckets_of(const std::vector<int>& layers) const {
+    std::vector<int> result;
+    for (const int layer : layers)
+      for (const int bucket : completed_by[static_cast<std::size_t>(layer)])
+        result.push_back(bucket);
+    return result;
+  }
+};
 
-  /// The buffers of the summed gradients, by bucket; empty buffers in a simulation.
-  virtual std::vector<buffer> gradients() const = 0;
+/// The memory that the stage's meetings read and write, valid as long as the stage's
+/// work; empty or null where nothing is computed.
+struct meeting_memory {
+  layer_memory layers = {};
+  expert_meeting::lender lend = {};
+  pool* to_shards = nullptr; ///< Buffers of messages to tensor shards.
+};
 
-  /// The buckets of any stored version, in fp32 or with bf16 matrices; valid until the
-  /// next update.
-  /// \pre no update is under way
-  virtual std::vector<weight_bucket<float>> stored(int version) const = 0;
-
-  /// Returns the buffers for version `update.from` + 1, and starts no work.
-  /// \throws std::logic_error if no buffer is free: keep_only() has to come first
-  virtual update_buffers prepare_update(const update_facts& update) = 0;
-
-  /// Drops the versions that the version ledger no longer contains.
-  virtual void keep_only(const stage_version_ledger& ledger) = 0;
-
-  /// Returns the buffers for a copy of a version, and the work that writes the copy,
-  /// which the caller runs.
-  /// \pre the version is the newest, or all are fp32
-  /// \throws std::logic_error if no buffer for copies is free
-  virtual parameter_copy copy(int version) = 0;
-
-  // The memory that the stage's meetings read and write, valid as long as this object;
-  // empty or null where nothing is computed.
-  virtual layer_memory memory_of_layers() = 0;
-  virtual expert_meeting::lender lender() = 0;
-  virtual pool* copies_to_shards() = 0;
+/// The objects that do a stage's work. All pointers are null for a stage whose rank is
+/// in another process.
+struct stage_work {
+  std::shared_ptr<stage_inputs> inputs = {};
+  std::shared_ptr<stage_passes> passes = {};
+  std::shared_ptr<weight_versions> versions = {};
+  summed_gradients gradients = {};
+  meeting_memory memory = {};
 };
 
 } // namespace troupe

@@ -180,8 +180,8 @@ void run_resources::make_stages() {
       make_pipeline(pipeline);
     else
       for (int s = 0; s < stages(); ++s)
-        work_[index(stage_at(pipeline, s))] =
-          std::make_shared<simulated_stage>(plan_, stage_at(pipeline, s));
+        work_[index(stage_at(pipeline, s))] = stage_work_of(
+          std::make_shared<simulated_stage>(plan_, stage_at(pipeline, s)));
   for_each_shard([this](position where) {
     if (plan_.work && is_here(where))
       make_optimizer(where);
@@ -203,10 +203,10 @@ void run_resources::make_pipeline(int pipeline) {
         below = channels_between(where, stage_at(pipeline, s - 1), between);
       if (s + 1 < stages())
         above = channels_between(where, stage_at(pipeline, s + 1), {});
-      work_[index(where)] =
+      work_[index(where)] = stage_work_of(
         std::make_shared<stage_tensors>(plan_, where, rank.memory, rank.main_stream,
                                         boundary{below.buffers, below.at_launch},
-                                        boundary{above.buffers, above.at_launch});
+                                        boundary{above.buffers, above.at_launch}));
     }
     between = above.buffers;
   }
@@ -282,7 +282,7 @@ void run_resources::make_meetings() {
     for (int s = 0; s < stages(); ++s)
       if (const auto where = stage_at(pipeline, s); is_here(where))
         meetings_[index(where)] = std::make_shared<stage_meetings>(
-          plan_, where, *work_of(where),
+          plan_, where, work_of(where).memory,
           &rank_of_stage(where).memory.account(memory_use::passing), groups_of(where));
 }
 

@@ -103,10 +103,8 @@ public:
     return data_[index(where) / static_cast<std::size_t>(stages())];
   }
 
-  /// The computations of a stage; in a simulation, an object that computes nothing.
-  const std::shared_ptr<stage_work>& work_of(position where) const {
-    return work_[index(where)];
-  }
+  /// The work of a stage; in a simulation, objects that compute nothing.
+  const stage_work& work_of(position where) const { return work_[index(where)]; }
 
   /// The meetings of a stage.
   const std::shared_ptr<stage_meetings>& meetings_of(position where) const {
@@ -218,7 +216,7 @@ private:
   std::unique_ptr<gpu_groups> groups_;
   std::vector<std::unique_ptr<device>> server_devices_;   // by shard_index()
   std::vector<std::shared_ptr<data_pools>> data_;         // one for each pipeline
-  std::vector<std::shared_ptr<stage_work>> work_;         // by index()
+  std::vector<stage_work> work_;                          // by index()
   std::vector<channels_of_stage> channels_;               // by index()
   std::vector<std::shared_ptr<stage_meetings>> meetings_; // by index()
   std::vector<std::shared_ptr<stage_saver>> savers_;      // by index()

@@ -82,7 +82,7 @@ TEST_CASE("half of the ranks have their own memory, and both halves what a run n
       if (is_here)
         CHECK(some.all.ranks()[r]->memory.total().reserved() == needed[r] + apart[r]);
       for (const auto& where : plan.hosted_by(rank)) {
-        CHECK((some.all.work_of(where) != nullptr) == is_here);
+        CHECK((some.all.work_of(where).passes != nullptr) == is_here);
         const auto& streams = some.all.optimizer_of(where).streams;
         const auto first = plan.rank_of({where.data, 0, where.stage, where.tensor});
         REQUIRE(streams.empty() == (std::ranges::count(here, first) == 0));

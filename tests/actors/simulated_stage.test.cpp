@@ -150,11 +150,12 @@ TEST_CASE("a simulated stage has empty buffers, a gradient a bucket",
           "[simulated_stage]") {
   const auto plan = plan_of(1, 3);
   simulated_stage stage{plan, {0, 0, 0}};
-  CHECK(stage.gradients().size() == 3);
-  CHECK_FALSE(stage.gradients()[0]);
+  const auto gradients = stage.gradients();
+  CHECK(gradients.buckets.size() == 3);
+  CHECK_FALSE(gradients.buckets[0]);
   CHECK(stage.has_inputs(0));
-  CHECK_FALSE(stage.loss_of(0));
-  CHECK(stage.buckets_of({2, 0}) == std::vector{2, 0});
+  CHECK_FALSE(stage.end_forward(0));
+  CHECK(gradients.buckets_of({2, 0}) == std::vector{2, 0});
 }
 
 } // namespace troupe::simulated_stage_test

@@ -31,7 +31,7 @@ public:
   bool has_inputs(int m) const override {
     return inputs.contains(m) && labels.contains(m);
   }
-  std::optional<loss_sum> loss_of(int) const override { return loss_sum{loss, 0}; }
+  std::optional<loss_sum> end_forward(int) override { return loss_sum{loss, 0}; }
 
   std::set<int> inputs, labels;
   double loss = 1;

@@ -53,7 +53,7 @@ struct met_stage {
 
   run_plan plan;
   simulated_stage work{plan, {0, 0, 0}};
-  stage_meetings meetings{plan, {0, 0, 0}, work, nullptr};
+  stage_meetings meetings{plan, {0, 0, 0}, {}, nullptr};
 };
 
 run_plan spread_experts() {

@@ -11,6 +11,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 
+#include <memory>
+
 namespace troupe::stage_updates_test {
 
 using Catch::Matchers::Message;
@@ -41,8 +43,8 @@ struct updated_stage {
 
   run_plan plan;
   tiny::written_port port;
-  simulated_stage work{plan, where};
-  stage_meetings meetings{plan, where, work, nullptr};
+  stage_work work = stage_work_of(std::make_shared<simulated_stage>(plan, where));
+  stage_meetings meetings{plan, where, {}, nullptr};
   stage_version_ledger books{plan.sch, plan.dims, where.hosted()};
   stage_updates updates{plan, where, port, work, meetings, books};
   int microbatch = 0;
@@ -126,8 +128,9 @@ TEST_CASE("a data replica that no evaluation needs reports no snapshots",
   auto plan = tiny::replicas("ring", 2, 1, 8);
   plan.copies.evaluate_every = 1;
   CHECK(in_snapshot(plan, {0, 0, 0}));
-  simulated_stage work{plan, {1, 0, 0}};
-  stage_meetings meetings{plan, {1, 0, 0}, work, nullptr};
+  const auto work =
+    stage_work_of(std::make_shared<simulated_stage>(plan, position{1, 0, 0}));
+  stage_meetings meetings{plan, {1, 0, 0}, {}, nullptr};
   stage_version_ledger books{plan.sch, plan.dims, where.hosted()};
   tiny::written_port port;
   stage_updates updates{plan, {1, 0, 0}, port, work, meetings, books};

@@ -19,8 +19,8 @@ struct staged {
     : plan(std::make_shared<const run_plan>(made)),
       where(at),
       work(std::make_shared<Work>(*plan, where)),
-      core(plan, where, port, work,
-           std::make_shared<stage_meetings>(*plan, where, *work, nullptr)) {
+      core(plan, where, port, stage_work_of(work),
+           std::make_shared<stage_meetings>(*plan, where, meeting_memory{}, nullptr)) {
     // nop
   }
 
