@@ -1,24 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include "messaging/mail/message_name.hpp"
+
 #include <string>
-#include <string_view>
 #include <variant>
 
 // The text of a message for traces.
 
 namespace troupe {
-
-/// The name of a message's type, without namespaces: "arrived".
-template <class Message>
-constexpr std::string_view name_of_message() {
-  std::string_view text =
-    __PRETTY_FUNCTION__; // "... [with Message = troupe::mail::x; ..."
-  text.remove_prefix(text.find("Message = ") + std::string_view{"Message = "}.size());
-  text = text.substr(0, text.find_first_of(";]"));
-  const auto scope = text.rfind(':');
-  return scope == text.npos ? text : text.substr(scope + 1);
-}
 
 /// A message as text, for golden traces: the type, and the action, microbatch, bucket,
 /// source or server, if the message names any. For a message of a collective also the

@@ -77,6 +77,10 @@ std::vector<std::vector<float>*> arrays_of(actor_message& message);
 /// The number of buffers and arrays that follow a message.
 std::size_t tensor_count(const actor_message& message);
 
+/// True for messages that may have tensors, and travel on tensor links. All other
+/// messages of one type take control lines, so the order is kept.
+bool may_have_tensors(const actor_message& message);
+
 /// A message between the leader and a node.
 using node_message =
   std::variant<mail::prepare, mail::prepared, mail::refused, mail::connect,
