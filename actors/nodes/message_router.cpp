@@ -2,7 +2,7 @@
 #include "actors/nodes/message_router.hpp"
 
 #include "actors/mail/send.hpp"
-#include "actors/nodes/message_sizes.hpp"
+#include "actors/nodes/receivers.hpp"
 
 #include <concepts>
 #include <utility>
@@ -21,25 +21,6 @@ std::uint64_t most_payload_bytes(const run_plan& plan) {
   const auto copies = static_cast<std::uint64_t>(plan.dims.stages + 8);
   return values * copies * static_cast<std::uint64_t>(plan.work->batch + 1)
          * sizeof(float);
-}
-
-/// True for messages that may have tensors. All messages of one kind take the same
-/// connection, so the order is kept.
-bool has_tensors(const wire::actor_message& message) {
-  if (const auto* meeting_message = std::get_if<mail::meeting_message>(&message)) {
-    const auto* const part = std::get_if<collective_message>(&meeting_message->body);
-    return meeting_message->kind.has_value() && !(part != nullptr && part->is_call());
-  }
-  if (const auto* up = std::get_if<activation>(&message))
-    return !up->header.is_call();
-  if (const auto* down = std::get_if<gradient>(&message))
-    return !down->header.is_call();
-  return std::holds_alternative<labels>(message)
-         || std::holds_alternative<mail::snapshot>(message)
-         || std::holds_alternative<mail::collected>(message)
-         || std::holds_alternative<mail::saved>(message)
-         || std::holds_alternative<mail::kept_state>(message)
-         || std::holds_alternative<mail::version_made>(message);
 }
 
 std::span<std::byte> bytes_of(const buffer& b, std::int64_t bytes) {
@@ -135,7 +116,7 @@ void message_router::send_message(const wire::address& to,
       addressed->tensors[i] = 0;
   auto text = wire::encode(*addressed);
   const int node = node_of(to);
-  if (!has_tensors(addressed->message)) {
+  if (!wire::may_have_tensors(addressed->message)) {
     std::shared_ptr<control_line> line;
     {
       const std::lock_guard guard{lock_};
@@ -168,7 +149,8 @@ void message_router::handle(int node, const control_frame& frame) {
   std::string error;
   if (!message)
     error = message.error();
-  else if (frame.generation > session_.generation || has_tensors(message->message))
+  else if (frame.generation > session_.generation
+           || wire::may_have_tensors(message->message))
     error = "it sent a message of a later start of the run, or a message with tensors "
             "on a control line";
   else
@@ -216,7 +198,7 @@ message_router::place_message(int peer, wire::addressed_message message,
                               std::uint64_t payload_bytes) {
   if (local_run_.load() == nullptr)
     return problem{"it sent a message before the run began"};
-  if (!has_tensors(message.message))
+  if (!wire::may_have_tensors(message.message))
     return problem{"it sent a message without tensors on a tensor link"};
   if (auto error = rules_.validation_error(message); !error.empty())
     return problem{error};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include "actors/nodes/rule_context.hpp"
 #include "actors/run/gpu_groups.hpp"
 #include "messaging/wire/codec.hpp"
 
@@ -14,6 +15,13 @@
 // message.
 
 namespace troupe {
+
+/// The bytes of each tensor that follows a message: first of wire::buffers_of, then of
+/// wire::arrays_of. 0 for the tensor of a call, a message that stands for a direct
+/// exchange between GPUs. Sizes follow from the message and from the plan, so sender
+/// and receiver compute equal sizes.
+/// \pre the positions that the message names exist in the plan
+byte_counts tensor_bytes(const run_plan& plan, const wire::addressed_message& message);
 
 /// The rules for messages between processes of a run, derived from the run's plan.
 /// Capacities of buffers are computed once, in the constructor. Thread-safe.
@@ -43,31 +51,11 @@ public:
   void set_groups(const known_groups& groups);
 
 private:
-  struct validator;
-
-  bool is_call(const mail::meeting_message& m, const collective_message& call) const;
-  bool has_channel(position from, position to) const;
-
-  /// Sizes in 4-byte values, for one shard of a stage; equal in all data replicas.
-  struct shard_sizes {
-    /// Capacity of a buffer for activations from the stage below; 0 in the first stage.
-    std::int64_t capacity_below = 0;
-    /// Capacity of a buffer for gradients from the stage above; 0 in the last stage.
-    std::int64_t capacity_above = 0;
-    /// Most values of rows to or from an expert, in one message; 0 without experts.
-    std::int64_t most_rows = 0;
-    /// Most values of an array in any other message of a meeting.
-    std::int64_t most_array = 0;
-  };
-
-  const shard_sizes& sizes_at(position where) const {
-    return stages_[static_cast<std::size_t>(
-      (where.direction * plan_->dims.stages + where.stage) * plan_->mesh[axis::tensor]
-      + where.tensor)];
-  }
+  /// \pre exists(*plan_, message.to)
+  rule_context context_of(const wire::addressed_message& message) const;
 
   std::shared_ptr<const run_plan> plan_;
-  std::vector<shard_sizes> stages_; // in the order that `sizes_at` uses
+  std::vector<shard_sizes> stages_; // by direction, stage and tensor shard
   std::vector<exchanging_group> groups_;
   // True if `groups_` is complete, and never changes again.
   std::atomic<bool> knows_groups_ = false;

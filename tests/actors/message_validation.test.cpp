@@ -3,7 +3,7 @@
 
 #include "actors/nodes/message_validation.hpp"
 
-#include "actors/nodes/message_sizes.hpp"
+#include "actors/nodes/receivers.hpp"
 #include "plan/gpu_groups.hpp"
 #include "plan/stage_experts.hpp"
 #include "tests/actors/tiny.hpp"
