@@ -62,14 +62,18 @@ void message_validation::set_groups(const known_groups& groups) {
 
 rule_context
 message_validation::context_of(const wire::addressed_message& message) const {
+  static const shard_sizes no_stage;
   const auto where = message.to.where;
-  const auto index =
-    (where.direction * plan_->dims.stages + where.stage) * plan_->mesh[axis::tensor]
-    + where.tensor;
+  const auto index = [&] {
+    return static_cast<std::size_t>((where.direction * plan_->dims.stages + where.stage)
+                                      * plan_->mesh[axis::tensor]
+                                    + where.tensor);
+  };
+  const auto& sizes = is_stage(*plan_, where) ? stages_[index()] : no_stage;
   std::span<const exchanging_group> groups;
   if (knows_groups_)
     groups = groups_;
-  return {*plan_, stages_[static_cast<std::size_t>(index)], message.to, groups};
+  return {*plan_, sizes, message.to, groups};
 }
 
 std::string

@@ -39,7 +39,7 @@ struct shard_sizes {
 /// The receiver of a message, and the facts that rules compare messages with.
 struct rule_context {
   const run_plan& plan;
-  /// Sizes of the stage that is the receiver or hosts the receiver.
+  /// Sizes of the stage at the receiver's position; zeros if there is no such stage.
   const shard_sizes& sizes;
   const wire::address& to;
   /// Groups of GPUs that exchange arrays directly; empty until the groups are known.

@@ -80,6 +80,16 @@ TEST_CASE("an activation is one of the plan's, in every number", "[nodes]") {
   }
 }
 
+TEST_CASE("a tensor for an actor without a position is refused, wherever it points",
+          "[nodes]") {
+  for (const auto whom : {kind::coordinator, kind::recorder, kind::scheduler})
+    for (const int number : {0, 1, 1 << 20, (1 << 30) - 1}) {
+      const wire::address far{.actor = whom, .where = {0, number, number}};
+      CHECK_FALSE(passes(to(far, activation{header(1), {}})));
+      CHECK_FALSE(passes(to(far, gradient{header(1), {}})));
+    }
+}
+
 TEST_CASE("tensors have the sizes that the plan gives them, none is left out",
           "[nodes]") {
   auto mail = to(stage(1), activation{header(1), {}});
