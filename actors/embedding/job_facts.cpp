@@ -4,6 +4,7 @@
 #include "kernels/bf16_choice.hpp"
 #include "kernels/checksum.hpp"
 #include "models/optimizer_catalog.hpp"
+#include "plan/bf16_products.hpp"
 #include "schedules/files/schedule_file.hpp"
 
 #include <nlohmann/json.hpp>
@@ -11,16 +12,32 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <initializer_list>
 #include <span>
+#include <string_view>
 
 namespace troupe {
 
 namespace {
 
+using fact_map = std::map<std::string, std::string>;
+
+constexpr const char* bf16_variable = "TROUPE_BF16";
+constexpr const char* course_of_rate = "course of the rate"; // 0: all steps
+
 std::string number_text(double value) { // the shortest text of the same number
   std::array<char, 32> text{};
   return {text.data(),
           std::to_chars(text.data(), text.data() + text.size(), value).ptr};
+}
+
+/// "4,4,2"
+template <class Numbers>
+std::string list_text(const Numbers& numbers) {
+  std::string result;
+  for (const auto number : numbers)
+    result += (result.empty() ? "" : ",") + std::to_string(number);
+  return result;
 }
 
 std::string rates_text(const rate_schedule& course) {
@@ -29,9 +46,50 @@ std::string rates_text(const rate_schedule& course) {
          + (course.floor > 0 ? ",floor=" + number_text(course.floor) : "");
 }
 
-/// A checksum of the actions of all ranks, of the first batches of a long run. The name
-/// and the bound of a local rule, which has no list of actions.
-std::string order_text(const schedule& sch, shape dims) {
+void add_model(const model_options& model, fact_map& to) {
+  to["--model"] = model.model;
+  to["--precision"] = model.stored == precision::bf16 ? "bf16" : "fp32";
+  const bool has_blocks = model.model == "gpt" || model.model == "moe";
+  if (has_blocks || model.model == "mlp") {
+    to["--layers"] = std::to_string(model.layers);
+    to["--d-model"] = std::to_string(model.width);
+  }
+  if (!has_blocks)
+    return;
+  to["--heads"] = std::to_string(model.heads);
+  to["--seq"] = std::to_string(model.length);
+  to["--vocab"] = std::to_string(model.words);
+  if (model.tied)
+    to["--tied"] = "true";
+  if (model.model != "moe")
+    return;
+  const auto& e = model.experts;
+  to["--experts"] = std::to_string(e.count);
+  to["--expert-top-k"] = std::to_string(e.chosen);
+  to["--capacity"] = number_text(e.capacity);
+  to["--balance"] = number_text(e.balance);
+  to["--gate-noise"] = number_text(e.noise);
+  if (e.noise > 0)
+    to["seed of gates"] = std::to_string(e.seed);
+  if (e.shared)
+    to["--shared-expert"] = "true";
+}
+
+/// True if the number of microbatches decides what a step computes.
+bool depends_on_microbatches(const training_job& job) {
+  const auto* const model = std::get_if<model_options>(&job.model);
+  constexpr std::int64_t rows = 1 << 20;
+  const bool counts_rows =
+    model != nullptr && model->model == "moe"
+    && (model->experts.balance != 0 || model->experts.capacity_of(rows) < rows);
+  return counts_rows || job.uneven.lengths.size() > 1
+         || job.pipeline_schedule.asynchronous();
+}
+
+/// A checksum of the actions of all ranks and of the versions that forwards read, of
+/// the first batches of a long run. A local rule has no list of actions: its name and
+/// bound.
+std::string order_text(const schedule& sch, const shape& dims) {
   if (const auto keys = sch.active_keys())
     return sch.name + ", " + std::to_string(*keys) + " active keys";
   constexpr int most_steps = 16;
@@ -39,7 +97,18 @@ std::string order_text(const schedule& sch, shape dims) {
   first.steps = std::min(dims.steps, most_steps);
   if (!validation_error(sch, first).empty())
     first = dims;
-  const auto text = write_schedule(sch, first);
+  auto text = write_schedule(sch, first);
+  for (const int number :
+       {static_cast<int>(sch.recomputes), static_cast<int>(sch.eager),
+        static_cast<int>(sch.sums_in_any_order), static_cast<int>(sch.streams),
+        sch.update_every, sch.most_held})
+    text += " " + std::to_string(number);
+  text += " " + std::string{sch.weights.name};
+  if (sch.weights.reads)
+    for (int s = 0; s < first.stages; ++s)
+      for (int k = 0; k < first.total(); ++k)
+        text +=
+          " " + std::to_string(sch.weights.reads(first, s, k, update_size(sch, first)));
   running_checksum sum;
   sum.add(std::as_bytes(std::span{text}));
   return sch.name + ", XXH3 " + text_of_sum(sum.value());
@@ -57,56 +126,66 @@ std::string parameters_text(const network<float>& whole) {
   return result;
 }
 
+/// The value of a key; empty if there is none.
+std::string value_in(const fact_map& facts, const std::string& name) {
+  const auto entry = facts.find(name);
+  return entry == facts.end() ? "" : entry->second;
+}
+
+/// The name of a value in checkpoints.change: "lr" for "--lr", "clip" for "clip of".
+std::string change_name(std::string_view fact) {
+  const auto name = fact.substr(fact.starts_with("--") ? 2 : 0);
+  return std::string{name.substr(0, name.find(' '))};
+}
+
+/// Values of the network, which a resumed training keeps.
+bool is_of_network(std::string_view fact) {
+  const auto facts = {"--model", "--layers",  "--d-model", "--heads",        "--seq",
+                      "--vocab", "--experts", "--tied",    "--shared-expert"};
+  return std::ranges::find(facts, fact) != facts.end();
+}
+
+/// True if `change` lists a name.
+bool has_name(const std::string& change, const std::string& name) {
+  return ("," + change + ",").find("," + name + ",") != std::string::npos;
+}
+
 } // namespace
 
-std::map<std::string, std::string> facts_of(const training_job& job) {
+fact_map facts_of(const training_job& job, const run_plan& plan) {
   const auto& o = job.optimizer;
-  std::map<std::string, std::string> result{
-    {"--optimizer", text_of(o)},
-    {"--lr", number_text(o.rate)},
-    {"--lr-schedule", rates_text(o.schedule)},
-    {"--momentum", number_text(o.momentum)},
-    {"--betas", number_text(o.beta1) + "," + number_text(o.beta2)},
-    {"--eps", number_text(o.epsilon)},
-    {"--weight-decay", number_text(o.weight_decay)},
-    {"--decay", o.decay_only_matrices ? "matrices" : "all"},
-    {"--clip", number_text(o.clip)},
-    {"--batch", std::to_string(job.batch)},
-    {"--microbatches", std::to_string(job.microbatches)},
-    {"--compress", job.compress.empty() ? "none" : job.compress},
-    {"--steps", std::to_string(job.steps)},
-    {"--seed", std::to_string(job.seed)}};
+  fact_map result{{"--optimizer", text_of(o)},
+                  {"--lr", number_text(o.rate)},
+                  {"--lr-schedule", rates_text(o.schedule)},
+                  {course_of_rate, std::to_string(o.schedule.course)},
+                  {"--momentum", number_text(o.momentum)},
+                  {"--betas", number_text(o.beta1) + "," + number_text(o.beta2)},
+                  {"--eps", number_text(o.epsilon)},
+                  {"--weight-decay", number_text(o.weight_decay)},
+                  {"--decay", o.decay_only_matrices ? "matrices" : "all"},
+                  {"--clip", number_text(o.clip)},
+                  {"--batch", std::to_string(job.batch)},
+                  {"--compress", job.compress.empty() ? "none" : job.compress},
+                  {"--sequence-lengths", list_text(job.uneven.lengths)},
+                  {"--steps", std::to_string(job.steps)},
+                  {"--seed", std::to_string(job.seed)},
+                  {"user_exchange", job.user_exchange ? "yes" : "no"}};
   if (o.clip > 0)
     result["clip of"] = o.scope == clip_scope::stage ? "stage" : "network";
-  const auto* const model = std::get_if<model_options>(&job.model);
-  if (model == nullptr)
-    return result;
-  result["--model"] = model->model;
-  result["--precision"] = model->stored == precision::bf16 ? "bf16" : "fp32";
-  if (model->model == "gpt" || model->model == "moe" || model->model == "mlp")
-    result["--layers"] = std::to_string(model->layers),
-    result["--d-model"] = std::to_string(model->width);
-  if (model->model != "gpt" && model->model != "moe")
-    return result;
-  result["--heads"] = std::to_string(model->heads);
-  result["--seq"] = std::to_string(model->length);
-  result["--vocab"] = std::to_string(model->words);
-  if (model->tied)
-    result["--tied"] = "true";
-  if (const auto& e = model->experts; model->model == "moe") {
-    result["--experts"] = std::to_string(e.count);
-    result["--expert-top-k"] = std::to_string(e.chosen);
-    result["--capacity"] = number_text(e.capacity);
-    result["--balance"] = number_text(e.balance);
-    result["--gate-noise"] = number_text(e.noise);
-    if (e.shared)
-      result["--shared-expert"] = "true";
+  if (depends_on_microbatches(job)) {
+    result["--microbatches"] = std::to_string(job.microbatches);
+    result["--microbatch-sizes"] = list_text(job.uneven.samples);
   }
+  if (makes_bf16_by_cpu(plan))
+    if (const auto path = chosen_bf16_path())
+      result[bf16_variable] = paths_of(sums_of(*path));
+  if (const auto* const model = std::get_if<model_options>(&job.model))
+    add_model(*model, result);
   return result;
 }
 
 std::string job_text(const training_job& job, const run_plan& plan) {
-  auto facts = facts_of(job);
+  auto facts = facts_of(job, plan);
   facts["schedule"] = order_text(plan.sch, plan.dims);
   facts["parameters"] = parameters_text(plan.work->whole);
   facts["exchange"] = plan.exchange ? plan.exchange->name : "none";
@@ -116,13 +195,11 @@ std::string job_text(const training_job& job, const run_plan& plan) {
   facts["expert"] = std::to_string(job.expert);
   facts["sequence_parallel"] = job.sequence_parallel ? "true" : "false";
   facts["recomputed_units"] = std::to_string(job.recomputed_units);
-  facts["split"] = nlohmann::json(plan.work->first_layers).dump();
-  facts["uneven"] = nlohmann::json{job.uneven.samples, job.uneven.lengths}.dump();
+  facts["split"] = list_text(plan.work->first_layers);
+  facts["microbatches"] =
+    std::to_string(job.microbatches) + " of " + list_text(job.uneven.samples);
   facts["device"] = job.device;
   facts["stall_timeout"] = std::to_string(job.stall_timeout.count()) + " ms";
-  if (plan.work.stored() == precision::bf16 && job.device == "cpu")
-    if (const auto path = chosen_bf16_path())
-      facts["TROUPE_BF16"] = paths_of(sums_of(*path));
   using errors = nlohmann::json::error_handler_t;
   return nlohmann::json(facts).dump(-1, ' ', false, errors::replace);
 }
@@ -145,25 +222,55 @@ std::string job_difference(const std::string& leader_text,
       if (const auto asked = value(leader, name), own = value(node, name); asked != own)
         return "the leader's job has " + name.substr(0, longest) + " "
                + asked.substr(0, longest) + ", and the node's job has "
-               + own.substr(0, longest) + ": give both the same job";
+               + own.substr(0, longest)
+               + (name == bf16_variable ? ": set TROUPE_BF16 to one path for both"
+                                        : ": give both the same job");
+  return {};
+}
+
+std::string change_error(const std::string& change, const fact_map& now) {
+  std::string allowed = "data";
+  for (const auto& [fact, ignored] : now)
+    if (!is_of_network(fact) && !has_name(allowed, change_name(fact)))
+      allowed += "," + change_name(fact);
+  for (std::size_t begin = 0; begin < change.size();) {
+    const auto end = std::min(change.find(',', begin), change.size());
+    const auto name = change.substr(begin, end - begin);
+    if (name.empty() || !has_name(allowed, name))
+      return "checkpoints.change has the name '" + name + "': " + allowed
+             + " are allowed";
+    begin = end + 1;
+  }
   return {};
 }
 
 std::string changed_fact(const training_facts& recorded, const training_facts& now,
                          const std::string& change) {
-  const auto may_change = [&](const std::string& name) {
-    return ("," + change + ",").find("," + name + ",") != std::string::npos;
+  const auto follows_cosine = [](const fact_map& facts) {
+    return value_in(facts, "--lr-schedule").starts_with("cosine")
+           && (!facts.contains(course_of_rate) || facts.at(course_of_rate) == "0");
   };
-  for (const auto& [option, had] : recorded.options) {
-    const auto current = now.options.find(option);
-    const auto name = option.starts_with("--") ? option.substr(2) : option;
-    if (current != now.options.end() && current->second != had && option != "--steps"
-        && !may_change(name))
-      return option + " " + had + ", and the job has " + current->second
-             + ": set the checkpoint's value, or name " + name
-             + " in checkpoints.change";
+  const bool counts_steps =
+    follows_cosine(recorded.options) && follows_cosine(now.options);
+  for (const auto& [fact, had] : recorded.options) {
+    const auto current = now.options.find(fact);
+    if (current == now.options.end() || current->second == had || fact == "--data"
+        || (fact == "--steps" && !counts_steps) || has_name(change, change_name(fact)))
+      continue;
+    const auto difference = fact + " " + had + ", and the job has " + current->second;
+    if (is_of_network(fact))
+      return difference
+             + ": set the checkpoint's value, as a resumed training keeps its network";
+    return difference + ": set the checkpoint's value, or name " + change_name(fact)
+           + " in checkpoints.change";
   }
-  if (recorded.data && now.data && *recorded.data != *now.data && !may_change("data"))
+  for (const char* flag : {"--tied", "--shared-expert"}) // absent: not set
+    if (recorded.options.contains("--model") && now.options.contains("--model")
+        && recorded.options.contains(flag) != now.options.contains(flag))
+      return std::string{recorded.options.contains(flag) ? "" : "no "} + flag
+             + ", and the job differs: a resumed training keeps its network";
+  if (recorded.data && now.data && *recorded.data != *now.data
+      && !has_name(change, "data"))
     return "the data '" + to_string(*recorded.data) + "', and the job has '"
            + to_string(*now.data)
            + "': give that data, or name data in checkpoints.change";

@@ -15,7 +15,9 @@ namespace troupe {
 
 /// Values that decide the numbers of a job's training, by the name of the program's
 /// option: "--lr". A checkpoint records the values.
-std::map<std::string, std::string> facts_of(const training_job& job);
+/// \param plan the job's plan, with the processors that the job asks for
+std::map<std::string, std::string> facts_of(const training_job& job,
+                                            const run_plan& plan);
 
 /// The values that must be equal on the leader and on nodes: facts_of(), the schedule,
 /// the mesh, and names and dims of the parameters.
@@ -27,6 +29,11 @@ std::string job_text(const training_job& job, const run_plan& plan);
 /// \param node_text job_text() of the node
 std::string job_difference(const std::string& leader_text,
                            const std::string& node_text);
+
+/// One sentence about the first name in `change` that is no name of a value in `now`,
+/// or that is a size of the network; else an empty text.
+std::string change_error(const std::string& change,
+                         const std::map<std::string, std::string>& now);
 
 /// The end of a sentence about the first value of a checkpoint's training that a job
 /// has changed. Empty if there is none. Values that only one side has are not compared,

@@ -6,6 +6,7 @@
 #include "actors/mail/relay.hpp"
 #include "actors/mail/thrown.hpp"
 #include "actors/meetings/user_meeting.hpp"
+#include "actors/nodes/node_limits.hpp"
 #include "actors/nodes/node_links.hpp"
 #include "actors/nodes/node_maps.hpp"
 #include "actors/proof/proof.hpp"
@@ -197,14 +198,18 @@ tl::expected<std::vector<processor>, std::string> processors_of(const training_j
   return result;
 }
 
-/// The plan of a job that is the same in all processes of a run: without processors,
-/// checkpoints, and a state to resume from. The error is one sentence.
+/// The plan that is the same in all processes of a run, with the processors that the
+/// job asks for. Checkpoints and a state to resume from are left out. The error is one
+/// sentence.
 tl::expected<run_plan, std::string> shared_plan_of(const training_job& job) {
   if (auto error = number_error(job); !error.empty())
     return problem{error};
   auto exchange = exchange_of(job);
   if (!exchange)
     return problem{exchange.error()};
+  auto asked = parse_devices(job.device, 0);
+  if (!asked)
+    return problem{asked.error()};
   auto work = work_of(job);
   if (!work)
     return problem{work.error()};
@@ -226,7 +231,8 @@ tl::expected<run_plan, std::string> shared_plan_of(const training_job& job) {
   plan.exchange = std::move(*exchange);
   plan.user_exchange = job.user_exchange;
   plan.work = std::move(*work);
-  plan.work->options = facts_of(job);
+  plan.machine.processors = std::move(*asked);
+  plan.work->options = facts_of(job, plan);
   plan.machine.clock = job.virtual_time ? clock_kind::virtual_time : clock_kind::real;
   plan.machine.cost = costs_by_operations();
   plan.machine.threads =
@@ -239,8 +245,19 @@ tl::expected<run_plan, std::string> shared_plan_of(const training_job& job) {
   return plan;
 }
 
+/// One sentence if nodes cannot perform a job, else an empty text.
+std::string node_error(const training_job& job) {
+  if (job.virtual_time)
+    return "nodes run in real time: leave virtual_time false";
+  if (job.relays || job.user_exchange)
+    return "relays and a user_exchange need all ranks in one process: leave nodes, or "
+           "both of these, unset";
+  return {};
+}
+
 /// One sentence about nodes that cannot perform a job, else an empty text.
-std::string nodes_error(const training_job& job, const run_plan& plan) {
+/// \param to receives the addresses of the nodes
+std::string nodes_error(const training_job& job, planned_job& to) {
   const auto& nodes = job.nodes;
   if (nodes.addresses.empty())
     return nodes.node_map.empty()
@@ -253,32 +270,40 @@ std::string nodes_error(const training_job& job, const run_plan& plan) {
     return "failure_timeout of a job is "
            + std::to_string(nodes.failure_timeout.count())
            + " ms: 50 ms to 3,600 s are allowed";
-  const auto parsed =
-    parse_nodes(nodes.addresses, nodes.tls.has_value(), nodes.insecure);
+  auto parsed = parse_nodes(nodes.addresses, nodes.tls.has_value(), nodes.insecure);
   if (!parsed)
     return parsed.error();
-  const int count = static_cast<int>(nodes.addresses.size());
+  to.nodes = std::move(*parsed);
+  const int count = static_cast<int>(to.nodes.size());
   return node_map_error(
-    plan, nodes.node_map.empty() ? default_node_map(plan, count) : nodes.node_map,
+    to.plan, nodes.node_map.empty() ? default_node_map(to.plan, count) : nodes.node_map,
     count);
 }
 
-/// Makes a plan resume from the newest checkpoint, if the job names checkpoints.
-/// Returns one sentence about a mistake, else an empty text.
-std::string resume(const training_job& job, planned_job& to) {
-  auto& o = to.checkpoints;
+/// Finds the checkpoints that a job names. Returns one sentence about a mistake, else
+/// an empty text.
+std::string find_checkpoints_of(const training_job& job, checkpoint_options& o) {
   if (auto error = unreadable_folder_error(o); !error.empty())
     return error;
   find_checkpoints(o);
   if (auto error = validation_error(o); !error.empty())
     return error;
-  auto& plan = to.plan;
-  plan.copies.checkpoint_every = std::min(o.every, plan.dims.steps);
-  if (o.resume.empty())
-    return {};
-  if (job.verify)
+  if (!o.resume.empty() && job.verify)
     return "verify proves a run from its first step on, and resume starts later: leave "
            "verify or checkpoints.resume unset";
+  return {};
+}
+
+/// Makes a plan resume from the newest checkpoint, if the job names checkpoints.
+/// Returns one sentence about a mistake, else an empty text.
+std::string resume(planned_job& to) {
+  const auto& o = to.checkpoints;
+  auto& plan = to.plan;
+  plan.copies.checkpoint_every = std::min(o.every, plan.dims.steps);
+  if (auto error = change_error(o.change, plan.work->options); !error.empty())
+    return error;
+  if (o.resume.empty())
+    return {};
   auto newest = newest_checkpoint(o.resume, plan.work->whole);
   if (!newest)
     return "--resume: " + newest.error();
@@ -306,16 +331,21 @@ std::string resume(const training_job& job, planned_job& to) {
 }
 
 tl::expected<planned_job, std::string> make_plan(const training_job& job) {
-  auto shared = shared_plan_of(job);
+  if (auto error = number_error(job); !error.empty())
+    return problem{error};
+  planned_job result{.checkpoints = job.checkpoints};
+  if (auto error = find_checkpoints_of(job, result.checkpoints); !error.empty())
+    return problem{error};
+  auto begun = job;
+  if (!result.checkpoints.resume.empty())
+    begun.begin.clear(); // the checkpoint has the values
+  auto shared = shared_plan_of(begun);
   if (!shared)
     return problem{shared.error()};
-  planned_job result{.plan = std::move(*shared),
-                     .text = {},
-                     .checkpoints = job.checkpoints,
-                     .complete = nullptr};
+  result.plan = std::move(*shared);
   auto& plan = result.plan;
   const bool is_here = job.nodes.addresses.empty();
-  if (auto error = nodes_error(job, plan); !error.empty())
+  if (auto error = nodes_error(job, result); !error.empty())
     return problem{error};
   if (!is_here)
     result.text = job_text(job, plan);
@@ -332,9 +362,10 @@ tl::expected<planned_job, std::string> make_plan(const training_job& job) {
       return problem{error};
   }
   plan.observed.model_times = needs_modelled_times(plan, !is_here);
-  if (auto error = resume(job, result); !error.empty() || result.complete)
-    return error.empty() ? tl::expected<planned_job, std::string>{std::move(result)}
-                         : problem{error};
+  if (auto error = resume(result); !error.empty())
+    return problem{error};
+  if (result.complete)
+    return result;
   const auto count_bytes = [&](const run_plan& checked_plan) {
     return job.held_out > 0 ? bytes_of_evaluation(checked_plan, is_here)
                             : caller_bytes{};
@@ -348,31 +379,15 @@ tl::expected<planned_job, std::string> make_plan(const training_job& job) {
   return result;
 }
 
-tl::expected<run_plan, std::string> make_part(const training_job& job,
-                                              const mail::prepare& facts) {
+tl::expected<job_of_node, std::string> make_job_of_node(training_job job) {
+  if (auto error = node_error(job); !error.empty())
+    return problem{error};
+  job.begin.clear(); // the leader sends the values
   auto plan = shared_plan_of(job);
   if (!plan)
-    return plan;
-  if (auto error = job_difference(facts.options, job_text(job, *plan)); !error.empty())
-    return problem{error};
-  if (std::ssize(facts.node_map) != plan->ranks())
-    return problem{std::string{"the leader's request has another number of ranks than "
-                               "the job"}};
-  const node_limits limits{.threads = plan->machine.threads};
-  const auto ranks = ranks_at(facts.node_map, facts.node);
-  auto asked = parse_devices(job.device, 0);
-  if (!asked)
-    return problem{asked.error()};
-  auto processors = processors_allowed({std::move(*asked), lists_processors(job)},
-                                       ranks, facts.node_map.size(), limits);
-  if (!processors)
-    return problem{processors.error()};
-  plan->machine.processors = std::move(*processors);
-  plan->copies.checkpoint_every = facts.keep.checkpoint_every;
-  plan->copies.keep_steps = facts.keep.steps;
-  if (auto error = validation_error(*plan, {}, ranks); !error.empty())
-    return problem{error};
-  return accept_part(std::move(*plan), facts, limits);
+    return problem{plan.error()};
+  auto text = job_text(job, *plan);
+  return job_of_node{std::move(*plan), std::move(text), lists_processors(job)};
 }
 
 /// Calls a function, and turns exceptions of the objects that the job brings into the
@@ -393,22 +408,34 @@ auto guarded(const Make& make) -> decltype(make()) {
 
 } // namespace
 
-std::string node_error(const training_job& job) {
-  if (job.virtual_time)
-    return "nodes run in real time: leave virtual_time false";
-  if (job.relays || job.user_exchange)
-    return "relays and a user_exchange need all ranks in one process: leave nodes, or "
-           "both of these, unset";
-  return {};
-}
-
 tl::expected<planned_job, std::string> plan_of(const training_job& job) {
   return guarded([&] { return make_plan(job); });
 }
 
-tl::expected<run_plan, std::string> plan_of_part(const training_job& job,
+tl::expected<job_of_node, std::string> plan_on_node(training_job job) {
+  return guarded([&] { return make_job_of_node(std::move(job)); });
+}
+
+tl::expected<run_plan, std::string> plan_of_part(const job_of_node& job,
                                                  const mail::prepare& facts) {
-  return guarded([&] { return make_part(job, facts); });
+  if (auto error = job_difference(facts.options, job.text); !error.empty())
+    return problem{error};
+  auto plan = job.plan;
+  if (std::ssize(facts.node_map) != plan.ranks())
+    return problem{std::string{"the leader's request has another number of ranks than "
+                               "the job"}};
+  const node_limits limits{.threads = plan.machine.threads};
+  const auto ranks = ranks_at(facts.node_map, facts.node);
+  auto processors = processors_allowed({plan.machine.processors, job.lists_processors},
+                                       ranks, facts.node_map.size(), limits);
+  if (!processors)
+    return problem{processors.error()};
+  plan.machine.processors = std::move(*processors);
+  plan.copies.checkpoint_every = facts.keep.checkpoint_every;
+  plan.copies.keep_steps = facts.keep.steps;
+  if (auto error = validation_error(plan, {}, ranks); !error.empty())
+    return problem{error};
+  return accept_part(std::move(plan), facts, limits);
 }
 
 } // namespace troupe

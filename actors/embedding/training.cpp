@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -86,12 +87,14 @@ void verify(const run_plan& plan, const run_result& run, training_result& to) {
   }
 }
 
+using told = std::function<void(const std::string&)>;
+
 /// Performs a job's run in this process, or on the job's nodes.
 /// \param warn receives a sentence about each checkpoint that could not be written
+/// \param tell receives a sentence about each node that is busy, on any thread
 /// \throws the exceptions of leader and troupe::perform
 run_result perform(const training_job& job, const planned_job& planned,
-                   const training_news& news,
-                   const std::function<void(const std::string&)>& warn) {
+                   const training_news& news, const told& warn, const told& tell) {
   const auto& plan = planned.plan;
   run_callbacks callbacks{.report = news.report,
                           .relays = job.relays,
@@ -109,15 +112,13 @@ run_result perform(const training_job& job, const planned_job& planned,
   auto links = node_links::from(nodes.tls);
   if (!links)
     throw node_failure{links.error()};
-  const cluster run_nodes{
-    .nodes =
-      parse_nodes(nodes.addresses, nodes.tls.has_value(), nodes.insecure).value(),
-    .node_map = nodes.node_map,
-    .failure_timeout = nodes.failure_timeout,
-    .version = version(),
-    .connections = links->get(),
-    .interrupted = news.interrupted,
-    .on_wait = news.warn};
+  const cluster run_nodes{.nodes = planned.nodes,
+                          .node_map = nodes.node_map,
+                          .failure_timeout = nodes.failure_timeout,
+                          .version = version(),
+                          .connections = links->get(),
+                          .interrupted = news.interrupted,
+                          .on_wait = tell};
   leader node_leader{
     run_nodes,
     std::make_shared<const run_plan>(plan),
@@ -125,16 +126,13 @@ run_result perform(const training_job& job, const planned_job& planned,
   return troupe::perform(plan, std::move(callbacks), &node_leader);
 }
 
-/// The result of a job whose checkpoint has all steps.
-training_result completed(const training_job& job, const planned_job& planned,
-                          const training_news& news) {
-  training_result result{.steps_before = planned.complete->batches,
-                         .warnings = planned.warnings};
-  const auto& whole = planned.plan.work->whole;
-  result.parameters = by_name(whole, planned.complete->parameters);
+/// Fills in the results of a job whose checkpoint has all steps.
+void complete(const training_job& job, const planned_job& planned,
+              const training_news& news, training_result& to) {
+  to.steps_before = planned.complete->batches;
+  to.parameters = by_name(planned.plan.work->whole, planned.complete->parameters);
   if (job.held_out > 0)
-    evaluate(job, planned.plan, readable(planned.complete->parameters), news, result);
-  return result;
+    evaluate(job, planned.plan, readable(planned.complete->parameters), news, to);
 }
 
 /// Fills in the results of a run, with proofs and the evaluation.
@@ -153,8 +151,10 @@ void summarise(const training_job& job, const run_plan& plan, run_result& result
   copy_measures(result, to);
   if (job.draws)
     to.picture = draw(timeline_of(result.actions), widest_picture);
+  if (result.parameters.empty())
+    return;
   if (const auto which = not_finite(plan.work->whole, readable(result.parameters));
-      !result.parameters.empty() && !which.empty()) {
+      !which.empty()) {
     to.outcome = ending::failed;
     to.failure = "the last update has made " + which;
     return;
@@ -170,7 +170,7 @@ void summarise(const training_job& job, const run_plan& plan, run_result& result
   }
   if (job.verify && to.outcome == ending::finished)
     verify(plan, result, to);
-  if (job.held_out > 0 && !result.parameters.empty())
+  if (job.held_out > 0)
     evaluate(job, plan, readable(result.parameters), news, to);
 }
 
@@ -182,31 +182,41 @@ tl::expected<training_result, std::string> train(const training_job& job,
   if (!planned)
     return tl::unexpected{planned.error()};
   const auto& plan = planned->plan;
-  if (planned->complete)
-    return completed(job, *planned, news);
-  training_result summary{.steps_before = plan.dims.batches_before};
-  const auto warn = [&](const std::string& sentence) {
-    summary.warnings.push_back(sentence);
-    if (news.warn)
+  training_result result{.steps_before = plan.dims.batches_before};
+  std::mutex one_at_a_time;
+  const auto tell = [&](const std::string& sentence) {
+    if (!news.warn)
+      return;
+    const std::lock_guard guard{one_at_a_time};
+    try {
       news.warn(sentence);
+    } catch (...) { // NOLINT(bugprone-empty-catch): the training goes on
+    }
+  };
+  const auto warn = [&](const std::string& sentence) {
+    result.warnings.push_back(sentence);
+    tell(sentence);
   };
   std::ranges::for_each(planned->warnings, warn);
+  if (planned->complete) {
+    complete(job, *planned, news, result);
+    return result;
+  }
   folder_lock lock;
   if (const auto& to = planned->checkpoints; !to.folder.empty())
     if (auto error = checkpoint_folder_error(to, plan, lock); !error.empty())
       return tl::unexpected{error};
-  run_result result;
   try {
-    result = perform(job, *planned, news, warn);
+    auto performed = perform(job, *planned, news, warn, tell);
+    summarise(job, plan, performed, news, result);
   } catch (const node_failure& error) {
     return tl::unexpected{std::string{error.what()}};
-  } catch (const ended_while_waiting&) {
+  } catch (const ended_while_waiting&) { // no rank has begun
     result.outcome = ending::interrupted;
   } catch (const ended_while_joining&) {
     result.outcome = ending::interrupted;
   }
-  summarise(job, plan, result, news, summary);
-  return summary;
+  return result;
 }
 
 std::string save(const training_result& result, const training_job& job,

@@ -39,14 +39,15 @@ struct training_proof {
 };
 
 /// Callbacks during a training. Functions may be empty. Calls are made on the thread
-/// that called `train()`.
+/// that called `train()`, except those of `warn`.
 struct training_news {
   /// Called at most ten times a second, and once at the end of the run, before the
   /// evaluation.
   std::function<void(const progress&)> report = {};
   /// Called with a sentence that needs attention and ends nothing: a checkpoint that
-  /// was skipped or could not be written, or a node that is busy. The last is told on
-  /// another thread. `training_result::warnings` has the sentences about checkpoints.
+  /// was skipped or could not be written, or a node that is busy. Calls come from any
+  /// thread, one at a time; exceptions are ignored. `training_result::warnings` has the
+  /// sentences about checkpoints.
   std::function<void(const std::string&)> warn = {};
   /// Set by another thread to end the training early, and to end the evaluation. The
   /// training ends after an update that all stages have made; under a local rule, when

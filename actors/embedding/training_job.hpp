@@ -106,7 +106,8 @@ struct training_job {
   std::string device = "cpu";
   /// The folder and the interval of checkpoints, and the checkpoint from which the job
   /// resumes. `steps` counts the steps of that checkpoint. With `resume = "auto"` a job
-  /// that was cut short is continued by the same program.
+  /// that was cut short is continued by the same program. State of relays and of a
+  /// `user_exchange` is not saved. A job that resumes cannot be verified.
   checkpoint_options checkpoints = {};
   job_nodes nodes = {};
 

@@ -14,9 +14,9 @@
 namespace troupe {
 
 struct training_node::state {
-  state(training_job own_job, const node_settings& settings, node_address where,
+  state(job_of_node planned, const node_settings& settings, const node_address& where,
         std::unique_ptr<node_links> own_links, listening_sockets sockets)
-    : job(std::move(own_job)),
+    : job(std::move(planned)),
       report(settings.report),
       links(std::move(own_links)),
       services{
@@ -28,11 +28,17 @@ struct training_node::state {
         services, {.version = version()}),
       address(to_string(node_address{where.host, server.port()})),
       thread(start_thread(1, [this] {
-        server.serve(stop, [this](const std::string& sentence) {
-          if (report)
-            report(sentence);
-        });
+        server.serve(stop, [this](const std::string& sentence) { tell(sentence); });
       })) {}
+
+  void tell(const std::string& sentence) const {
+    if (!report)
+      return;
+    try {
+      report(sentence);
+    } catch (...) { // NOLINT(bugprone-empty-catch): the node goes on
+    }
+  }
 
   ~state() {
     stop = true;
@@ -41,7 +47,7 @@ struct training_node::state {
   state(const state&) = delete;
   state& operator=(const state&) = delete;
 
-  const training_job job;
+  const job_of_node job;
   const std::function<void(const std::string&)> report;
   const std::unique_ptr<node_links> links;
   const worker_services services;
@@ -53,8 +59,9 @@ struct training_node::state {
 
 tl::expected<std::unique_ptr<training_node>, std::string>
 training_node::start(training_job job, const node_settings& settings) {
-  if (auto error = node_error(job); !error.empty())
-    return tl::unexpected{error};
+  auto planned = plan_on_node(std::move(job));
+  if (!planned)
+    return tl::unexpected{planned.error()};
   const auto where = parse_address(settings.listen);
   if (!where)
     return tl::unexpected{where.error()};
@@ -68,7 +75,7 @@ training_node::start(training_job job, const node_settings& settings) {
   if (!sockets)
     return tl::unexpected{sockets.error()};
   return std::unique_ptr<training_node>{new training_node{std::make_unique<state>(
-    std::move(job), settings, *where, std::move(*links), std::move(*sockets))}};
+    std::move(*planned), settings, *where, std::move(*links), std::move(*sockets))}};
 }
 
 training_node::training_node(std::unique_ptr<state> started)

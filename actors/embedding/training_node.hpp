@@ -22,7 +22,7 @@ struct node_settings {
   /// True: an address that other machines reach is allowed without TLS.
   bool insecure = false;
   /// Called on the node's thread with a sentence about each start and end of a run. May
-  /// be empty.
+  /// be empty. Exceptions are ignored.
   std::function<void(const std::string&)> report = {};
 };
 
@@ -33,8 +33,8 @@ struct node_settings {
 /// `held_out` and `draws` concern the leader alone.
 class training_node {
 public:
-  /// Starts a node. The error is one sentence about the job, or about the address.
-  /// \throws no_thread if a thread cannot be started
+  /// Starts a node, and plans the job. The error is one sentence about the job, or
+  /// about the address. \throws no_thread if a thread cannot be started
   static tl::expected<std::unique_ptr<training_node>, std::string>
   start(training_job job, const node_settings& settings = {});
 

@@ -16,7 +16,7 @@
 namespace troupe {
 
 /// Makes the connections of this process with other processes, without encryption or by
-/// TLS. A program has one object of this type.
+/// TLS.
 class node_links : public connector {
 public:
   /// Makes the object. The error is one sentence: a mistake in the files of `tls`, or

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/nodes/worker.hpp"
 
+#include "actors/mail/thrown.hpp"
 #include "actors/nodes/gpus_of_nodes.hpp"
 #include "actors/nodes/layer_values.hpp"
 #include "actors/nodes/node_maps.hpp"
@@ -259,10 +260,8 @@ void worker::run(const std::atomic<bool>* stop) {
     leader_->send(mail::refused{"a user ended the node", true});
   } catch (const unreachable& error) { // the leader decides whether that node is lost
     lose(error.node, error.what());
-  } catch (const std::bad_alloc&) {
-    leader_->send(mail::refused{"out of memory"});
-  } catch (const std::exception& error) {
-    leader_->send(mail::refused{error.what()});
+  } catch (...) { // also of a user's objects
+    leader_->send(mail::refused{text_of(std::current_exception())});
   }
 }
 
@@ -332,8 +331,10 @@ void worker::perform(const std::shared_ptr<const run_plan>& plan, known_groups g
 
 void worker::shut_down(local_run& local) {
   router_->close_after_actors(local);
-  if (local.at_work()) // the run may use buffers of the router
-    abandoned_.push_back(router_);
+  if (!local.at_work())
+    return;
+  const std::lock_guard guard{abandoned_lock_};
+  abandoned_.push_back(router_); // the run may use buffers of the router
 }
 
 /// Handles messages until the leader ends the run.
@@ -368,6 +369,7 @@ bool worker::answer(local_run& local, const wire::node_message& message) {
   return true;
 }
 
+std::mutex worker::abandoned_lock_;
 std::vector<std::shared_ptr<message_router>> worker::abandoned_;
 
 } // namespace troupe

@@ -93,6 +93,7 @@ private:
   void beat();
   void lose(int node, const std::string& why);
 
+  static std::mutex abandoned_lock_;
   /// Routers of runs whose actors could not be ended; kept until the process ends.
   static std::vector<std::shared_ptr<message_router>> abandoned_;
 

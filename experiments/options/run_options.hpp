@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/bf16_block.hpp"
+#include "plan/bf16_products.hpp"
 #include "plan/run_plan.hpp"
 
 #include <tl/expected.hpp>
@@ -43,14 +44,6 @@ struct run_options {
   int threads = 0;
   std::chrono::milliseconds stall_timeout{10'000};
 };
-
-/// True if `products` is bf16 and at least one of the ranks' processors is a CPU. An
-/// empty list is the CPU.
-bool makes_bf16_by_cpu(precision products, const std::vector<processor>& of_ranks);
-
-/// True if at least one rank of a training computes bf16 products on a CPU. False in a
-/// simulation.
-bool makes_bf16_by_cpu(const run_plan& plan);
 
 /// One sentence for the user if a CPU computes bf16 products: a warning that the path
 /// `plain` is slow, else notice_of_bf16_path(). Empty if there is nothing to say.

@@ -98,18 +98,6 @@ option_rows run_rows() {
                          "once: say --clock real, or leave % out"}})}));
 }
 
-bool makes_bf16_by_cpu(precision products, const std::vector<processor>& of_ranks) {
-  return products == precision::bf16
-         && (of_ranks.empty() || !std::ranges::all_of(of_ranks, &processor::is_gpu));
-}
-
-bool makes_bf16_by_cpu(const run_plan& plan) {
-  std::vector<processor> of_ranks;
-  for (int rank = 0; rank < plan.ranks(); ++rank)
-    of_ranks.push_back(plan.machine.processor_of(rank));
-  return plan.work && makes_bf16_by_cpu(plan.work.stored(), of_ranks);
-}
-
 std::string warning_of(const run_options& o) {
   if (!makes_bf16_by_cpu(o.products, o.processors))
     return {};

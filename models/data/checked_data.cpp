@@ -12,6 +12,7 @@ class checked_data : public data_set {
 public:
   checked_data(std::shared_ptr<const data_set> data, const network<float>& whole)
     : data_(std::move(data)),
+      identity_(data_->identity()),
       inputs_(whole.layers.front()->input()),
       labels_(whole.rows),
       classes_(whole.classes),
@@ -36,7 +37,7 @@ public:
   }
   std::optional<std::int64_t> epoch() const override { return data_->epoch(); }
   std::optional<double> loss_floor() const override { return data_->loss_floor(); }
-  std::optional<data_identity> identity() const override { return data_->identity(); }
+  std::optional<data_identity> identity() const override { return identity_; }
   std::string description() const override { return data_->description(); }
 
 private:
@@ -57,6 +58,7 @@ private:
   }
 
   std::shared_ptr<const data_set> data_;
+  std::optional<data_identity> identity_;
   std::int64_t inputs_, labels_, classes_, words_;
 };
 

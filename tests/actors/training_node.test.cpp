@@ -3,6 +3,7 @@
 
 #include "actors/embedding/training_node.hpp"
 
+#include "actors/embedding/job_plan.hpp"
 #include "actors/run/perform.hpp"
 #include "tests/actors/embedded.hpp"
 #include "tests/temporary_folder.hpp"
@@ -124,9 +125,147 @@ TEST_CASE("a node refuses a leader with another job", "[training]") {
     INFO(sentence);
     CHECK_THAT(refusal_by(job, other), ContainsSubstring(sentence));
   }
-  auto renamed = job;
-  renamed.pipeline_schedule.order = gpipe().order;
-  CHECK_THAT(refusal_by(job, renamed), ContainsSubstring("has schedule 1f1b, XXH3"));
+  const auto schedule_error = [&](const std::function<void(schedule&)>& change,
+                                  const schedule& how) {
+    auto own = job, other = job;
+    own.pipeline_schedule = other.pipeline_schedule = how;
+    change(other.pipeline_schedule);
+    return refusal_by(own, other);
+  };
+  CHECK_THAT(
+    schedule_error([](schedule& s) { s.order = gpipe().order; }, one_f_one_b()),
+    ContainsSubstring("has schedule 1f1b, XXH3"));
+  CHECK_THAT(
+    schedule_error([](schedule& s) { s.recomputes = recomputation::late; }, gpipe()),
+    ContainsSubstring("has schedule gpipe, XXH3"));
+  CHECK_THAT(schedule_error(
+               [](schedule& s) {
+                 s.weights.reads = [](const shape&, int, int k, int) { return k / 9; };
+               },
+               pipedream(1)),
+             ContainsSubstring("has schedule pipedream, XXH3"));
+}
+
+TEST_CASE("initial weights come from the leader alone", "[training]") {
+  const temporary_folder folder;
+  auto job = small_job();
+  auto other_seed = job;
+  other_seed.seed = 77;
+  const auto file = folder.path() / "weights.safetensors";
+  REQUIRE(save(finished(other_seed), other_seed, file) == "");
+  auto from_file = job;
+  from_file.begin = file;
+  const auto node = node_of(job);
+  from_file.nodes.addresses = {node->address()};
+  auto here = from_file;
+  here.nodes = {};
+  CHECK(finished(from_file).parameters == finished(here).parameters);
+  auto of_node = job; // the node's own file counts for nothing
+  of_node.begin = file;
+  const auto second = node_of(of_node);
+  auto by_seed = job;
+  by_seed.nodes.addresses = {second->address()};
+  CHECK(finished(by_seed).parameters == finished(job).parameters);
+}
+
+TEST_CASE("a job that is interrupted while it waits for nodes has no results",
+          "[training]") {
+  auto job = small_job();
+  const auto node = node_of(job);
+  job.nodes.addresses = {node->address()};
+  job.held_out = 4;
+  const std::atomic<bool> stop = true;
+  const auto result = train(job, {.interrupted = &stop});
+  REQUIRE(result);
+  CHECK(result->outcome == ending::interrupted);
+  CHECK(result->loss.empty());
+  CHECK(result->parameters.empty());
+}
+
+namespace {
+
+/// Data of another data set.
+class other_data : public data_set {
+public:
+  explicit other_data(std::shared_ptr<const data_set> data) : data_(std::move(data)) {}
+  void training(std::int64_t index, const sample_view& to) const override {
+    data_->training(index, to);
+  }
+  std::int64_t evaluation_size() const override { return 0; }
+  void evaluation(std::int64_t, const sample_view&) const override {}
+  std::optional<data_identity> identity() const override { return data_->identity(); }
+  std::string description() const override { return data_->description(); }
+
+private:
+  std::shared_ptr<const data_set> data_;
+};
+
+/// Data whose identity throws no std::exception.
+struct unidentified_data : other_data {
+  using other_data::other_data;
+  std::optional<data_identity> identity() const override { throw 42; }
+};
+
+/// Data that set a flag when sample 100 is read.
+struct stopping_data : other_data {
+  stopping_data(std::shared_ptr<const data_set> data, std::atomic<bool>& flag)
+    : other_data(std::move(data)), stop(flag) {}
+  void training(std::int64_t index, const sample_view& to) const override {
+    if (index == 100)
+      stop = true;
+    other_data::training(index, to);
+  }
+  std::atomic<bool>& stop;
+};
+
+} // namespace
+
+TEST_CASE("objects of a user that throw end neither a node nor its program",
+          "[training]") {
+  auto job = small_job();
+  const auto node = training_node::start(
+    job, {.listen = "127.0.0.1:0", .report = [](const std::string&) { throw 42; }});
+  REQUIRE(node);
+  job.nodes.addresses = {(*node)->address()};
+  const auto result = finished(job);
+  CHECK(result.parameters == finished(small_job()).parameters);
+  job.nodes = {};
+  job.data = std::make_shared<unidentified_data>(job.data);
+  CHECK_THAT(refusal_of(job), ContainsSubstring("an exception of unknown type"));
+  CHECK_THAT(training_node::start(job, {.listen = "127.0.0.1:0"}).error(),
+             ContainsSubstring("an exception of unknown type"));
+  job.data = nullptr;
+  CHECK_THAT(training_node::start(job, {.listen = "127.0.0.1:0"}).error(),
+             ContainsSubstring("a training needs data"));
+}
+
+TEST_CASE("a node answers requests that describe no job with a sentence",
+          "[training]") {
+  const auto job = plan_on_node(small_job());
+  REQUIRE(job);
+  const auto refusal = [&](const mail::prepare& facts) {
+    const auto plan = plan_of_part(*job, facts);
+    return plan ? "" : plan.error();
+  };
+  for (const auto& text :
+       {std::string{}, std::string{"[[[["}, std::string(100'000, '['),
+        std::string{"null"}, std::string{"[1]"}, std::string{"\xff"}}) {
+    INFO(text.substr(0, 10));
+    CHECK_THAT(refusal({.node = 1, .nodes = {"a:1"}, .options = text}),
+               ContainsSubstring("describes no training_job"));
+  }
+  CHECK_THAT(refusal({.options = R"({"--lr": 5})"}),
+             ContainsSubstring("has --batch no value, and the node's job has 8"));
+  CHECK_THAT(
+    refusal({.node = 1, .nodes = {"a:1"}, .node_map = {1}, .options = job->text}),
+    ContainsSubstring("another number of ranks"));
+  CHECK_FALSE(
+    refusal({.node = 1, .nodes = {"a:1"}, .node_map = {1, 2, 9}, .options = job->text})
+      .empty());
+  CHECK(
+    refusal(
+      {.node = 1, .nodes = {"a:1", "b:1"}, .node_map = {1, 1, 2}, .options = job->text})
+    == "");
 }
 
 TEST_CASE("jobs that nodes cannot perform are refused with a remedy", "[training]") {
@@ -225,6 +364,23 @@ TEST_CASE("a job that differs from its checkpoint's training is refused",
   CHECK_THAT(
     refusal([](training_job& j) { j.data = *open_data("synthetic", small_gpt, 6); }),
     ContainsSubstring("the data 'synthetic text of seed 5"));
+  const auto cosine = [](training_job& j) { j.optimizer.schedule.cosine = true; };
+  CHECK_THAT(refusal(cosine), ContainsSubstring("--lr-schedule constant"));
+  CHECK_THAT(refusal([](training_job& j) { j.optimizer.schedule.course = 5; }),
+             ContainsSubstring("course of the rate 0, and the job has 5"));
+  CHECK_THAT(refusal([](training_job& j) {
+               j.uneven.lengths = {2, 4};
+             }),
+             ContainsSubstring("--sequence-lengths , and the job has 2,4"));
+  CHECK_THAT(refusal([](training_job& j) { j.checkpoints.change = "lr,rate"; }),
+             ContainsSubstring("has the name 'rate'")
+               && ContainsSubstring("weight-decay"));
+  CHECK_THAT(refusal([](training_job& j) { j.checkpoints.change = "heads"; }),
+             ContainsSubstring("has the name 'heads'"));
+  CHECK_THAT(
+    refusal([](training_job& j) { j.model = model_options{"gpt", 4, 8, 4, 4, 11}; }),
+    ContainsSubstring("--heads 2, and the job has 4")
+      && ContainsSubstring("keeps its network"));
   CHECK_THAT(refusal([](training_job& j) { j.verify = true; }),
              ContainsSubstring("leave verify or checkpoints.resume unset"));
   CHECK_THAT(refusal([](training_job& j) { j.begin = "weights.safetensors"; }),
@@ -236,6 +392,20 @@ TEST_CASE("a job that differs from its checkpoint's training is refused",
           j.checkpoints.change = "data,lr";
         })
         == "");
+}
+
+TEST_CASE("a cosine ends where the checkpoint's training ends it", "[training]") {
+  const temporary_folder folder;
+  auto job = small_job();
+  job.optimizer.schedule.cosine = true;
+  job.checkpoints = {
+    .folder = (folder.path() / "c").string(), .every = 3, .resume = "auto"};
+  (void)finished(job);
+  job.steps = 6;
+  CHECK_THAT(refusal_of(job), ContainsSubstring("--steps 3, and the job has 6")
+                                && ContainsSubstring("name steps"));
+  job.checkpoints.change = "steps";
+  CHECK(finished(job).steps_before == 3);
 }
 
 TEST_CASE("a job names checkpoints that cannot be used", "[training]") {
@@ -262,16 +432,20 @@ TEST_CASE("a job names checkpoints that cannot be used", "[training]") {
 TEST_CASE("an interrupted job leaves a checkpoint, and goes on", "[training]") {
   const temporary_folder folder;
   auto job = small_job();
-  job.steps = 40;
+  job.steps = 200;
   const auto whole = finished(job);
   job.checkpoints = {
     .folder = (folder.path() / "c").string(), .every = 1000, .resume = "auto"};
-  job.steps = 40;
   std::atomic<bool> stop = false;
-  const auto cut =
-    train(job, {.report = [&](const progress&) { stop = true; }, .interrupted = &stop});
+  const auto data = job.data;
+  job.data = std::make_shared<stopping_data>(data, stop);
+  const auto cut = train(job, {.interrupted = &stop});
   REQUIRE(cut);
+  CHECK(cut->outcome == ending::interrupted);
+  job.data = data;
   const auto rest = finished(job);
+  CHECK(rest.steps_before > 0);
+  CHECK(rest.steps_before < 200);
   CHECK(rest.parameters == whole.parameters);
 }
 
