@@ -148,6 +148,7 @@ json run_json(const run_account& run) {
   json result{
     {"schedule", plan.sch.name},
     {"parameters", parameters_json(*run.request)},
+    {"options", plan.work ? json(plan.work->options) : json(nullptr)},
     {"ending", name_of(run.outcome())},
     {"clock", run.virtual_time() ? "virtual" : "real"},
     {"device", plan.work ? devices_of(plan) : "none"},

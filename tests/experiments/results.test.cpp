@@ -62,6 +62,7 @@ TEST_CASE("results.json has DESIGN.md's keys in their order", "[results]") {
   CHECK(keys_of(run)
         == std::vector<std::string>{"schedule",
                                     "parameters",
+                                    "options",
                                     "ending",
                                     "clock",
                                     "device",
@@ -114,6 +115,9 @@ TEST_CASE("results.json has DESIGN.md's keys in their order", "[results]") {
                                     "experts"});
   CHECK(run["schedule"] == "pipedream");
   CHECK(run["parameters"] == json{{"vertical_sync", "on"}});
+  CHECK(run["options"]["--optimizer"] == "adamw"); // the default
+  CHECK(run["options"]["--lr"] == "0.001");
+  CHECK(run["options"]["--betas"] == "0.9,0.999");
   CHECK(run["clock"] == "real");
   CHECK(run["device"] == "cpu");
   CHECK(run["samples"] == 48);
@@ -149,7 +153,7 @@ TEST_CASE("a simulation knows no losses and says so", "[results]") {
   CHECK(run["idle"] == json{0.003, 0.003});
   CHECK(run["bubble"] == 0.2);
   CHECK(run["bubble_ideal"] == 0.25);
-  for (const char* key : {"samples", "loss", "loss_samples", "loss_seconds",
+  for (const char* key : {"options", "samples", "loss", "loss_samples", "loss_seconds",
                           "peak_bytes", "peak_bytes_of"})
     CHECK(run[key].is_null());
   CHECK_THAT(result.table, ContainsSubstring("makespan ms"));

@@ -24,7 +24,8 @@ namespace {
 void add_keys(const json& value, const std::string& path, keys& to) {
   for (const auto& element : value.is_array() ? value : json::array())
     add_keys(element, path + "[]", to);
-  if (!value.is_object() || path == "runs[].parameters") // these keys are a user's
+  // The keys below are names of a user, or of options.
+  if (!value.is_object() || path == "runs[].parameters" || path == "runs[].options")
     return;
   for (const auto& [key, member] : value.items()) {
     const auto name = path.empty() ? key : path + "." + key;
