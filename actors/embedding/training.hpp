@@ -121,7 +121,8 @@ struct training_result {
 /// Runs a training and waits for the end; no thread of the run and no actor remains,
 /// unless `stuck` is set. The error result says what is wrong with the job and what is
 /// allowed, or why a node refuses; no run has started then. Sentences name the options
-/// of programs: a member has the name of the option. If a training starts and fails,
+/// of programs: a member has the name of the option, and `--clock virtual` is
+/// `virtual_time`. If a training starts and fails,
 /// the result has the reason in `failure`. Such a result has parameters only if the
 /// final evaluation failed or data replicas drifted apart. Several trainings may run at
 /// the same time, each on its own calling thread. \throws std::bad_alloc if the machine

@@ -229,7 +229,7 @@ TEST_CASE("a mesh that a job cannot have is refused", "[embedding]") {
   job.compress = {};
   job.exchange = "hogwild";
   job.verify = true;
-  CHECK_THAT(refusal_of(job), ContainsSubstring("set virtual_time"));
+  CHECK_THAT(refusal_of(job), ContainsSubstring("say --clock virtual"));
   auto images =
     images_job({linear("a", 784, 8), linear("b", 8, 8), linear("c", 8, 10)});
   images.tensor = 2;
