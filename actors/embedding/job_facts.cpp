@@ -15,6 +15,7 @@
 #include <initializer_list>
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace troupe {
 
@@ -23,6 +24,7 @@ namespace {
 using fact_map = std::map<std::string, std::string>;
 
 constexpr const char* bf16_variable = "TROUPE_BF16";
+constexpr const char* mark_of_jobs = "training_job"; // the key of no other request
 constexpr const char* course_of_rate = "course of the rate"; // 0: all steps
 
 std::string number_text(double value) { // the shortest text of the same number
@@ -186,6 +188,7 @@ fact_map facts_of(const training_job& job, const run_plan& plan) {
 
 std::string job_text(const training_job& job, const run_plan& plan) {
   auto facts = facts_of(job, plan);
+  facts[mark_of_jobs] = "yes";
   facts["schedule"] = order_text(plan.sch, plan.dims);
   facts["parameters"] = parameters_text(plan.work->whole);
   facts["exchange"] = plan.exchange ? plan.exchange->name : "none";
@@ -196,42 +199,55 @@ std::string job_text(const training_job& job, const run_plan& plan) {
   facts["sequence_parallel"] = job.sequence_parallel ? "true" : "false";
   facts["recomputed_units"] = std::to_string(job.recomputed_units);
   facts["split"] = list_text(plan.work->first_layers);
-  facts["microbatches"] =
-    std::to_string(job.microbatches) + " of " + list_text(job.uneven.samples);
+  facts["microbatches"] = std::to_string(job.microbatches);
+  facts["sizes of microbatches"] = list_text(job.uneven.samples);
   facts["device"] = job.device;
   facts["stall_timeout"] = std::to_string(job.stall_timeout.count()) + " ms";
   using errors = nlohmann::json::error_handler_t;
   return nlohmann::json(facts).dump(-1, ' ', false, errors::replace);
 }
 
+bool is_job_text(const std::string& text) {
+  const auto facts = nlohmann::json::parse(text, nullptr, false);
+  return facts.is_object() && facts.contains(mark_of_jobs);
+}
+
 std::string job_difference(const std::string& leader_text,
                            const std::string& node_text) {
-  const auto leader = nlohmann::json::parse(leader_text, nullptr, false);
-  const auto node = nlohmann::json::parse(node_text);
-  if (!leader.is_object())
+  if (!is_job_text(leader_text))
     return "the leader's request describes no training_job: start the node by the "
            "program that leads, or run ./troupe node for programs of troupe";
+  const auto leader = nlohmann::json::parse(leader_text);
+  const auto node = nlohmann::json::parse(node_text);
   const auto value = [](const nlohmann::json& facts, const std::string& name) {
     const auto entry = facts.find(name);
     return entry != facts.end() && entry->is_string() ? entry->get<std::string>()
                                                       : "no value";
   };
-  constexpr std::size_t longest = 200; // characters of a value in the sentence
+  std::vector<std::string> names;
   for (const auto* const facts : {&node, &leader})
     for (const auto& [name, ignored] : facts->items())
-      if (const auto asked = value(leader, name), own = value(node, name); asked != own)
-        return "the leader's job has " + name.substr(0, longest) + " "
-               + asked.substr(0, longest) + ", and the node's job has "
-               + own.substr(0, longest)
-               + (name == bf16_variable ? ": set TROUPE_BF16 to one path for both"
-                                        : ": give both the same job");
+      names.push_back(name);
+  // These texts differ if a simpler value does.
+  std::ranges::stable_partition(names, [](const std::string& name) {
+    return name != "schedule" && name != "parameters" && name != "split";
+  });
+  constexpr std::size_t longest = 200; // characters of a value in the sentence
+  for (const auto& name : names)
+    if (const auto asked = value(leader, name), own = value(node, name); asked != own)
+      return "the leader's job has " + name.substr(0, longest) + " "
+             + asked.substr(0, longest) + ", and the node's job has "
+             + own.substr(0, longest)
+             + (name == bf16_variable ? ": set TROUPE_BF16 to one path for both"
+                                      : ": give both the same job");
   return {};
 }
 
 std::string change_error(const std::string& change, const fact_map& now) {
   std::string allowed = "data";
   for (const auto& [fact, ignored] : now)
-    if (!is_of_network(fact) && !has_name(allowed, change_name(fact)))
+    if (!is_of_network(fact) && fact != "--batch"
+        && !has_name(allowed, change_name(fact)))
       allowed += "," + change_name(fact);
   for (std::size_t begin = 0; begin < change.size();) {
     const auto end = std::min(change.find(',', begin), change.size());

@@ -24,7 +24,10 @@ std::map<std::string, std::string> facts_of(const training_job& job,
 /// \param plan the job's plan before the job resumes
 std::string job_text(const training_job& job, const run_plan& plan);
 
-/// One sentence about the first value by which two jobs differ, else an empty text.
+/// True for a result of job_text(); false for the options of a program.
+bool is_job_text(const std::string& text);
+
+/// One sentence about a value by which two jobs differ, else an empty text.
 /// \param leader_text job_text() of the leader, from another process
 /// \param node_text job_text() of the node
 std::string job_difference(const std::string& leader_text,

@@ -61,10 +61,15 @@ std::string number_error(const training_job& job) {
     return "microbatches of a job is " + std::to_string(job.microbatches)
            + ": a multiple of replicas, " + std::to_string(job.replicas)
            + ", is allowed";
-  if (job.threads < 0 || job.threads > 1024 || job.held_out < 0
-      || job.stall_timeout.count() < 1)
-    return "threads, held_out or stall_timeout of a job is out of range: threads are 0 "
-           "to 1024, held_out is at least 0, stall_timeout at least 1 ms";
+  if (job.threads < 0 || job.threads > 1024)
+    return "threads of a job is " + std::to_string(job.threads)
+           + ": 0 to 1024 are allowed";
+  if (job.held_out < 0)
+    return "held_out of a job is " + std::to_string(job.held_out)
+           + ": at least 0 is allowed";
+  if (job.stall_timeout.count() < 1)
+    return "stall_timeout of a job is " + std::to_string(job.stall_timeout.count())
+           + " ms: at least 1 ms is allowed";
   if (job.virtual_time && job.system != nullptr)
     return "virtual_time needs an actor system of the run's own: leave system null";
   if (job.replicas == 1
@@ -306,7 +311,11 @@ std::string resume(planned_job& to) {
     return {};
   auto newest = newest_checkpoint(o.resume, plan.work->whole);
   if (!newest)
-    return "--resume: " + newest.error();
+    return "--resume: " + newest.error()
+           + (checkpoints_at(o.resume).empty()
+                ? ""
+                : "; no checkpoint of " + o.resume
+                    + " can be read: name another folder, or remove these checkpoints");
   to.warnings = newest->passed_over;
   if (auto error = batch_error(*newest, plan.work->batch); !error.empty())
     return error;

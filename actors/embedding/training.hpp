@@ -73,7 +73,7 @@ struct training_result {
   /// Losses in nats per prediction: one value per minibatch (a local rule: per
   /// microbatch). In a long run a value is the mean of several minibatches.
   std::vector<double> loss;
-  /// Number of samples seen at the end of each entry of `loss`.
+  /// Number of samples of this call at the end of each entry of `loss`.
   std::vector<std::int64_t> loss_samples;
   std::int64_t samples = 0; ///< Number of samples that all entries of `loss` cover.
   /// Loss on held-out samples, in nats per prediction. Absent if `held_out` is 0, or
@@ -121,8 +121,7 @@ struct training_result {
 /// Runs a training and waits for the end; no thread of the run and no actor remains,
 /// unless `stuck` is set. The error result says what is wrong with the job and what is
 /// allowed, or why a node refuses; no run has started then. Sentences name the options
-/// of programs: a member has the name of the option, and `--clock virtual` is
-/// `virtual_time`. If a training starts and fails,
+/// of programs: docs/embedding.md lists the members. If a training starts and fails,
 /// the result has the reason in `failure`. Such a result has parameters only if the
 /// final evaluation failed or data replicas drifted apart. Several trainings may run at
 /// the same time, each on its own calling thread. \throws std::bad_alloc if the machine

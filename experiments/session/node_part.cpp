@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/session/node_part.hpp"
 
+#include "actors/embedding/job_facts.hpp"
 #include "actors/nodes/node_maps.hpp"
 #include "experiments/options/options_text.hpp"
 #include "experiments/options/setup.hpp"
@@ -110,6 +111,9 @@ std::string products_error(const run_options& leader_options,
 
 tl::expected<run_plan, std::string> plan_of_part(const mail::prepare& facts,
                                                  const node_limits& limits) {
+  if (is_job_text(facts.options))
+    return problem{std::string{"the leader's request is of a training_job: start the "
+                               "node by the program that leads"}};
   auto o = options_from(facts.options);
   if (!o)
     return problem{o.error()};

@@ -83,10 +83,10 @@ connect_to(const node_address& name, const std::vector<socket_address>& addresse
     reasons += (reasons.empty() ? "" : ", ") + (ip == name.host ? "" : ip + ": ")
                + std::strerror(code);
   }
-  return problem{
-    "cannot reach a node at " + to_string(name) + ": " + reasons
-    + (is_refused ? " (start a node: ./troupe node --listen " + to_string(name) + ")"
-                  : "")};
+  return problem{"cannot reach a node at " + to_string(name) + ": " + reasons
+                 + (is_refused ? " (start a node there: ./troupe node --listen "
+                                   + to_string(name) + ")"
+                               : "")};
 }
 
 tl::expected<socket_descriptor, std::string>

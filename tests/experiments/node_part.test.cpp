@@ -63,6 +63,14 @@ TEST_CASE("an honest lead gets the part that it asks for", "[nodes]") {
   CHECK(plan->dims.steps == 4);
 }
 
+TEST_CASE("a leader with a job of a user's program is sent to that program",
+          "[nodes]") {
+  auto facts = facts_of(honest());
+  facts.options = R"({"training_job": "yes", "--lr": "0.1"})";
+  CHECK_THAT(refusal_of(facts),
+             ContainsSubstring("start the node by the program that leads"));
+}
+
 TEST_CASE("a node reads no file outside its folder, whatever a lead calls it",
           "[nodes]") {
   temporary_folder folder;

@@ -73,7 +73,8 @@ TEST_CASE("a host that does not answer is named with the reason of each address"
   REQUIRE_FALSE(none);
   CHECK(none.error()
         == "cannot reach a node at " + at + ": " + no_family
-             + ", 127.0.0.2: Connection refused (start a node: ./troupe node --listen "
+             + ", 127.0.0.2: Connection refused (start a node there: ./troupe node "
+               "--listen "
              + at + ")");
   const auto only = connect_to({"127.0.0.2", port}, 5s);
   REQUIRE_FALSE(only);
