@@ -88,6 +88,11 @@ std::string form_error(const schedule& sch, const shape& dims) {
     return sch.name
            + " has a local rule, which allows no formula for weight versions: set "
            + "weights to latest or flush";
+  if (sch.local_rule() && sch.weights.flushes
+      && update_size(sch, dims) != dims.microbatches)
+    return sch.name + " flushes after each batch, and updates every "
+           + std::to_string(sch.update_every)
+           + " microbatches: set update_every to 0, or weights to latest";
   if (sch.local_rule() && (sch.most_held > 0 || sch.splits_backward))
     return sch.name
            + " has a local rule, which needs whole backwards and no bound on held "

@@ -88,31 +88,34 @@ bool depends_on_microbatches(const training_job& job) {
          || job.pipeline_schedule.asynchronous();
 }
 
-/// A checksum of the actions of all ranks and of the versions that forwards read, of
-/// the first batches of a long run. A local rule has no list of actions: its name and
-/// bound.
+/// A checksum of a schedule: the actions of all ranks in the first batches, the
+/// versions that all forwards read, and the other values. A local rule has no list of
+/// actions.
 std::string order_text(const schedule& sch, const shape& dims) {
-  if (const auto keys = sch.active_keys())
-    return sch.name + ", " + std::to_string(*keys) + " active keys";
-  constexpr int most_steps = 16;
-  auto first = dims;
-  first.steps = std::min(dims.steps, most_steps);
-  if (!validation_error(sch, first).empty())
-    first = dims;
-  auto text = write_schedule(sch, first);
+  std::string text{sch.weights.name};
   for (const int number :
        {static_cast<int>(sch.recomputes), static_cast<int>(sch.eager),
         static_cast<int>(sch.sums_in_any_order), static_cast<int>(sch.streams),
-        sch.update_every, sch.most_held})
+        static_cast<int>(sch.splits_backward), static_cast<int>(sch.repeats),
+        sch.update_every, sch.most_held, sch.active_keys().value_or(0)})
     text += " " + std::to_string(number);
-  text += " " + std::string{sch.weights.name};
-  if (sch.weights.reads)
-    for (int s = 0; s < first.stages; ++s)
-      for (int k = 0; k < first.total(); ++k)
-        text +=
-          " " + std::to_string(sch.weights.reads(first, s, k, update_size(sch, first)));
   running_checksum sum;
-  sum.add(std::as_bytes(std::span{text}));
+  const auto add = [&](const std::string& part) {
+    sum.add(std::as_bytes(std::span{part}));
+  };
+  add(text);
+  if (!sch.local_rule()) {
+    constexpr std::int64_t most_passes = 1 << 20;
+    auto first = dims;
+    first.steps = static_cast<int>(std::clamp<std::int64_t>(
+      most_passes / (std::int64_t{dims.stages} * dims.microbatches), 1, dims.steps));
+    add(write_schedule(sch, validation_error(sch, first).empty() ? first : dims));
+  }
+  if (sch.weights.reads)
+    for (int s = 0; s < dims.stages; ++s)
+      for (int k = 0; k < dims.total(); ++k)
+        add(" "
+            + std::to_string(sch.weights.reads(dims, s, k, update_size(sch, dims))));
   return sch.name + ", XXH3 " + text_of_sum(sum.value());
 }
 
@@ -190,7 +193,11 @@ std::string job_text(const training_job& job, const run_plan& plan) {
   auto facts = facts_of(job, plan);
   facts[mark_of_jobs] = "yes";
   facts["schedule"] = order_text(plan.sch, plan.dims);
-  facts["parameters"] = parameters_text(plan.work->whole);
+  const auto& whole = plan.work->whole;
+  facts["parameters"] = parameters_text(whole);
+  facts["predictions"] = std::to_string(whole.rows) + " of "
+                         + std::to_string(whole.classes) + " classes, of "
+                         + (whole.reads_tokens ? "tokens" : "values");
   facts["exchange"] = plan.exchange ? plan.exchange->name : "none";
   facts["replicas"] = std::to_string(job.replicas);
   facts["stages"] = std::to_string(job.stages);

@@ -395,6 +395,8 @@ tl::expected<job_of_node, std::string> make_job_of_node(training_job job) {
   auto plan = shared_plan_of(job);
   if (!plan)
     return problem{plan.error()};
+  if (auto error = node_map_error(*plan, default_node_map(*plan, 1), 1); !error.empty())
+    return problem{error};
   auto text = job_text(job, *plan);
   return job_of_node{std::move(*plan), std::move(text), lists_processors(job)};
 }

@@ -85,6 +85,22 @@ TEST_CASE("a rule of one's own trains, and replays to the bit", "[own_rule]") {
     CHECK(held <= 4);
 }
 
+TEST_CASE("a rule that flushes updates once a batch", "[own_rule]") {
+  auto sch = ruled(forwards_first, 3);
+  sch.weights = weights::flush;
+  const shape dims{2, 4, 2};
+  for (const int every : {1, 2, 8, 100}) {
+    sch.update_every = every;
+    CHECK_THAT(validation_error(sch, dims),
+               ContainsSubstring("set update_every to 0, or weights to latest"));
+  }
+  sch.update_every = GENERATE(0, 4);
+  CHECK(validation_error(sch, dims).empty());
+  const auto result = perform(tiny::training_of(sch, dims, clock_kind::virtual_time));
+  INFO(result.failure);
+  CHECK(result.outcome == ending::finished);
+}
+
 TEST_CASE("a rule that chooses what has not arrived, or nothing, ends the run in words",
           "[own_rule]") {
   const auto failure = [](chooser choose) {

@@ -142,7 +142,10 @@ TEST_CASE("a node refuses a leader with another job", "[training]") {
     ContainsSubstring("has schedule gpipe, XXH3"));
   CHECK_THAT(schedule_error(
                [](schedule& s) {
-                 s.weights.reads = [](const shape&, int, int k, int) { return k / 9; };
+                 s.weights.reads = [of = s.weights.reads](const shape& dims, int stage,
+                                                          int k, int every) {
+                   return of(dims, stage, k, every) - (k == dims.total() - 1 ? 1 : 0);
+                 };
                },
                pipedream(1)),
              ContainsSubstring("has schedule pipedream, XXH3"));
@@ -221,6 +224,26 @@ struct stopping_data : other_data {
 };
 
 } // namespace
+
+TEST_CASE("a node compares the rules of a local schedule, and predictions of a network",
+          "[training]") {
+  auto job = small_job(ampnet(8, 2));
+  auto other = job;
+  other.pipeline_schedule = ampnet(8, 4);
+  CHECK_THAT(refusal_by(job, other), ContainsSubstring("has schedule ampnet, XXH3"));
+  const model_options sizes{.model = "mlp", .layers = 1, .width = 8};
+  job = small_job();
+  job.stages = 1;
+  job.data = std::make_shared<other_data>(*open_data("synthetic", sizes, 5));
+  job.model = user_network{{linear("first", 784, 10)}, 1};
+  other = job;
+  std::get<user_network>(other.model).predictions = 2;
+  CHECK_THAT(refusal_by(job, other), ContainsSubstring("predictions 2 of 5 classes"));
+  job.exchange = "hogwild";
+  job.replicas = 2;
+  CHECK_THAT(training_node::start(job, {.listen = "127.0.0.1:0"}).error(),
+             ContainsSubstring("needs memory that all data replicas share"));
+}
 
 TEST_CASE("objects of a user that throw end neither a node nor its program",
           "[training]") {
