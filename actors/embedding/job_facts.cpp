@@ -236,8 +236,8 @@ std::string job_difference(const std::string& leader_text,
     for (const auto& [name, ignored] : facts->items())
       names.push_back(name);
   // These texts differ if a simpler value does.
-  std::ranges::stable_partition(names, [](const std::string& name) {
-    return name != "schedule" && name != "parameters" && name != "split";
+  std::stable_partition(names.begin(), names.end(), [](const std::string& name) {
+    return name != "schedule" && name != "parameters" && name != "split"; // clang 14
   });
   constexpr std::size_t longest = 200; // characters of a value in the sentence
   for (const auto& name : names)
