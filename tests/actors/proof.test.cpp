@@ -32,12 +32,15 @@ TEST_CASE("a value off by one bit is refused with its place and both values",
   auto run = run_of(small(sch));
   const auto which = second_of_stage_1(run.plan);
   const bool of_gradient = GENERATE(false, true);
-  auto& value = which.in(of_gradient ? run.result.gradients : run.result.parameters, 5);
+  const int index = GENERATE(0, 5);
+  auto& value =
+    which.in(of_gradient ? run.result.gradients : run.result.parameters, index);
   const auto right = static_cast<double>(value);
   flip_lowest_bit(value);
   const auto says =
     "stage 1: " + std::string{of_gradient ? "gradient of " : "parameter "}
-    + which.what->name + "[5]" + is_instead(static_cast<double>(value), right);
+    + which.what->name + "[" + std::to_string(index) + "]"
+    + is_instead(static_cast<double>(value), right);
   CHECK_THAT(run.refusals(), ContainsSubstring("replay: " + says));
   const auto* const other = sch.asynchronous() ? "formula: " : "plain loop: ";
   CHECK_THAT(run.refusals(), ContainsSubstring(other + says));
