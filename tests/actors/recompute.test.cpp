@@ -152,6 +152,7 @@ TEST_CASE("of blocks a stage keeps inputs, and the stash of the largest segment"
     CHECK(pools.inputs_slots == 16);
     CHECK(pools.inputs == (8 / units - 1) * padded(2 * 4 * 8));
     CHECK(pools.stash < last);
+    CHECK(8 * pools.stash < (units + 2) * whole.stash); // one segment, not all of them
     CHECK(pools.stashes == 1);
     last = pools.stash;
   }
