@@ -4,7 +4,6 @@
 #include "models/short_text.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <sstream>
 
@@ -163,13 +162,16 @@ tl::expected<optimizer_options, std::string> parse_optimizer(const std::string& 
 std::string text_of(const optimizer_options& options) {
   std::string result = options.name;
   for (const auto& p : rule_of(options).parameters)
-    if (const double value = value_of(options, p.name); value != p.initial) {
-      char text[32];
-      const auto end = std::to_chars(text, text + sizeof text, value).ptr;
+    if (const double value = value_of(options, p.name); value != p.initial)
       result += (result == options.name ? ":" : ",") + std::string{p.name} + "="
-                + std::string{text, end};
-    }
+                + exact_text(value);
   return result;
+}
+
+std::string text_of(const rate_schedule& course) {
+  return std::string{course.cosine ? "cosine" : "constant"}
+         + (course.warmup > 0 ? ",warmup=" + std::to_string(course.warmup) : "")
+         + (course.floor > 0 ? ",floor=" + exact_text(course.floor) : "");
 }
 
 } // namespace troupe

@@ -78,4 +78,7 @@ tl::expected<optimizer_options, std::string> parse_optimizer(const std::string& 
 /// out.
 std::string text_of(const optimizer_options& options);
 
+/// The text that rate_schedule::parse() reads.
+std::string text_of(const rate_schedule& course);
+
 } // namespace troupe

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <array>
+#include <charconv>
 #include <cstdio>
 #include <string>
+#include <vector>
 
 namespace troupe {
 
@@ -11,6 +14,22 @@ inline std::string short_text(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%g", value);
   return text;
+}
+
+/// The shortest text of the same number: "0.001".
+inline std::string exact_text(double value) {
+  std::array<char, 32> text{};
+  return {text.data(),
+          std::to_chars(text.data(), text.data() + text.size(), value).ptr};
+}
+
+/// Joins numbers with commas; empty without numbers.
+template <class Integer>
+std::string joined(const std::vector<Integer>& numbers) {
+  std::string result;
+  for (const auto number : numbers)
+    result += (result.empty() ? "" : ",") + std::to_string(number);
+  return result;
 }
 
 } // namespace troupe

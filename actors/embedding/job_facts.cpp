@@ -4,14 +4,13 @@
 #include "kernels/bf16_choice.hpp"
 #include "kernels/checksum.hpp"
 #include "models/optimizer_catalog.hpp"
-#include "plan/bf16_products.hpp"
+#include "models/short_text.hpp"
+#include "plan/deciding_facts.hpp"
 #include "schedules/files/schedule_file.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <initializer_list>
 #include <span>
 #include <string_view>
@@ -26,27 +25,6 @@ using fact_map = std::map<std::string, std::string>;
 constexpr const char* bf16_variable = "TROUPE_BF16";
 constexpr const char* mark_of_jobs = "training_job"; // the key of no other request
 constexpr const char* course_of_rate = "course of the rate"; // 0: all steps
-
-std::string number_text(double value) { // the shortest text of the same number
-  std::array<char, 32> text{};
-  return {text.data(),
-          std::to_chars(text.data(), text.data() + text.size(), value).ptr};
-}
-
-/// "4,4,2"
-template <class Numbers>
-std::string list_text(const Numbers& numbers) {
-  std::string result;
-  for (const auto number : numbers)
-    result += (result.empty() ? "" : ",") + std::to_string(number);
-  return result;
-}
-
-std::string rates_text(const rate_schedule& course) {
-  return std::string{course.cosine ? "cosine" : "constant"}
-         + (course.warmup > 0 ? ",warmup=" + std::to_string(course.warmup) : "")
-         + (course.floor > 0 ? ",floor=" + number_text(course.floor) : "");
-}
 
 void add_model(const model_options& model, fact_map& to) {
   to["--model"] = model.model;
@@ -68,24 +46,13 @@ void add_model(const model_options& model, fact_map& to) {
   const auto& e = model.experts;
   to["--experts"] = std::to_string(e.count);
   to["--expert-top-k"] = std::to_string(e.chosen);
-  to["--capacity"] = number_text(e.capacity);
-  to["--balance"] = number_text(e.balance);
-  to["--gate-noise"] = number_text(e.noise);
+  to["--capacity"] = exact_text(e.capacity);
+  to["--balance"] = exact_text(e.balance);
+  to["--gate-noise"] = exact_text(e.noise);
   if (e.noise > 0)
     to["seed of gates"] = std::to_string(e.seed);
   if (e.shared)
     to["--shared-expert"] = "true";
-}
-
-/// True if the number of microbatches decides what a step computes.
-bool depends_on_microbatches(const training_job& job) {
-  const auto* const model = std::get_if<model_options>(&job.model);
-  constexpr std::int64_t rows = 1 << 20;
-  const bool counts_rows =
-    model != nullptr && model->model == "moe"
-    && (model->experts.balance != 0 || model->experts.capacity_of(rows) < rows);
-  return counts_rows || job.uneven.lengths.size() > 1
-         || job.pipeline_schedule.asynchronous();
 }
 
 /// A checksum of a schedule: the actions of all ranks in the first batches, the
@@ -100,22 +67,24 @@ std::string order_text(const schedule& sch, const shape& dims) {
         sch.update_every, sch.most_held, sch.active_keys().value_or(0)})
     text += " " + std::to_string(number);
   running_checksum sum;
-  const auto add = [&](const std::string& part) {
-    sum.add(std::as_bytes(std::span{part}));
-  };
-  add(text);
+  sum.add(std::as_bytes(std::span{text}));
   if (!sch.local_rule()) {
     constexpr std::int64_t most_passes = 1 << 20;
     auto first = dims;
     first.steps = static_cast<int>(std::clamp<std::int64_t>(
       most_passes / (std::int64_t{dims.stages} * dims.microbatches), 1, dims.steps));
-    add(write_schedule(sch, validation_error(sch, first).empty() ? first : dims));
+    const auto actions =
+      write_schedule(sch, validation_error(sch, first).empty() ? first : dims);
+    sum.add(std::as_bytes(std::span{actions}));
   }
-  if (sch.weights.reads)
-    for (int s = 0; s < dims.stages; ++s)
-      for (int k = 0; k < dims.total(); ++k)
-        add(" "
-            + std::to_string(sch.weights.reads(dims, s, k, update_size(sch, dims))));
+  std::vector<int> versions(static_cast<std::size_t>(dims.microbatches));
+  for (int s = 0; s < dims.stages && sch.weights.reads; ++s)
+    for (int k = 0; k < dims.total(); k += dims.microbatches) {
+      for (int m = 0; m < dims.microbatches; ++m)
+        versions[static_cast<std::size_t>(m)] =
+          sch.weights.reads(dims, s, k + m, update_size(sch, dims));
+      sum.add(std::as_bytes(std::span{versions}));
+    }
   return sch.name + ", XXH3 " + text_of_sum(sum.value());
 }
 
@@ -160,26 +129,26 @@ bool has_name(const std::string& change, const std::string& name) {
 fact_map facts_of(const training_job& job, const run_plan& plan) {
   const auto& o = job.optimizer;
   fact_map result{{"--optimizer", text_of(o)},
-                  {"--lr", number_text(o.rate)},
-                  {"--lr-schedule", rates_text(o.schedule)},
+                  {"--lr", exact_text(o.rate)},
+                  {"--lr-schedule", text_of(o.schedule)},
                   {course_of_rate, std::to_string(o.schedule.course)},
-                  {"--momentum", number_text(o.momentum)},
-                  {"--betas", number_text(o.beta1) + "," + number_text(o.beta2)},
-                  {"--eps", number_text(o.epsilon)},
-                  {"--weight-decay", number_text(o.weight_decay)},
+                  {"--momentum", exact_text(o.momentum)},
+                  {"--betas", exact_text(o.beta1) + "," + exact_text(o.beta2)},
+                  {"--eps", exact_text(o.epsilon)},
+                  {"--weight-decay", exact_text(o.weight_decay)},
                   {"--decay", o.decay_only_matrices ? "matrices" : "all"},
-                  {"--clip", number_text(o.clip)},
+                  {"--clip", exact_text(o.clip)},
                   {"--batch", std::to_string(job.batch)},
                   {"--compress", job.compress.empty() ? "none" : job.compress},
-                  {"--sequence-lengths", list_text(job.uneven.lengths)},
+                  {"--sequence-lengths", joined(job.uneven.lengths)},
                   {"--steps", std::to_string(job.steps)},
                   {"--seed", std::to_string(job.seed)},
                   {"user_exchange", job.user_exchange ? "yes" : "no"}};
   if (o.clip > 0)
     result["clip of"] = o.scope == clip_scope::stage ? "stage" : "network";
-  if (depends_on_microbatches(job)) {
+  if (depends_on_microbatches(plan)) {
     result["--microbatches"] = std::to_string(job.microbatches);
-    result["--microbatch-sizes"] = list_text(job.uneven.samples);
+    result["--microbatch-sizes"] = joined(uneven_sizes(plan));
   }
   if (makes_bf16_by_cpu(plan))
     if (const auto path = chosen_bf16_path())
@@ -205,9 +174,9 @@ std::string job_text(const training_job& job, const run_plan& plan) {
   facts["expert"] = std::to_string(job.expert);
   facts["sequence_parallel"] = job.sequence_parallel ? "true" : "false";
   facts["recomputed_units"] = std::to_string(job.recomputed_units);
-  facts["split"] = list_text(plan.work->first_layers);
+  facts["split"] = joined(plan.work->first_layers);
   facts["microbatches"] = std::to_string(job.microbatches);
-  facts["sizes of microbatches"] = list_text(job.uneven.samples);
+  facts["sizes of microbatches"] = joined(uneven_sizes(plan));
   facts["device"] = job.device;
   facts["stall_timeout"] = std::to_string(job.stall_timeout.count()) + " ms";
   using errors = nlohmann::json::error_handler_t;

@@ -52,13 +52,7 @@ std::string optimizer_lines() {
 }
 
 std::string recorded_rates(run_view run) {
-  const auto& course = run.optimizer.schedule;
-  std::string result = course.cosine ? "cosine" : "constant";
-  if (course.warmup > 0)
-    result += ",warmup=" + record_text(course.warmup);
-  if (course.floor > 0)
-    result += ",floor=" + record_text(course.floor);
-  return result;
+  return text_of(run.optimizer.schedule);
 }
 
 std::string recorded_betas(run_view run) {

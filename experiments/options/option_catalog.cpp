@@ -2,6 +2,7 @@
 #include "experiments/options/option_catalog.hpp"
 
 #include "experiments/options/parsing.hpp"
+#include "models/short_text.hpp"
 #include "schedules/catalog/catalog.hpp"
 
 #include <algorithm>
@@ -87,10 +88,8 @@ option_rows joined(option_rows first, option_rows last) {
   return first;
 }
 
-std::string record_text(double value) { // the shortest text of the same number
-  std::array<char, 32> text{};
-  return {text.data(),
-          std::to_chars(text.data(), text.data() + text.size(), value).ptr};
+std::string record_text(double value) {
+  return exact_text(value);
 }
 
 const option_rows& all_rows() {

@@ -17,15 +17,6 @@ using problem = tl::unexpected<std::string>;
 /// Splits a text at each separator. Parts may be empty, but an empty text has no parts.
 std::vector<std::string> split(const std::string& text, char separator);
 
-/// Joins numbers with commas; empty without numbers.
-template <class Integer>
-std::string joined(const std::vector<Integer>& numbers) {
-  std::string result;
-  for (const auto number : numbers)
-    result += (result.empty() ? "" : ",") + std::to_string(number);
-  return result;
-}
-
 /// "a, b"
 std::string listed(const std::vector<std::string>& names);
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "kernels/bf16_block.hpp"
-#include "plan/bf16_products.hpp"
+#include "plan/deciding_facts.hpp"
 #include "plan/run_plan.hpp"
 
 #include <tl/expected.hpp>

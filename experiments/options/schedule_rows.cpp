@@ -3,6 +3,8 @@
 #include "experiments/options/parsing.hpp"
 #include "experiments/options/schedule_options.hpp"
 #include "models/input_file.hpp"
+#include "models/short_text.hpp"
+#include "plan/deciding_facts.hpp"
 #include "schedules/catalog/catalog.hpp"
 
 #include <algorithm>
@@ -100,27 +102,12 @@ std::string read_numbers(const char* option, const std::string& text,
   return {};
 }
 
-/// Whether microbatches change the result, not only the order of sums. Lengths go in
-/// rotation, experts fill up and are balanced by microbatch, and without a flush a
-/// microbatch reads weights by its number.
-bool depends_on_microbatches(run_view run) {
-  const auto& e = run.o.model.experts;
-  constexpr std::int64_t rows = 1 << 20;
-  const bool counts_rows =
-    run.o.model.model == "moe" && (e.balance != 0 || e.capacity_of(rows) < rows);
-  return counts_rows || run.o.schedules.uneven.lengths.size() > 1
-         || !run.training->sch.weights.flushes;
+bool records_microbatches(run_view run) {
+  return depends_on_microbatches(*run.training);
 }
 
-/// Samples of each microbatch of a batch; empty: numbers that differ by one at most.
 std::string recorded_sizes(run_view run) {
-  const auto batches = run.training->batches();
-  const batching even{batches.batch, batches.microbatches};
-  std::vector<std::int64_t> usual;
-  for (int k = 0; k < even.microbatches; ++k)
-    usual.push_back(even.samples_of(k));
-  const auto& sizes = run.o.schedules.uneven.samples;
-  return sizes == usual ? "" : joined(sizes);
+  return joined(uneven_sizes(*run.training));
 }
 
 std::string help_of_schedules(const std::string& parameters) {
@@ -172,13 +159,13 @@ option_rows schedule_rows() {
                    [](run_view r) {
                      return record_text(r.training->batches().microbatches);
                    },
-                   depends_on_microbatches},
+                   records_microbatches},
         .changeable = true}),
      row<group, &typed::sizes>(
        "--microbatch-sizes",
        "Samples of each microbatch of a batch, for example 4,4,2,2. Default: sizes "
        "that differ by at most 1. In simulations sizes scale costs and messages.",
-       {.record = {checkpoints, recorded_sizes, depends_on_microbatches},
+       {.record = {checkpoints, recorded_sizes, records_microbatches},
         .changeable = true}),
      row<group, &typed::lengths>(
        "--sequence-lengths",

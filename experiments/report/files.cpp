@@ -8,6 +8,7 @@
 #include "experiments/report/trace.hpp"
 #include "models/data/data_name.hpp"
 #include "models/hugging_face.hpp"
+#include "models/short_text.hpp"
 #include "models/weights.hpp"
 #include "models/whole_file.hpp"
 
