@@ -206,9 +206,8 @@ tl::expected<std::vector<processor>, std::string> processors_of(const training_j
 /// The plan that is the same in all processes of a run, with the processors that the
 /// job asks for. Checkpoints and a state to resume from are left out. The error is one
 /// sentence.
+/// \pre number_error(job).empty()
 tl::expected<run_plan, std::string> shared_plan_of(const training_job& job) {
-  if (auto error = number_error(job); !error.empty())
-    return problem{error};
   auto exchange = exchange_of(job);
   if (!exchange)
     return problem{exchange.error()};
@@ -250,8 +249,9 @@ tl::expected<run_plan, std::string> shared_plan_of(const training_job& job) {
   return plan;
 }
 
-/// One sentence if nodes cannot perform a job, else an empty text.
-std::string node_error(const training_job& job) {
+/// One sentence about a part of a job that needs all ranks in one process, else an
+/// empty text.
+std::string one_process_error(const training_job& job) {
   if (job.virtual_time)
     return "nodes run in real time: leave virtual_time false";
   if (job.relays || job.user_exchange)
@@ -269,7 +269,7 @@ std::string nodes_error(const training_job& job, planned_job& to) {
              ? ""
              : "node_map of a job names nodes, and the job has none: set "
                "nodes.addresses too, or leave node_map empty";
-  if (auto error = node_error(job); !error.empty())
+  if (auto error = one_process_error(job); !error.empty())
     return error;
   if (nodes.failure_timeout.count() < 50 || nodes.failure_timeout.count() > 3'600'000)
     return "failure_timeout of a job is "
@@ -389,8 +389,9 @@ tl::expected<planned_job, std::string> make_plan(const training_job& job) {
 }
 
 tl::expected<job_of_node, std::string> make_job_of_node(training_job job) {
-  if (auto error = node_error(job); !error.empty())
-    return problem{error};
+  for (const auto& error : {one_process_error(job), number_error(job)})
+    if (!error.empty())
+      return problem{error};
   job.begin.clear(); // the leader sends the values
   auto plan = shared_plan_of(job);
   if (!plan)

@@ -145,7 +145,6 @@ void summarise(const training_job& job, const run_plan& plan, run_result& result
   to.samples = result.samples;
   to.seconds = result.seconds;
   to.modelled = plan.observed.model_times;
-  to.stuck = is_at_work();
   if (to.outcome == ending::failed)
     return;
   copy_measures(result, to);
@@ -216,6 +215,7 @@ tl::expected<training_result, std::string> train(const training_job& job,
   } catch (const ended_while_joining&) {
     result.outcome = ending::interrupted;
   }
+  result.stuck = is_at_work();
   return result;
 }
 

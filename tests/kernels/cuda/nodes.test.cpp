@@ -4,11 +4,13 @@
 
 #include "tests/actors/nodes.hpp"
 
+#include "actors/embedding/training_node.hpp"
 #include "actors/proof/proof.hpp"
 #include "experiments/options/options_text.hpp"
 #include "experiments/session/node_part.hpp"
 #include "kernels/cuda/on_host/stream_queue.hpp"
 #include "plan/gpu_groups.hpp"
+#include "tests/actors/embedded.hpp"
 #include "tests/experiments/tiny_options.hpp"
 #include "tests/random/wish.hpp"
 
@@ -109,6 +111,31 @@ TEST_CASE("ranks on GPUs of nodes are proved right, whenever their streams run",
       CHECK_FALSE(one.fails());
     }
   }
+}
+
+TEST_CASE("a job of a user's program is proved right on GPUs, here and on nodes",
+          "[streams]") {
+  auto job = embedded::small_job();
+  job.device = GENERATE("cuda", "cuda:0");
+  job.verify = true;
+  job.held_out = 4;
+  std::vector<std::unique_ptr<training_node>> nodes;
+  for (int n = GENERATE(0, 3); n > 0; --n) {
+    nodes.push_back(training_node::start(job, {.listen = "127.0.0.1:0"}).value());
+    job.nodes.addresses.push_back(nodes.back()->address());
+  }
+  const auto result = embedded::finished(job);
+  CHECK(result.parameters != embedded::finished(embedded::small_job()).parameters);
+  CHECK(result.held_out_loss.has_value());
+  CHECK(!result.proofs.empty());
+  for (const auto& proof : result.proofs) {
+    INFO(proof.name << ": " << proof.detail);
+    CHECK(proof.holds);
+  }
+  auto mixed = job;
+  mixed.device = "cuda:0,cpu";
+  CHECK(embedded::refusal_of(mixed).find("say --device cpu or --device cuda")
+        != std::string::npos);
 }
 
 TEST_CASE("a node's GPU hands on to another node's CPU", "[streams]") {
