@@ -2,9 +2,13 @@
 #include "schedules/order.hpp"
 
 #include "schedules/catalog/catalog.hpp"
+#include "schedules/program.hpp"
 #include "tests/schedules/examples.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+
+#include <utility>
+#include <vector>
 
 namespace troupe::order_test {
 
@@ -152,6 +156,30 @@ TEST_CASE("a frozen program begins no further update, and goes on up to a stop",
   run({on_stage_0(op::update, 1)});
   CHECK(rank.todo->finished());
   CHECK_FALSE(rank.next());
+}
+
+TEST_CASE("the first of a pair waits for the inputs of both", "[order]") {
+  const schedule sch{.name = "pairs",
+                     .order = batch_by_batch([](int rank, const shape& dims) {
+                       auto p = generate(one_f_one_b(), dims, rank); // F0 F1 B0 B1 U1
+                       p[1].pair = in_pair::first;
+                       p[2].pair = in_pair::second;
+                       return p;
+                     })};
+  rank_0 rank{sch, {2, 2}};
+  rank.arrive(op::forward, 0);
+  rank.arrive(op::forward, 1);
+  REQUIRE(rank.next() == on_stage_0(op::forward, 0));
+  CHECK_FALSE(rank.next());
+  CHECK(rank.arrived.has(on_stage_0(op::forward, 1)));
+  rank.arrive(op::backward, 0);
+  for (const auto& [what, in] :
+       {std::pair{op::forward, in_pair::first}, {op::backward, in_pair::second}}) {
+    const auto next = rank.next();
+    REQUIRE(next.has_value());
+    CHECK(next->op == what);
+    CHECK(next->pair == in);
+  }
 }
 
 TEST_CASE("a rank of two stages stops when both have made the last update", "[order]") {

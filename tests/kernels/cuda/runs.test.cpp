@@ -201,7 +201,10 @@ TEST_CASE("tensor shards in tf32 are as near as its rounding allows", "[streams]
 #endif
 
 TEST_CASE("a GPU trains what the CPU trains", "[streams]") {
-  auto plan = tiny::training_of(one_f_one_b(), {2, 4, 3}, clock_kind::virtual_time);
+  const auto& mesh =
+    GENERATE(values<tiny::mesh_of_ranks>({{}, {.experts = true, .noise = 0.5}}));
+  auto plan =
+    tiny::training_on(mesh, one_f_one_b(), {2, 4, 3}, clock_kind::virtual_time);
   const auto on_cpu = tiny::run_of(plan).result;
   plan.machine.processors = {processor{0}};
   const auto on_gpu = tiny::run_of(plan).result;

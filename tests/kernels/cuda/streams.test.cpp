@@ -2,6 +2,7 @@
 // Launches on several streams are ordered only as far as streams wait. Watched accesses
 // show each place where nothing orders two launches.
 
+#include "kernels/cross_entropy.hpp"
 #include "kernels/cuda/epilogue_check.hpp"
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/cuda/library_checks.hpp"
@@ -9,6 +10,7 @@
 #include "kernels/cuda/on_host/spoiled_epilogue.hpp"
 #include "kernels/cuda/on_host/stream_queue.hpp"
 #include "kernels/cuda/stream.hpp"
+#include "kernels/stream.hpp"
 #include "tests/kernels/cuda/gpu_array.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -17,8 +19,11 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <future>
+#include <memory>
 #include <stdexcept>
+#include <vector>
 
 namespace troupe::streams_test {
 
@@ -224,6 +229,31 @@ TEST_CASE("places for results are nobody else's while they are held", "[streams]
   const auto again = s.first.result(), more = s.first.result();
   CHECK(again.get() != kept.get());
   CHECK(more.get() != kept.get());
+}
+
+TEST_CASE("losses of a GPU that are reported late are each its own", "[streams]") {
+  stream on{1, precision::fp32, std::make_shared<cuda::stream>(0)};
+  constexpr int calls = 40; // ends are reported late at random
+  std::vector<loss_sum> sums(calls);
+  std::vector<gpu::array<float>> logits, row_losses;
+  const gpu::array<std::int32_t> labels{"labels", {0}};
+  for (int i = 0; i < calls; ++i) {
+    logits.emplace_back("logits", std::vector{0.0F, static_cast<float>(i)},
+                        gpu::use::updated);
+    row_losses.emplace_back("row losses", 1);
+  }
+  for (std::size_t i = 0; i < calls; ++i) {
+    const matrix<float> row{logits[i].data(), 1, 2, 2};
+    cross_entropy<float>::forward(row, labels.data(), 1, row, row_losses[i].data(),
+                                  sums[i], on);
+  }
+  on.wait();
+  for (int i = 0; i < calls; ++i) {
+    CAPTURE(i);
+    const double expected = std::log1p(std::exp(static_cast<double>(i)));
+    CHECK(std::abs(sums[static_cast<std::size_t>(i)].loss - expected)
+          < 1e-5 * (1 + expected));
+  }
 }
 
 TEST_CASE("a library whose attention differs from the kernels' is not used", "[cuda]") {
