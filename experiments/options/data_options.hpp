@@ -33,9 +33,14 @@ struct data_options {
   /// Safetensors file, index of files or folder of the initial weights; empty: the
   /// weights are drawn from the seed.
   std::string init;
-  std::uint64_t seed = 1;
+  std::uint64_t seed = 1; ///< Seed of all random numbers without a seed of their own.
+  std::optional<std::uint64_t> data_seed; ///< Seed of data; absent: `seed`.
+  std::optional<std::uint64_t> init_seed; ///< Seed of initial weights; absent: `seed`.
   /// The file that names the data; absent if an option or the default names the data.
   std::optional<data_origin> origin = {};
+
+  std::uint64_t seed_of_data() const { return data_seed.value_or(seed); }
+  std::uint64_t seed_of_weights() const { return init_seed.value_or(seed); }
 };
 
 /// Splits the name of the data into kind and path, which are checked when the files are

@@ -36,10 +36,27 @@ option_rows data_rows() {
                    every_run},
         .changeable = true}),
      row<group, &data_options::seed>(
-       "--seed", "Seed of initial weights, synthetic data and data order.",
+       "--seed",
+       "Seed of initial weights, synthetic data, data order and gates' noise.",
        {.has = reads_data,
         .record = {recorded_in::weights, value_of<&options::data, &data_options::seed>},
         .changeable = true}),
+     row<group, &data_options::data_seed>(
+       "--data-seed", "Seed of synthetic data and data order. Default: --seed.",
+       {.has = reads_data,
+        .record = {recorded_in::weights,
+                   [](run_view r) { return record_text(r.o.data.seed_of_data()); },
+                   [](run_view r) { return r.o.data.data_seed.has_value(); }},
+        .changeable = true}),
+     row<group, &data_options::init_seed>(
+       "--init-seed", "Seed of initial weights. Default: --seed.",
+       {.effect = {[](run_view r) {
+                     return r.o.data.init.empty() && r.o.checkpoint.resume.empty();
+                   },
+                   "draws initial weights, and this run reads weights: leave % out"},
+        .record = {recorded_in::checkpoints,
+                   [](run_view r) { return record_text(r.o.data.seed_of_weights()); },
+                   [](run_view r) { return r.o.data.init_seed.has_value(); }}}),
      row<group, &data_options::batch>(
        "--batch", "Samples of a step. Default: 16 for text and tokens, 64 for images.",
        {.record = {recorded_in::checkpoints,

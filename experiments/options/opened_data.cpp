@@ -93,11 +93,12 @@ opened_data(const options& o, const std::filesystem::path& within) {
   }
   const bool only_evaluates =
     !o.inference.weights.empty() && !evaluation.empty() && !o.data.origin;
-  auto data = only_evaluates
-                ? open_evaluation_data(evaluation, o.model, o.data.seed, within)
-              : evaluation.empty()
-                ? open_data(text, o.model, o.data.seed, within)
-                : open_data_sets(text, evaluation, o.model, o.data.seed, within);
+  auto data =
+    only_evaluates
+      ? open_evaluation_data(evaluation, o.model, o.data.seed_of_data(), within)
+    : evaluation.empty()
+      ? open_data(text, o.model, o.data.seed_of_data(), within)
+      : open_data_sets(text, evaluation, o.model, o.data.seed_of_data(), within);
   if (!data)
     return problem{data.error() + origin_of(o.data)};
   const auto identity = (*data)->identity();

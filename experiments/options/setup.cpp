@@ -134,7 +134,7 @@ tl::expected<training, std::string> training_of(const options& o,
   auto data = opened_data(o, within);
   if (!data)
     return problem{data.error()};
-  auto weights = initial_weights(*whole, o.data.seed);
+  auto weights = initial_weights(*whole, o.data.seed_of_weights());
   if (!o.data.init.empty()) {
     auto read = weights_from(o.data.init, *whole, &notes);
     if (!read)

@@ -86,12 +86,12 @@ difference_advice advice_on_data(const training_facts& recorded,
              ? (had == recorded.options.end()) == (has == now.options.end())
              : had->second == has->second;
   };
-  if (is_same("--data") && is_same("--evaluate-data") && is_same("--seed"))
-    return {"restore that data, or name other data with --data", " and"};
   std::string differing;
-  for (const char* option : {"--data", "--evaluate-data", "--seed"})
+  for (const char* option : {"--data", "--evaluate-data", "--seed", "--data-seed"})
     if (!is_same(option))
       differing += (differing.empty() ? "" : " and ") + std::string{option};
+  if (differing.empty())
+    return {"restore that data, or name other data with --data", " and"};
   return {"leave " + differing + " out", ", or"};
 }
 
@@ -152,6 +152,11 @@ std::string resume_error(const training_facts& recorded, const training_facts& n
       differences.add(name, option + " " + (had.empty() ? "none" : had),
                       current->second, advice_on_option(option, had));
   }
+  if (const auto had = value(recorded, "--seed"), has = value(now, "--data-seed");
+      !recorded.options.contains("--data-seed") && !had.empty() && !has.empty()
+      && had != has && !may_change("data-seed"))
+    differences.add("data-seed", "--seed " + had + " of the data", has,
+                    advice_on_option("--data-seed", had));
   if (recorded.data && now.data && *recorded.data != *now.data && !may_change("data"))
     differences.add("data", "the data '" + to_string(*recorded.data) + "'",
                     "'" + to_string(*now.data) + "'", advice_on_data(recorded, now));

@@ -125,7 +125,9 @@ tl::expected<run_plan, std::string> plan_of_part(const mail::prepare& facts,
                        .evaluation = o->data.evaluation,
                        .batch = o->data.batch,
                        .init = {},
-                       .seed = o->data.seed});
+                       .seed = o->data.seed,
+                       .data_seed = o->data.data_seed,
+                       .init_seed = o->data.init_seed});
   if (!o->trains || o->run.clock != clock_kind::real)
     return problem{"a node runs only trainings in real time"};
   const auto ranks = ranks_at(facts.node_map, facts.node);

@@ -110,7 +110,8 @@ TEST_CASE("a resumed training takes from its checkpoint what its command leaves 
     "--optimizer sgd --momentum 0.8 --lr 0.3 --weight-decay 0.01 --seed 4 "
     "--precision bf16 --lr-schedule constant,warmup=45",
     "--model moe --experts 4 --gate gshard --capacity 0.7 --balance 0.3 "
-    "--gate-noise 0.5 --shared-expert --sequence-lengths 4,3 --seed 5",
+    "--gate-noise 0.5 --shared-expert --sequence-lengths 4,3 --seed 5 --data-seed 6 "
+    "--init-seed 7",
     "--schedule pipedream:lr=0.02,clip=stage --clip 0.1");
   checkpoint_of_text saved{options};
   const auto& folder = saved.folder;
@@ -173,6 +174,7 @@ TEST_CASE("what decides the numbers cannot differ from the checkpoint unsaid",
     {"--schedule pipedream:clip=stage", "clip of network", "stage", "clip"},
     {"--schedule gpipe:lr=0.5", "--lr 0.01", "0.5", "lr"},
     {"--seed 4", "--seed 3", "4", "seed"},
+    {"--data-seed 4", "--seed 3 of the data", "4", "data-seed"},
     {"--precision bf16", "--precision fp32", "bf16", "precision"},
     {"--sequence-lengths 3", "--sequence-lengths none", "3", "sequence-lengths"},
     {"--steps 9", "--steps 6", "9", "steps"},
