@@ -1,6 +1,7 @@
 // local: starts several nodes on this machine and runs a program on them
 // SPDX-License-Identifier: BSD-3-Clause
 
+#include "experiments/session/started_program.hpp"
 #include "kernels/processor.hpp"
 
 #include <fcntl.h>
@@ -11,9 +12,6 @@
 #include <algorithm>
 #include <charconv>
 #include <csignal>
-#include <cstdlib>
-#include <cstring>
-#include <filesystem>
 #include <iostream>
 #include <string>
 #include <string_view>
@@ -27,25 +25,6 @@ constexpr int most_nodes = 64;
 int complain(const std::string& why) {
   std::cerr << "local: " << why << '\n';
   return 2;
-}
-
-/// The folder of all programs.
-std::filesystem::path programs() {
-  return std::filesystem::read_symlink("/proc/self/exe").parent_path();
-}
-
-/// Replaces this process by another program.
-/// \param words the program's name first, then the arguments
-[[noreturn]] void become(const std::vector<std::string>& words) {
-  std::vector<char*> arguments;
-  for (const auto& word : words)
-    arguments.push_back(const_cast<char*>(word.c_str())); // execv only reads
-  arguments.push_back(nullptr);
-  const auto path = programs() / words.front();
-  execv(path.c_str(), arguments.data());
-  std::cerr << "local: cannot start " << path.string() << ": " << std::strerror(errno)
-            << '\n';
-  std::_Exit(127);
 }
 
 /// A node process that this program has started.
@@ -67,8 +46,8 @@ started_node start_node(int threads, const std::string& device) {
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     setpgid(0, 0);
     dup2(pipe[1], STDOUT_FILENO);
-    become({"node", "--listen", "127.0.0.1:0", "--threads", std::to_string(threads),
-            "--device", device});
+    troupe::become({"node", "--listen", "127.0.0.1:0", "--threads",
+                    std::to_string(threads), "--device", device});
   }
   close(pipe[1]);
   std::string line;
@@ -125,7 +104,7 @@ int run(int nodes, std::vector<std::string> words) {
     const auto program = fork();
     if (program == 0) {
       std::signal(SIGINT, SIG_DFL);
-      become(words);
+      troupe::become(words);
     }
     leading_program = program;
     for (const int number : {SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU})
@@ -174,7 +153,7 @@ int main(int argc, char** argv) {
     return words.empty() ? 2 : 0;
   }
   if (words.front() == "--version")
-    become({"train", "--version"});
+    troupe::become({"train", "--version"});
   int nodes = 0;
   const auto& first = words.front();
   const auto [end, fault] =

@@ -4,6 +4,7 @@
 #include "models/whole_file.hpp"
 
 #include <algorithm>
+#include <ctime>
 #include <map>
 
 namespace troupe {
@@ -117,6 +118,13 @@ path make_new_folder(const path& name, std::error_code& failed) {
   for (int i = 2; !failed && !std::filesystem::create_directory(result, failed); ++i)
     result = name.string() + "-" + std::to_string(i);
   return result;
+}
+
+path make_dated_folder(const std::string& start, std::error_code& failed) {
+  char time[64];
+  const auto now = std::time(nullptr);
+  std::strftime(time, sizeof time, "-%Y%m%d-%H%M%S", std::localtime(&now));
+  return make_new_folder(start + time, failed);
 }
 
 } // namespace troupe

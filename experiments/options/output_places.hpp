@@ -40,4 +40,9 @@ std::string write_error(const named_file& file);
 std::filesystem::path make_new_folder(const std::filesystem::path& name,
                                       std::error_code& failed);
 
+/// Makes a new folder whose name is `start` and the local time:
+/// "runs/compare-20260101-120000". The rest is as for make_new_folder().
+std::filesystem::path make_dated_folder(const std::string& start,
+                                        std::error_code& failed);
+
 } // namespace troupe

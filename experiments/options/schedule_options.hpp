@@ -82,6 +82,11 @@ tl::expected<schedule_options, std::string>
 parse(const typed_schedules& typed, const mesh_options& mesh,
       const optimizer_options* default_optimizer);
 
+/// Splits "gpipe,ampnet:max_active_keys=8,lr=0.01,2bw" into texts of single schedules.
+/// A comma begins a new schedule unless a parameter (key=value) follows. Without names
+/// one empty text.
+std::vector<std::string> single_schedules(const std::vector<std::string>& names);
+
 /// True if the text of a schedule names a file: "file:my.csv,weights=stash".
 bool names_file(const std::string& text);
 

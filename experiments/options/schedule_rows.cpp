@@ -17,24 +17,6 @@ namespace {
 
 constexpr std::string_view prefix = "file:";
 
-/// Splits "gpipe,ampnet:max_active_keys=8,lr=0.01,2bw" into texts of single schedules.
-/// A comma begins a new schedule unless a parameter (key=value) follows.
-std::vector<std::string> single(const std::vector<std::string>& names) {
-  std::vector<std::string> result;
-  for (const auto& name : names)
-    for (const auto& part : split(name, ',')) {
-      const bool parameter =
-        part.find('=') != std::string::npos && part.find(':') == std::string::npos;
-      if (parameter && !result.empty())
-        result.back() += "," + part;
-      else
-        result.push_back(part);
-    }
-  if (result.empty())
-    result.emplace_back(); // so that parsing refuses the empty name
-  return result;
-}
-
 using value_map = std::map<std::string, std::string>;
 
 /// The values after a schedule's name. The error is one sentence with the allowed form.
@@ -124,6 +106,22 @@ std::string help_of_schedules(const std::string& parameters) {
 }
 
 } // namespace
+
+std::vector<std::string> single_schedules(const std::vector<std::string>& names) {
+  std::vector<std::string> result;
+  for (const auto& name : names)
+    for (const auto& part : split(name, ',')) {
+      const bool parameter =
+        part.find('=') != std::string::npos && part.find(':') == std::string::npos;
+      if (parameter && !result.empty())
+        result.back() += "," + part;
+      else
+        result.push_back(part);
+    }
+  if (result.empty())
+    result.emplace_back(); // so that parsing refuses the empty name
+  return result;
+}
 
 option_rows schedule_rows() {
   constexpr auto group = &typed_options::schedules;
@@ -228,7 +226,7 @@ bool measures_times(const chosen_schedule& chosen) {
 // Parses each file with an arbitrary optimizer, as only the sizes matter here.
 std::string set_sizes_from_files(typed_schedules& to, typed_mesh& mesh) {
   std::string first; // of the files
-  for (const auto& text : single(to.names)) {
+  for (const auto& text : single_schedules(to.names)) {
     if (!names_file(text))
       continue;
     optimizer_options any;
@@ -296,7 +294,7 @@ parse(const typed_schedules& typed, const mesh_options& mesh,
     error = read_numbers("--sequence-lengths", typed.lengths, result.uneven.lengths);
   if (!error.empty())
     return problem{error};
-  const auto texts = single(typed.names);
+  const auto texts = single_schedules(typed.names);
   const auto add = [&](const std::string& text, bool of_all) {
     auto parsed = parse_schedule(text, of_all, default_optimizer);
     if (!parsed)

@@ -17,7 +17,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <ctime>
 #include <iostream>
 #include <tuple>
 
@@ -127,10 +126,7 @@ output_files::planned(const std::vector<run_request>& runs) const {
 std::string output_files::make_report() {
   std::error_code failed;
   if (output_.makes_new_report()) {
-    char time[64];
-    const auto now = std::time(nullptr);
-    std::strftime(time, sizeof time, "-%Y%m%d-%H%M%S", std::localtime(&now));
-    report_ = make_new_folder(output_.new_report + time, failed);
+    report_ = make_dated_folder(output_.new_report, failed);
     made_report_ = !failed;
   } else if (!report_.empty()) {
     made_report_ = std::filesystem::create_directories(report_, failed);

@@ -35,27 +35,19 @@ bool took_all(std::ostream& stream, std::FILE* file) {
   return std::fflush(file) == 0 && std::ferror(file) == 0 && stream.good();
 }
 
-int exit_code_of(const program_info& program, int argc, const char* const* argv,
-                 const std::function<int(options)>& body) {
+int exit_code_of(const std::string& name, const std::function<int()>& body) {
   try {
-    auto o = read_command_line(program, argc, argv);
-    if (!o)
-      return o.error();
-    if (const auto error = measure_options(*o); !error.empty()) {
-      std::cerr << program.name << ": " << error << '\n';
-      return 2;
-    }
-    return body(std::move(*o));
+    return body();
   } catch (const std::bad_alloc&) {
-    std::cerr << program.name << ": out of memory; choose smaller sizes\n";
+    std::cerr << name << ": out of memory; choose smaller sizes\n";
   } catch (const std::system_error& error) {
     const bool no_thread = error.code() == std::errc::resource_unavailable_try_again;
-    std::cerr << program.name << ": "
+    std::cerr << name << ": "
               << (no_thread ? "cannot start a thread: the system allows no more"
                             : error.what())
               << '\n';
   } catch (const std::exception& error) {
-    std::cerr << program.name << ": " << error.what() << '\n';
+    std::cerr << name << ": " << error.what() << '\n';
   }
   return 1;
 }
@@ -75,15 +67,28 @@ int leave(int exit_code) {
 
 int run_program(const program_info& program, int argc, const char* const* argv,
                 const std::function<int(options)>& body) {
+  return run_guarded(program.name, [&] {
+    auto o = read_command_line(program, argc, argv);
+    if (!o)
+      return o.error();
+    if (const auto error = measure_options(*o); !error.empty()) {
+      std::cerr << program.name << ": " << error << '\n';
+      return 2;
+    }
+    return body(std::move(*o));
+  });
+}
+
+int run_guarded(const std::string& name, const std::function<int()>& body) {
   open_standard_streams();
   outlive_failed_writes();
-  end_when_out_of_memory(program.name);
-  const int exit_code = exit_code_of(program, argc, argv, body);
+  end_when_out_of_memory(name);
+  const int exit_code = exit_code_of(name, body);
   if (took_all(std::cout, stdout))
     return leave(exit_code);
   if (reader_is_gone())
     return leave(std::max(exit_code, ended_by_user));
-  std::cerr << program.name << ": cannot write standard output\n";
+  std::cerr << name << ": cannot write standard output\n";
   return leave(std::max(exit_code, 1));
 }
 

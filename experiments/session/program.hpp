@@ -4,6 +4,7 @@
 #include "experiments/options/options.hpp"
 
 #include <functional>
+#include <string>
 
 namespace troupe {
 
@@ -17,5 +18,10 @@ namespace troupe {
 /// 1.
 int run_program(const program_info& program, int argc, const char* const* argv,
                 const std::function<int(options)>& body);
+
+/// Runs the body of a program that reads its command line itself. Exceptions, standard
+/// output and threads that never end are handled as by run_program().
+/// \param name of the program, for errors
+int run_guarded(const std::string& name, const std::function<int()>& body);
 
 } // namespace troupe

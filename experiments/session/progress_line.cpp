@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/session/progress_line.hpp"
 
-#include <sys/ioctl.h>
-#include <unistd.h>
-
-#include <algorithm>
 #include <cstdio>
 #include <utility>
 
@@ -19,32 +15,12 @@ std::string formatted(const char* format, Values... values) {
   return text;
 }
 
-/// Columns of a line that the terminal does not break; the width may change at any
-/// time.
-std::size_t columns() {
-  winsize size{};
-  constexpr std::size_t usual = 78;
-  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1
-           ? size.ws_col - 1
-           : usual;
-}
-
 } // namespace
 
 double all_of(const run_plan& plan) {
   return plan.work
            ? static_cast<double>(plan.work->batch * plan.dims.steps)
            : 1.0 * plan.mesh[axis::data] * plan.mesh[axis::tensor] * plan.dims.total();
-}
-
-std::string fitting(const std::vector<std::string>& parts, std::size_t width) {
-  std::string line;
-  for (const auto& part : parts) {
-    if (!line.empty() && line.size() + part.size() > width)
-      break;
-    line += part.substr(0, width);
-  }
-  return line;
 }
 
 std::shared_ptr<const double> count_microbatches(run_plan& plan) {
@@ -71,10 +47,7 @@ std::shared_ptr<const double> count_microbatches(run_plan& plan) {
 
 // A simulation that ends at once prints nothing.
 progress_line::progress_line(const run_plan& plan, bool quiet)
-  : plan_(&plan),
-    quiet_(quiet),
-    terminal_(isatty(STDERR_FILENO) != 0),
-    shown_at_(plan.work ? 0 : seconds_now()) {
+  : plan_(&plan), quiet_(quiet), line_(quiet, plan.work ? 0 : seconds_now()) {
   // nop
 }
 
@@ -92,7 +65,7 @@ void progress_line::show_part(double done, const char* unit, std::optional<doubl
                               bool last) {
   const double total = all_of(*plan_);
   throughput_.add(seconds_now(), done);
-  if (!is_due(last))
+  if (!line_.is_due(last))
     return;
   std::vector<std::string> parts{
     formatted("%-12s %.0f of %.0f %s", plan_->sch.name.c_str(), done, total, unit)};
@@ -102,7 +75,7 @@ void progress_line::show_part(double done, const char* unit, std::optional<doubl
     parts.push_back(", " + rate_text(*rate) + "/s");
   if (const auto left = last ? std::nullopt : throughput_.left(total))
     parts.push_back(", " + time_left(*left));
-  write(fitting(parts, terminal_ ? columns() : std::string::npos), last);
+  line_.write(parts, last);
 }
 
 void progress_line::show_evaluation(total_steps steps, const score& s) {
@@ -111,44 +84,14 @@ void progress_line::show_evaluation(total_steps steps, const score& s) {
   if (s.accuracy)
     line += formatted(", accuracy %.1f%%", 100 * *s.accuracy);
   if (!quiet_)
-    write(line, true);
-}
-
-void progress_line::end() {
-  std::fputs(wiped().c_str(), stderr);
-  changes_ = 0;
-}
-
-/// The text that erases a changing line.
-std::string progress_line::wiped() const {
-  return changes_ > 0 ? '\r' + std::string(std::min(changes_, columns()), ' ') + '\r'
-                      : "";
+    line_.write_whole(line);
 }
 
 /// Writes the reason for a wait, once for each long wait.
 void progress_line::report_waiting(const std::string& for_whom) {
   const bool was_waiting = std::exchange(waits_, !for_whom.empty());
   if (waits_ && !was_waiting && !quiet_)
-    write("no action has ended for a long time:\n" + for_whom, true);
-}
-
-bool progress_line::is_due(bool last) {
-  const double now = seconds_now();
-  if (quiet_ || (!last && now - shown_at_ < (terminal_ ? 0.2 : 5)))
-    return false;
-  shown_at_ = now;
-  return true;
-}
-
-void progress_line::write(const std::string& line, bool stays) {
-  const bool will_change = terminal_ && !stays;
-  if (!terminal_ && line == written_) // a short run's first line is its last
-    return;
-  written_ = line;
-  const auto text = wiped() + line + (will_change ? "" : "\n");
-  std::fputs(text.c_str(), stderr);
-  std::fflush(stderr);
-  changes_ = will_change ? line.size() : 0;
+    line_.write_whole("no action has ended for a long time:\n" + for_whom);
 }
 
 } // namespace troupe

@@ -3,12 +3,12 @@
 
 #include "actors/run/run_callbacks.hpp"
 #include "experiments/report/run_counts.hpp"
+#include "experiments/session/changing_line.hpp"
 #include "experiments/session/throughput.hpp"
 #include "models/evaluation.hpp"
 
 #include <memory>
 #include <string>
-#include <vector>
 
 namespace troupe {
 
@@ -24,10 +24,6 @@ std::shared_ptr<const double> count_microbatches(run_plan& plan);
 /// The whole work of a run: the number of samples, or in a simulation the number that
 /// count_microbatches() reaches at the end.
 double all_of(const run_plan& plan);
-
-/// Joins the first parts, as long as the line fits into `width` columns. A part that is
-/// too long, and all parts after it, are left out; the first part is cut to the width.
-std::string fitting(const std::vector<std::string>& parts, std::size_t width);
 
 /// Shows the progress of a run on standard error, with the rate and the time left. A
 /// terminal shows one line that changes; other outputs get a line every few seconds.
@@ -56,23 +52,17 @@ public:
   void show_evaluation(total_steps steps, const score& s);
 
   /// Erases the changing line of a terminal, if there is one.
-  void end();
+  void end() { line_.end(); }
 
 private:
   void report_waiting(const std::string& for_whom);
-  bool is_due(bool last);
   void show_part(double done, const char* unit, std::optional<double> loss, bool last);
-  std::string wiped() const;
-  void write(const std::string& line, bool stays);
 
   const run_plan* plan_;
   bool quiet_;
-  bool terminal_;
-  std::size_t changes_ = 0; ///< Columns of a line that will change; 0: there is none.
-  std::string written_;     ///< The last line; only a terminal gets it twice in a row.
+  changing_line line_;
   bool waits_ = false;
   throughput throughput_;
-  double shown_at_ = 0;
 };
 
 } // namespace troupe
