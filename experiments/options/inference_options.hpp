@@ -18,6 +18,8 @@ struct evaluation_options {
   std::int64_t samples = 1000;
   /// Number of first steps that are proved before the run; 0: no proof.
   int verify = 0;
+  /// Loss in nats; table and results say when the training reached it.
+  std::optional<double> target = {};
 };
 
 /// Options of programs that compute only forwards, of saved weights.

@@ -23,7 +23,11 @@ option_rows evaluation_rows() {
      row<group, &evaluation_options::verify>(
        "--verify",
        "Steps that are computed before each run and compared with a loop without "
-       "actors. The results contain the verdict. Value 0: no check.")});
+       "actors. The results contain the verdict. Value 0: no check."),
+     row<group, &evaluation_options::target>(
+       "--target-loss",
+       "Training loss in nats. The table says after how many samples and seconds the "
+       "mean loss of the last 8 batches was at most that loss.")});
 }
 
 option_rows weights_rows() {
@@ -74,6 +78,8 @@ std::string validation_error(const evaluation_options& o) {
         {"--verify ", std::int64_t{o.verify}}})
     if (value < 0)
       return option + std::to_string(value) + ": the value is at least 0";
+  if (o.target && !(*o.target > 0))
+    return "--target-loss " + short_text(*o.target) + ": a loss to reach is above 0";
   return {};
 }
 

@@ -67,7 +67,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(expert_options, count, chosen, capacity, bala
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(model_options, model, layers, width, heads, length,
                                    words, experts, tied)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(data_options, text, evaluation, name, path, batch,
-                                   init, seed)
+                                   init, seed, data_seed, init_seed)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(mesh_options, data, stages, tensor, expert,
                                    sequence_parallel, recomputes, recomputed_units,
                                    exchange, split, unit_costs)
@@ -111,7 +111,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(cost_options, text, actions, link, sum_rate, 
                                    slowdowns)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(machine_model, ranks_each, inside, between, pairs)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(machine_options, model, links)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(evaluation_options, every, samples, verify)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(evaluation_options, every, samples, verify, target)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(checkpoint_options, folder, every, keep, resume)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(collective_options, orders, ranks, values, machines,
                                    sum_rate)
@@ -166,7 +166,7 @@ json parsed(const std::string& text) {
       if (value.is_number_float() && !(std::abs(value.get<double>()) <= most)
           && !large.contains(key))
         throw std::out_of_range("'" + key + "' is too large");
-      if (value.is_number_float() && key == "seed")
+      if (value.is_number_float() && key.ends_with("seed"))
         throw std::out_of_range("a seed is a whole number");
       return true;
     });

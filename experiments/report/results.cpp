@@ -133,7 +133,27 @@ json verification_json(const std::optional<verification>& v) {
           {"sentence", v->sentence()}};
 }
 
-json run_json(const run_account& run) {
+/// When the training reached a loss; null without --target-loss.
+json target_json(const run_account& run, std::optional<double> target) {
+  if (!target || !run.request->plan.work)
+    return nullptr;
+  const auto reached = first_at(run.curve(), *target, window_of(run));
+  return {{"loss", *target},
+          {"samples", reached ? json(reached->samples) : json(nullptr)},
+          {"seconds", number(reached ? reached->seconds : std::nullopt)}};
+}
+
+/// The loss after the shortest time of all runs; null if that is unknown.
+json shortest_json(const run_account& run, std::optional<double> shortest) {
+  if (!shortest || !run.request->plan.work)
+    return nullptr;
+  return {{"seconds", *shortest},
+          {"loss", number(loss_after(run.curve(), *shortest, window_of(run)))}};
+}
+
+/// \param shortest shortest_time() of all runs
+json run_json(const run_account& run, const options& o,
+              std::optional<double> shortest) {
   const auto& plan = run.request->plan;
   const auto& r = run.result;
   const auto losses = run.losses();
@@ -208,6 +228,8 @@ json run_json(const run_account& run) {
     {"loss_samples", plan.work ? json(losses.samples) : json(nullptr)},
     {"loss_seconds", has_times ? seconds(r.loss_times) : json(nullptr)},
     {"loss_every", plan.work ? json(losses.every) : json(nullptr)},
+    {"target", target_json(run, o.evaluation.target)},
+    {"after_shortest", shortest_json(run, shortest)},
     {"verified", verification_json(run.proved)},
     {"evaluation", score_json(run.evaluated)},
     {"evaluations", std::move(evaluations)},
@@ -281,6 +303,30 @@ loss_history::series run_account::losses() const {
   for (auto& samples : series.samples)
     samples = total_of(run_samples{samples}, plan).count;
   return series;
+}
+
+loss_curve run_account::curve() const {
+  const auto series = losses();
+  loss_curve curve{series.loss, series.samples, {}, series.samples_before};
+  if (!losses_of_all_starts)
+    for (const auto t : result.loss_times)
+      curve.seconds.push_back(static_cast<double>(t) / nanoseconds_a_second);
+  return curve;
+}
+
+std::optional<double> shortest_time(const std::vector<run_account>& runs) {
+  std::optional<double> shortest;
+  for (const auto& run : runs)
+    if (const auto curve = run.curve();
+        run.result.outcome == ending::finished && !curve.seconds.empty()) {
+      const double end = *std::ranges::max_element(curve.seconds);
+      shortest = std::min(end, shortest.value_or(end));
+    }
+  return shortest;
+}
+
+std::int64_t window_of(const run_account& run) {
+  return samples_of_target(run.request->plan.work->batch);
 }
 
 std::int64_t run_account::samples() const {
@@ -376,12 +422,18 @@ std::string results_json(const options& o, const setup& shared,
   }
   json result{{"troupe", version()},   {"command", o.output.command},
               {"model", model},        {"data", data},
-              {"seed", o.data.seed},   {"resumed_from", nullptr},
+              {"seed", o.data.seed},   {"data_seed", nullptr},
+              {"init_seed", nullptr},  {"resumed_from", nullptr},
               {"runs", json::array()}, {"left_out", json::array()}};
+  if (trains) {
+    result["data_seed"] = o.data.seed_of_data();
+    result["init_seed"] = o.data.seed_of_weights();
+  }
   if (!shared.checkpoint.empty())
     result["resumed_from"] = shared.checkpoint;
+  const auto shortest = shortest_time(runs);
   for (const auto& run : runs)
-    result["runs"].push_back(run_json(run));
+    result["runs"].push_back(run_json(run, o, shortest));
   for (const auto& [text, why] : shared.left_out)
     result["left_out"].push_back({{"schedule", text}, {"why", why}});
   for (auto i = runs.size(); i < shared.runs.size(); ++i)

@@ -3,6 +3,7 @@
 
 #include "actors/proof/difference.hpp"
 #include "experiments/options/setup.hpp"
+#include "experiments/report/loss_curve.hpp"
 #include "experiments/report/loss_history.hpp"
 #include "experiments/report/run_counts.hpp"
 #include "models/evaluation.hpp"
@@ -66,6 +67,10 @@ struct run_account {
   /// first start.
   loss_history::series losses() const;
 
+  /// losses() with the times of the last start; without times if there were several
+  /// starts.
+  loss_curve curve() const;
+
   /// Number of samples of all starts in this command, up to the newest known loss.
   /// Updates cover these samples.
   std::int64_t samples() const;
@@ -81,6 +86,14 @@ struct run_account {
   std::optional<double> tokens_per_second() const;
 };
 
+/// The seconds after which the run with the shortest time had its last loss, by the
+/// clock of the runs. Absent if no run finished with known times.
+std::optional<double> shortest_time(const std::vector<run_account>& runs);
+
+/// Samples over which losses are averaged before they are compared with a target.
+/// \pre the run trains
+std::int64_t window_of(const run_account& run);
+
 /// One sentence about missing losses of a run; empty if all losses are there, or if the
 /// run has failed.
 std::string missing_losses(const run_account& run);
@@ -94,8 +107,10 @@ std::string results_json(const options& o, const setup& shared,
 
 /// The table that compares the runs, for people, and below it results_legend(). Runs
 /// that have not started are the last rows.
+/// \param target the loss of --target-loss
 /// \param runs the first runs of `shared`, in the same order
 /// \pre there are runs in `shared`
-std::string results_table(const setup& shared, const std::vector<run_account>& runs);
+std::string results_table(const setup& shared, const std::vector<run_account>& runs,
+                          std::optional<double> target = {});
 
 } // namespace troupe

@@ -89,6 +89,27 @@ std::string ending_legend(const std::vector<run_account>& runs) {
   return said.empty() ? "" : "\ninterrupted: " + said;
 }
 
+/// The meaning of the columns that compare losses in time.
+std::string reached_legend(const std::vector<run_account>& runs,
+                           const shown_losses& losses) {
+  if (runs.empty() || (!losses.shortest && !losses.target))
+    return "";
+  const auto window = std::to_string(window_of(runs.front()));
+  const std::string clock = runs.front().virtual_time()
+                              ? "the virtual clock"
+                              : "the wall clock of this machine";
+  std::string result;
+  if (losses.shortest)
+    result += "\nloss at " + text(losses.shortest, "%.3g")
+              + " s: after the shortest time of all schedules, by " + clock
+              + "; mean over the last " + window + " samples";
+  if (losses.target)
+    result += "\nsamples and s to " + text(losses.target, "%.4g")
+              + ": until the mean loss of the last " + window
+              + " samples is at most that, by " + clock;
+  return result;
+}
+
 } // namespace
 
 std::string division_of(const run_plan& plan) {
@@ -121,7 +142,8 @@ std::string description_of(const setup& shared) {
 }
 
 std::string results_legend(const setup& shared, const std::vector<run_account>& runs,
-                           std::int64_t samples) {
+                           const shown_losses& losses) {
+  const auto samples = losses.samples;
   const bool trains(shared.runs.front().plan.work);
   auto result = "\nidle: mean over ranks of makespan - busy\n"
                 "bubble: mean over ranks of idle / makespan\n"
@@ -141,7 +163,7 @@ std::string results_legend(const setup& shared, const std::vector<run_account>& 
     result += (samples > 0 ? "; " : "\n")
               + std::string{"no model of this data can reach a loss below "}
               + text(*shared.loss_floor, "%.4f") + " nats";
-  return result + "\n";
+  return result + reached_legend(runs, losses) + "\n";
 }
 
 } // namespace troupe

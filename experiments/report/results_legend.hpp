@@ -4,6 +4,7 @@
 #include "experiments/report/results.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,12 +19,18 @@ std::string description_of(const setup& shared);
 /// behind: "2 data replicas by ring, "; empty for a pipeline alone.
 std::string division_of(const run_plan& plan);
 
+/// The losses in a table of results.
+struct shown_losses {
+  /// Number of last samples over which a loss is the mean; 0: there are no losses.
+  std::int64_t samples;
+  std::optional<double> shortest; ///< Seconds at which losses are compared.
+  std::optional<double> target;   ///< The loss of --target-loss.
+};
+
 /// The text below a table of results: the meaning of the table's columns and words, and
 /// facts that have no column.
-/// \param samples number of last samples over which a loss in the table is the mean; 0:
-/// there are no losses
 /// \pre there are runs in `shared`
 std::string results_legend(const setup& shared, const std::vector<run_account>& runs,
-                           std::int64_t samples);
+                           const shown_losses& losses);
 
 } // namespace troupe

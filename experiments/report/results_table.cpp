@@ -53,21 +53,6 @@ std::int64_t samples_of_loss(const std::vector<run_account>& runs) {
   return result;
 }
 
-/// The mean loss of a run's last samples. The oldest entry counts only with as many
-/// samples as are needed.
-std::optional<double> last_loss(const loss_history::series& losses,
-                                std::int64_t samples) {
-  double sum = 0;
-  std::int64_t count = 0;
-  for (auto i = losses.loss.size(); i-- > 0 && count < samples;) {
-    const auto previous_end = i > 0 ? losses.samples[i - 1] : losses.samples_before;
-    const auto part = std::min(losses.samples[i] - previous_end, samples - count);
-    sum += losses.loss[i] * static_cast<double>(part);
-    count += part;
-  }
-  return count > 0 ? std::optional{sum / static_cast<double>(count)} : std::nullopt;
-}
-
 struct column {
   std::string head;
   std::function<std::string(const run_account&)> cell;
@@ -117,8 +102,12 @@ std::vector<column> common_columns(const time_unit& unit) {
 }
 
 /// The columns of a table; a table of trainings has more.
+/// \param samples over which a loss is the mean
+/// \param shortest time at which losses are compared; absent: no such column
+/// \param target of --target-loss
 std::vector<column> columns_of(const training* work, const time_unit& unit,
-                               std::int64_t samples) {
+                               std::int64_t samples, std::optional<double> shortest,
+                               std::optional<double> target) {
   auto result = common_columns(unit);
   if (work == nullptr)
     return result;
@@ -133,8 +122,28 @@ std::vector<column> columns_of(const training* work, const time_unit& unit,
   const auto versions = std::ranges::find(result, "versions", &column::head);
   result.insert(versions, {"MiB/rank", mebibytes_of});
   result.push_back({"loss", [samples](const run_account& run) {
-                      return text(last_loss(run.losses(), samples), "%.4f");
+                      const auto curve = run.curve();
+                      return text(mean_loss(curve, curve.loss.size(), samples), "%.4f");
                     }});
+  if (shortest)
+    result.push_back(
+      {"loss at " + text(shortest, "%.3g") + " s", [shortest](const run_account& run) {
+         return text(loss_after(run.curve(), *shortest, window_of(run)), "%.4f");
+       }});
+  if (target) {
+    const auto reached = [target](const run_account& run) {
+      return first_at(run.curve(), *target, window_of(run));
+    };
+    const auto name = text(target, "%.4g");
+    result.push_back({"samples to " + name, [reached](const run_account& run) {
+                        const auto end = reached(run);
+                        return end ? std::to_string(end->samples) : "-";
+                      }});
+    result.push_back({"s to " + name, [reached](const run_account& run) {
+                        const auto end = reached(run);
+                        return text(end ? end->seconds : std::nullopt, "%.3f");
+                      }});
+  }
   result.push_back({"evaluated", [](const run_account& run) {
                       return run.evaluated ? text(run.evaluated->loss, "%.4f") : "-";
                     }});
@@ -175,12 +184,15 @@ std::string rows_of(const setup& shared, const std::vector<run_account>& runs,
 
 } // namespace
 
-std::string results_table(const setup& shared, const std::vector<run_account>& runs) {
+std::string results_table(const setup& shared, const std::vector<run_account>& runs,
+                          std::optional<double> target) {
   const auto& work = shared.runs.front().plan.work;
   const auto samples = samples_of_loss(runs);
-  auto result =
-    rows_of(shared, runs, columns_of(work ? &*work : nullptr, unit_for(runs), samples));
-  return result + results_legend(shared, runs, samples);
+  const auto shortest = runs.size() > 1 ? shortest_time(runs) : std::nullopt;
+  auto result = rows_of(
+    shared, runs,
+    columns_of(work ? &*work : nullptr, unit_for(runs), samples, shortest, target));
+  return result + results_legend(shared, runs, {samples, shortest, target});
 }
 
 } // namespace troupe

@@ -91,7 +91,7 @@ public:
       exit_code_ = ended_by_user;
     if (!has_begun_) // results of an earlier command stay as they are
       return exit_code_;
-    const auto table = results_table(shared_, accounts_);
+    const auto table = results_table(shared_, accounts_, options_.evaluation.target);
     if (!output_.quiet)
       out() << '\n' << table << std::flush;
     const auto results = results_json(options_, shared_, accounts_);
@@ -297,7 +297,7 @@ private:
     std::string page;
     try {
       page = files_.page(results_json(options_, shared_, accounts_),
-                         results_table(shared_, accounts_));
+                         results_table(shared_, accounts_, options_.evaluation.target));
     } catch (const std::bad_alloc&) { // browsers keep the previous page
     }
     live_->end_run(outcome, std::move(page));

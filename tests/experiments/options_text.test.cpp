@@ -60,6 +60,8 @@ std::multimap<std::string, std::pair<words, words>> sayings(const std::string& l
     {"--batch", {{"32"}, {}}},
     {"--init", {{"w.safetensors"}, {}}},
     {"--seed", {{"18446744073709551615"}, {}}},
+    {"--data-seed", {{"18446744073709551615"}, {}}},
+    {"--init-seed", {{"0"}, {}}},
     {"--experts", {{"4"}, moe}},
     {"--gate", {{"gshard"}, moe}},
     {"--top-k", {{"3"}, moe}},

@@ -12,7 +12,10 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
+#include <optional>
 #include <sstream>
 
 namespace recorded {
@@ -166,6 +169,48 @@ void check_losses(const run& r) {
     CHECK(one["samples"] == one["steps"].get<std::int64_t>() * batch);
 }
 
+/// Checks when a loss was reached, and the loss at a time. The losses of single samples
+/// are averaged.
+/// \param shortest the least of the last times of all runs
+void check_reached(const run& r, double shortest) {
+  const auto& told = r.results;
+  const std::int64_t batch = r.data["batch"],
+                     before = told["steps_before"].get<std::int64_t>() * batch;
+  const auto window = static_cast<std::size_t>(8 * batch);
+  std::vector<double> of_samples; // losses
+  std::optional<double> at_shortest;
+  bool is_past = false; // the shortest time
+  std::optional<std::size_t> reached;
+  const auto& target = told["target"];
+  for (std::size_t i = 0; i < told["loss"].size(); ++i) {
+    const auto end = told["loss_samples"][i].get<std::int64_t>() - before;
+    of_samples.resize(static_cast<std::size_t>(end), told["loss"][i].get<double>());
+    const auto count = std::min(window, of_samples.size());
+    const double mean =
+      sum(std::vector<double>(of_samples.end() - static_cast<std::ptrdiff_t>(count),
+                              of_samples.end()))
+      / static_cast<double>(count);
+    is_past = is_past || told["loss_seconds"][i] > shortest;
+    if (!is_past)
+      at_shortest = mean;
+    if (!reached && count == window && !target.is_null() && mean <= target["loss"])
+      reached = i;
+  }
+  const auto& after = told["after_shortest"];
+  CHECK(after["seconds"] == shortest);
+  CHECK(after["loss"].is_null() != at_shortest.has_value());
+  if (at_shortest)
+    CHECK(approximately(after["loss"]) == about(*at_shortest));
+  if (target.is_null())
+    return;
+  REQUIRE(target["samples"].is_null() != reached.has_value());
+  if (reached) {
+    CHECK(target["samples"]
+          == told["loss_samples"][*reached].get<std::int64_t>() - before);
+    CHECK(target["seconds"] == told["loss_seconds"][*reached]);
+  }
+}
+
 /// Checks activations and gradients between stages, for a model of tokens.
 void check_messages(const run& r) {
   if (!r.model.contains("seq"))
@@ -303,6 +348,19 @@ void check_table(const json& results, const std::string& out) {
           == whole(largest(told["staleness"]["max"]))
                + printed(" (%.2f)", largest(told["staleness"]["mean"])));
     CHECK(cell("loss") == printed("%.4f", last_loss(told, samples)));
+    const auto unless_unknown = [](const char* format, const json& value) {
+      return value.is_null() ? "-" : printed(format, value);
+    };
+    if (results["runs"].size() > 1) {
+      const auto& after = told["after_shortest"];
+      CHECK(cell("loss at " + printed("%.3g", after["seconds"]) + " s")
+            == unless_unknown("%.4f", after["loss"]));
+    }
+    if (const auto& target = told["target"]; !target.is_null()) {
+      const auto name = printed("%.4g", target["loss"]);
+      CHECK(cell("samples to " + name) == unless_unknown("%.0f", target["samples"]));
+      CHECK(cell("s to " + name) == unless_unknown("%.3f", target["seconds"]));
+    }
     CHECK(cell("evaluated") == printed("%.4f", told["evaluation"]["loss"]));
     if (told["tokens_per_second"].is_null())
       CHECK(cell("accuracy")
@@ -487,6 +545,9 @@ json check_all(const temporary_folder& folder, const std::string& typed,
   REQUIRE(page["runs"].size() == results["runs"].size());
   check_table(results, ran.out);
   check_table(results, "\n" + page["table"].get<std::string>());
+  double shortest = std::numeric_limits<double>::infinity();
+  for (const auto& told : results["runs"])
+    shortest = std::min(shortest, largest(told["loss_seconds"]));
   for (std::size_t i = 0; i < results["runs"].size(); ++i) {
     const run r{results, page, i};
     const std::string text = page["runs"][i]["text"];
@@ -502,6 +563,7 @@ json check_all(const temporary_folder& folder, const std::string& typed,
     check_times(r);
     check_versions(r, before.is_null() ? before : before["runs"][i]["updates"]);
     check_losses(r);
+    check_reached(r, shortest);
     check_messages(r);
     check_experts(r);
     const auto trace =
@@ -537,7 +599,7 @@ TEST_CASE("all numbers of schedules side by side are what their records say",
     "--cost F=1,B=2,replica=1/1/2.5 --seq 4 --microbatches 12 --batch 25 --steps 3"
       + gpt,
     "compare --schedules 1f1b,pipedream --model mlp --layers 5 --d-model 6 --stages 4 "
-    "--microbatches 3 --batch 11 --steps 5 --evaluate-every 5");
+    "--microbatches 3 --batch 11 --steps 12 --evaluate-every 5 --target-loss 2.35");
   check_all(folder, typed);
 }
 

@@ -55,7 +55,8 @@ TEST_CASE("results.json has DESIGN.md's keys in their order", "[results]") {
   const auto all = json::parse(tell_training("real").text);
   CHECK(keys_of(all)
         == std::vector<std::string>{"troupe", "command", "model", "data", "seed",
-                                    "resumed_from", "runs", "left_out"});
+                                    "data_seed", "init_seed", "resumed_from", "runs",
+                                    "left_out"});
   CHECK(all["command"] == json{"train", "--some", "option"});
   CHECK(all["model"]["name"] == "gpt");
   const auto& run = all["runs"][1];
@@ -109,6 +110,8 @@ TEST_CASE("results.json has DESIGN.md's keys in their order", "[results]") {
                                     "loss_samples",
                                     "loss_seconds",
                                     "loss_every",
+                                    "target",
+                                    "after_shortest",
                                     "verified",
                                     "evaluation",
                                     "evaluations",

@@ -58,10 +58,14 @@ TEST_CASE("each key of results.json has a row of its document, and each row a ke
   const auto add = [&](const keys& some) { written.insert(some.begin(), some.end()); };
   auto o = tiny::options_of("1f1b,gpipe");
   o.model.name = "moe";
+  o.evaluation.target = 2;
   add(keys_of(o, [](run_result& result, run_plan& plan) {
     plan.machine.processors = {processor{.gpu = 0}};
     plan.work->whole.options.stored = precision::bf16;
     result.peak_parts.resize(4);
+    result.loss = {1};
+    result.loss_samples = {8};
+    result.loss_times = {1};
     result.exchange = {{0}, {0}};
     result.loads.add(0, 2, {1, 2}, 0);
   }));

@@ -184,4 +184,40 @@ TEST_CASE("signals that end a run keep weights, results and traces", "[programs]
   CHECK(next.exit_code == 0);
 }
 
+TEST_CASE("seeds of data and of weights are apart", "[programs]") {
+  const temporary_folder folder;
+  const auto results_of = [&](const std::string& typed) {
+    const auto ran = run_program_in(folder, typed + " --quiet --json -"
+                                              + (typed[0] == 't' ? tiny : ""));
+    INFO(ran.err);
+    REQUIRE(ran.exit_code == 0);
+    return json::parse(ran.out);
+  };
+  const std::string two = "train --stages 2 --steps 2 ";
+  const auto losses = [&](const std::string& seeds) {
+    return results_of(two + seeds)["runs"][0]["loss"];
+  };
+  const auto usual = losses("--seed 1");
+  CHECK(losses("--seed 4 --data-seed 1 --init-seed 1") == usual);
+  const auto other_data = losses("--seed 1 --data-seed 2"),
+             other_weights = losses("--seed 1 --init-seed 2"),
+             both = losses("--seed 2");
+  CHECK(other_data != usual);
+  CHECK(other_weights != usual);
+  CHECK(other_data != other_weights);
+  CHECK(losses("--seed 2 --data-seed 1") == other_weights);
+  CHECK(losses("--seed 2 --init-seed 1") == other_data);
+  CHECK(both != other_data);
+  // A file of weights records the seed of its data.
+  const auto trained = results_of(two + "--data-seed 2 --save w.safetensors");
+  CHECK(trained["data_seed"] == 2);
+  CHECK(trained["init_seed"] == 1);
+  CHECK(results_of("evaluate --weights w.safetensors --samples 1000")["loss"]
+        == trained["runs"][0]["evaluation"]["loss"]);
+  CHECK_THAT(
+    run_program_in(folder, two + "--init w.safetensors --init-seed 3" + tiny).err,
+    ContainsSubstring("--init-seed draws initial weights, and this run reads "
+                      "weights: leave --init-seed out"));
+}
+
 } // namespace troupe::saved_weights_test
