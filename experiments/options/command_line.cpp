@@ -142,7 +142,38 @@ void find_beginning(typed_options& typed) {
     typed.data.init.clear();
 }
 
+/// The word that gives an option the values that were typed.
+std::string word_of(const CLI::Option& option) {
+  const auto name = option.get_name();
+  if (option.get_expected_max() == 0)
+    return option.as<bool>() ? name : "";
+  std::string values;
+  for (const auto& value : option.results())
+    values += (values.empty() ? "" : ",") + value;
+  return name + "=" + values;
+}
+
 } // namespace
+
+tl::expected<typed_words, int> read_words(const program_info& program, int argc,
+                                          const char* const* argv) {
+  reading read{program, program.defaults};
+  try {
+    if (const auto error = read.parse(argc, argv); !error.empty()) {
+      std::cerr << program.name << ": " << error << "; see " << program.name
+                << " --help\n";
+      return tl::unexpected{2};
+    }
+  } catch (const CLI::Success& asked) {
+    return tl::unexpected{read.app.exit(asked)};
+  }
+  typed_words result{read.typed, {}};
+  for (const auto* const option : read.app.get_options())
+    if (option != read.file && option->count() > 0)
+      if (const auto word = word_of(*option); !word.empty())
+        result.words.push_back(word);
+  return result;
+}
 
 tl::expected<options, int> read_command_line(const program_info& program, int argc,
                                              const char* const* argv) {

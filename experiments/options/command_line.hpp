@@ -5,6 +5,9 @@
 
 #include <tl/expected.hpp>
 
+#include <string>
+#include <vector>
+
 namespace troupe {
 
 /// Reads the options of a program from its command line and from the file that --config
@@ -14,5 +17,19 @@ namespace troupe {
 /// after a mistake: one sentence is then printed on standard error.
 tl::expected<options, int> read_command_line(const program_info& program, int argc,
                                              const char* const* argv);
+
+/// Options as typed, on the command line or in a file of --config, without checks of
+/// their values.
+struct typed_words {
+  typed_options typed;
+  /// One word for each typed option, "--lr=0.1" or "--tied", in the order of
+  /// --help-all. No word for --config, whose options have words of their own.
+  std::vector<std::string> words;
+};
+
+/// Reads the command line of a program that passes options on to other programs. On a
+/// mistake or for --help prints as read_command_line(), and returns the exit code.
+tl::expected<typed_words, int> read_words(const program_info& program, int argc,
+                                          const char* const* argv);
 
 } // namespace troupe

@@ -20,9 +20,9 @@ using row_group = option_rows (*)();
 
 // Groups in the order of --help-all, the most used first.
 constexpr row_group groups_of_runs[] = {
-  model_rows,   data_rows,       schedule_rows,   mesh_rows, optimizer_rows,
-  output_rows,  evaluation_rows, checkpoint_rows, run_rows,  cost_rows,
-  machine_rows, node_rows,       expert_rows,     bench_rows};
+  study_rows,     model_rows,   data_rows,       schedule_rows,   mesh_rows,
+  optimizer_rows, output_rows,  evaluation_rows, checkpoint_rows, run_rows,
+  cost_rows,      machine_rows, node_rows,       expert_rows,     bench_rows};
 constexpr row_group groups_of_inference[] = {weights_rows, text_rows,  data_rows,
                                              model_rows,   mesh_rows,  output_rows,
                                              run_rows,     expert_rows};

@@ -192,6 +192,7 @@ option_rows cost_rows();
 option_rows machine_rows();
 option_rows node_rows();
 option_rows bench_rows();
+option_rows study_rows();
 option_rows collective_rows();
 option_rows weights_rows();
 option_rows text_rows();

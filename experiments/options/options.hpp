@@ -15,6 +15,7 @@
 #include "experiments/options/output_options.hpp"
 #include "experiments/options/run_options.hpp"
 #include "experiments/options/schedule_options.hpp"
+#include "experiments/options/study_options.hpp"
 
 #include <tl/expected.hpp>
 
@@ -42,6 +43,7 @@ struct typed_options {
   inference_options inference;
   std::string comparison;
   std::string parts;
+  typed_study study;
   output_options output;
 };
 
@@ -90,6 +92,7 @@ struct program_info {
   bool exchanges = false;
   bool resumes = false;     ///< Has --checkpoint and --resume.
   bool distributes = false; ///< Has --nodes.
+  bool studies = false;     ///< Repeats another program: has --vary, but no --json.
   bool evaluates = false; ///< Evaluates saved weights and nothing else: has --weights.
   /// Generates text from saved weights and nothing else: has --weights.
   bool writes = false;

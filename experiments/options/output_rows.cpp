@@ -32,10 +32,12 @@ std::string validation_error(const output_options& o) {
 option_rows output_rows() {
   constexpr auto group = &typed_options::output;
   using typed = output_options;
-  const auto has_weights = [](const program_info& p) { return p.trains && p.keeps; };
-  const auto keeps = [](const program_info& p) { return p.keeps; };
+  const auto has_weights = [](const program_info& p) {
+    return p.trains && p.keeps && !p.studies;
+  };
+  const auto keeps = [](const program_info& p) { return p.keeps && !p.studies; };
   const auto has_results = [](const program_info& p) {
-    return p.keeps || p.measures || p.exchanges || p.tells;
+    return (p.keeps || p.measures || p.exchanges || p.tells) && !p.studies;
   };
   const auto draws = [](const program_info& p) { return p.draws; };
   const std::string report = "Folder for report.html, results.json and traces.";
@@ -57,7 +59,7 @@ option_rows output_rows() {
      row<group, &typed::report>("--report", report,
                                 {.has =
                                    [](const program_info& p) {
-                                     return p.keeps
+                                     return p.keeps && !p.studies
                                             && p.defaults.output.new_report.empty();
                                    }}),
      row<group, &typed::report>(
@@ -65,8 +67,13 @@ option_rows output_rows() {
        report + " Default: a new folder in runs, but no report with --quiet --json -.",
        {.has =
           [](const program_info& p) {
-            return p.keeps && !p.defaults.output.new_report.empty();
+            return p.keeps && !p.studies && !p.defaults.output.new_report.empty();
           }}),
+     row<group, &typed::report>(
+       "--report",
+       "Folder for study.html, runs.csv, summary.csv and the results of each run. "
+       "Default: a new folder in runs.",
+       {.has = [](const program_info& p) { return p.studies; }}),
      row<group, &typed::json>("--json",
                               "File for the results. Value -: standard output.",
                               {.has = has_results}),
@@ -86,8 +93,9 @@ option_rows output_rows() {
      row<group, &typed::quiet>("--quiet", "Prints nothing but errors.",
                                {.has =
                                   [](const program_info& p) {
-                                    return !(p.keeps || p.measures || p.exchanges
-                                             || p.tells);
+                                    return p.studies
+                                           || !(p.keeps || p.measures || p.exchanges
+                                                || p.tells);
                                   }}),
      row<group, &typed::print>("--print",
                                "Prints a timeline of actions, a row for each rank.",
