@@ -161,10 +161,13 @@ void optimizer::copy_state(int array, std::size_t bucket, std::int64_t begin,
   throw std::logic_error("an optimizer shard does not hold the requested state");
 }
 
+double optimizer::next_rate(std::int64_t samples) const {
+  return options_.rate
+         * options_.schedule.factor(samples_, samples_ + samples, total_samples_);
+}
+
 optimizer::step optimizer::next_step(std::int64_t samples, double factor) {
-  const double rate =
-    options_.rate
-    * options_.schedule.factor(samples_, samples_ + samples, total_samples_);
+  const double rate = next_rate(samples);
   samples_ += samples;
   ++updates_;
   const auto& rule = rule_of(options_);

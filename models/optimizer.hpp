@@ -74,6 +74,9 @@ public:
                      const std::vector<const float*>& gradients,
                      const std::vector<float*>& parameters, stream& compute_stream);
 
+  /// The learning rate of the next update, if that update covers `samples` samples.
+  double next_rate(std::int64_t samples) const;
+
   /// Number of samples that all updates have covered up to this optimizer's last
   /// update, including resume() and updates by other optimizers (update_shared).
   std::int64_t samples() const { return samples_; }

@@ -28,19 +28,52 @@ bucket_extent extent_of(const run_plan& plan, shared_out tensors) {
   return shares_out(plan, tensors) ? bucket_extent::share : bucket_extent::whole;
 }
 
-std::vector<position> norm_group(const run_plan& plan, position p) {
-  const bool all_stages = plan.work->optimizer.scope == clip_scope::network;
-  const int replicas = shares_out(plan, shared_out::optimizer_state)
-                         ? plan.mesh[axis::data]
-                         : plan.mesh[axis::expert];
-  const int first = p.data / replicas * replicas;
+namespace {
+
+/// Data replicas of which each has gradients that no other has.
+int replicas_of_norm(const run_plan& plan) {
+  return shares_out(plan, shared_out::optimizer_state) ? plan.mesh[axis::data]
+                                                       : plan.mesh[axis::expert];
+}
+
+/// The optimizer shards of stages [first_stage, last_stage) whose gradients one norm
+/// covers, with the shard at data replica `data`.
+std::vector<position> shards_of_norm(const run_plan& plan, int data, int first_stage,
+                                     int last_stage) {
+  const int replicas = replicas_of_norm(plan);
+  const int first = data / replicas * replicas;
   std::vector<position> result;
-  for (int s = all_stages ? 0 : p.stage;
-       s < (all_stages ? plan.dims.stages : p.stage + 1); ++s)
+  for (int s = first_stage; s < last_stage; ++s)
     for (int d = first; d < first + replicas; ++d)
       for (int t = 0; t < plan.mesh[axis::tensor]; ++t)
         result.push_back({d, 0, s, t});
   return result;
+}
+
+bool measures_norms(const run_plan& plan) {
+  return plan.work && !plan.sch.local_rule()
+         && updates_are_by(plan, update_by::all_replicas)
+         && (plan.work->optimizer.clip > 0 || !plan.machine.has_gpus());
+}
+
+} // namespace
+
+std::vector<position> norm_group(const run_plan& plan, position p) {
+  return plan.work->optimizer.scope == clip_scope::network
+           ? shards_of_norm(plan, p.data, 0, plan.dims.stages)
+           : shards_of_norm(plan, p.data, p.stage, p.stage + 1);
+}
+
+std::vector<position> norm_shards(const run_plan& plan) {
+  return measures_norms(plan) ? shards_of_norm(plan, 0, 0, plan.dims.stages)
+                              : std::vector<position>{};
+}
+
+bool measures_gradient(const run_plan& plan, position p) {
+  return measures_norms(plan) && p.direction == 0 && p.data >= 0
+         && p.data < replicas_of_norm(plan) && p.stage >= 0
+         && p.stage < plan.dims.stages && p.tensor >= 0
+         && p.tensor < plan.mesh[axis::tensor];
 }
 
 std::vector<bucket_group> groups_of(const run_plan& plan, position p) {

@@ -56,11 +56,10 @@ using stage_actor =
                           caf::reacts_to<mail::collect>, caf::reacts_to<mail::save>,
                           caf::reacts_to<mail::fetch_kept_state>>;
 
-using recorder_actor =
-  caf::typed_actor<caf::reacts_to<mail::samples>, caf::reacts_to<mail::sums>,
-                   caf::reacts_to<mail::microbatch_loss>,
-                   caf::reacts_to<mail::version_made>,
-                   caf::reacts_to<mail::expert_load>>;
+using recorder_actor = caf::typed_actor<
+  caf::reacts_to<mail::samples>, caf::reacts_to<mail::sums>,
+  caf::reacts_to<mail::microbatch_loss>, caf::reacts_to<mail::update_part>,
+  caf::reacts_to<mail::version_made>, caf::reacts_to<mail::expert_load>>;
 
 using coordinator_actor = caf::typed_actor<
   caf::reacts_to<mail::finished>, caf::reacts_to<mail::held>,
@@ -89,6 +88,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::meeting_message)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::samples)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::sums)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::microbatch_loss)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::update_part)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::version_made)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::expert_load)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::finished)

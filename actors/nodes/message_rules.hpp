@@ -128,6 +128,12 @@ struct report_rules {
       "loads of experts with an invalid layer, microbatch or number of experts");
   }
 
+  static std::string error(const rule_context& context, const mail::update_part& m) {
+    return unless(measures_gradient(context.plan, m.where) && m.version >= 1
+                    && m.version <= context.plan.dims.total() && m.samples > 0,
+                  "a part of an update that does not fit a stage of the run");
+  }
+
   static std::string error(const rule_context& context, const mail::version_made& m) {
     const bool is_valid = is_stage(context.plan, m.where) && m.version >= 1
                           && m.version <= std::int64_t{context.plan.dims.total()}

@@ -144,6 +144,10 @@ void stage_actor_port::report(mail::expert_load load) {
   send_to(handles().recorder, std::move(load));
 }
 
+void stage_actor_port::report(const mail::update_part& part) {
+  send_to(handles().recorder, part);
+}
+
 void stage_actor_port::report(mail::version_made version) {
   send_to(handles().recorder, std::move(version));
 }

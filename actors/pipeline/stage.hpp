@@ -32,6 +32,7 @@ public:
   on_launched launch_notifier(const action& a) override;
   void report(const mail::microbatch_loss& loss) override;
   void report(mail::expert_load load) override;
+  void report(const mail::update_part& part) override;
   void report(mail::version_made version) override;
   void report(mail::snapshot copy) override;
 

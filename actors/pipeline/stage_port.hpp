@@ -38,6 +38,7 @@ public:
   // recorder.
   virtual void report(const mail::microbatch_loss& loss) = 0;
   virtual void report(mail::expert_load load) = 0;
+  virtual void report(const mail::update_part& part) = 0;
   virtual void report(mail::version_made version) = 0;
   virtual void report(mail::snapshot copy) = 0;
 };

@@ -108,6 +108,10 @@ void stage_updates::end(const mail::updated& last) {
   under_way_ = false;
   ended_ = true;
   ledger_.end_update();
+  if (auto part = last.part) {
+    part->version = ledger_.newest();
+    port_.report(*part);
+  }
   if (plan_.keep.versions)
     copy_last_version();
   copy_if_due();

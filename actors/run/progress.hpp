@@ -17,6 +17,16 @@ struct loss_so_far {
   bool operator==(const loss_so_far&) const = default;
 };
 
+/// An update of all stages. `samples` counts the samples of the run up to the end of
+/// the update.
+struct update_so_far {
+  std::int64_t samples;
+  double norm; ///< Norm of the mean gradient over all parameters, before clipping.
+  double rate; ///< Learning rate.
+
+  bool operator==(const update_so_far&) const = default;
+};
+
 /// The progress of a run: samples, losses, and the tasks under way in a slow run.
 struct progress {
   /// Number of samples of this run before the first missing loss.
@@ -27,7 +37,8 @@ struct progress {
   /// Lines about tasks under way, if no task has ended for the stall timeout; else
   /// empty.
   std::string waits_for = {};
-  std::vector<loss_so_far> losses = {}; ///< Losses since the last report, in order.
+  std::vector<loss_so_far> losses = {};    ///< Losses since the last report, in order.
+  std::vector<update_so_far> updates = {}; ///< Updates likewise.
 };
 
 /// The outcome of a run.

@@ -3,8 +3,10 @@
 
 #include "actors/mail/failure.hpp"
 #include "plan/replica_rules.hpp"
+#include "plan/sharding.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace troupe {
@@ -123,8 +125,60 @@ std::vector<nanoseconds> loss_log::ends() const {
   return ends_added_ == entries_added_ ? result : std::vector<nanoseconds>{};
 }
 
+update_log::update_log(const run_plan& plan)
+  : parts_(norm_shards(plan).size()), entries_(plan.keep.record ? 0 : most_entries) {
+  // nop
+}
+
+std::vector<update_so_far> update_log::add(const mail::update_part& part) {
+  auto& arrived = early_[part.version];
+  const auto& where = part.where;
+  arrived.squares.emplace(std::array{where.data, where.stage, where.tensor},
+                          part.squares);
+  arrived.samples = part.samples;
+  arrived.rate = part.rate;
+  std::vector<update_so_far> result;
+  while (!early_.empty() && early_.begin()->first == next_
+         && early_.begin()->second.squares.size() == parts_) {
+    const auto whole = early_.extract(early_.begin()).mapped();
+    ++next_;
+    double squares = 0;
+    for (const auto& [shard, value] : whole.squares) // in one order, always
+      squares += value;
+    samples_ += whole.samples;
+    const double norm = std::sqrt(squares) / static_cast<double>(whole.samples);
+    result.push_back({samples_, norm, whole.rate});
+    entries_.add({norm, whole.rate, 1}, [](entry& a, const entry& b) {
+      const auto total = a.updates + b.updates;
+      const auto mean = [&](double x, double y) {
+        return (x * static_cast<double>(a.updates) + y * static_cast<double>(b.updates))
+               / static_cast<double>(total);
+      };
+      a = {mean(a.norm, b.norm), mean(a.rate, b.rate), total};
+    });
+  }
+  return result;
+}
+
+std::vector<double> update_log::norms() const {
+  std::vector<double> result;
+  for (const auto& e : entries_.entries())
+    result.push_back(e.norm);
+  return result;
+}
+
+std::vector<double> update_log::rates() const {
+  std::vector<double> result;
+  for (const auto& e : entries_.entries())
+    result.push_back(e.rate);
+  return result;
+}
+
 run_log::run_log(const run_plan& plan)
-  : sums(static_cast<std::size_t>(plan.ranks())), losses(plan), plan_(plan) {
+  : sums(static_cast<std::size_t>(plan.ranks())),
+    losses(plan),
+    updates(plan),
+    plan_(plan) {
   if (plan.keep.record || plan.keep.first_actions > 0)
     actions.resize(sums.size());
   if (!plan.observed.model_times)
@@ -203,6 +257,10 @@ recorder(recorder_actor::stateful_pointer<recorder_state> self, run_context shar
     on_message(self, meter,
                [self](const mail::microbatch_loss& loss) {
                  self->state.status->post_progress(self->state.log->add(loss));
+               }),
+    on_message(self, meter,
+               [self](const mail::update_part& part) {
+                 self->state.status->post_updates(self->state.log->updates.add(part));
                }),
     on_message(
       self, meter,

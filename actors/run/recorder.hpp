@@ -10,6 +10,7 @@
 #include <caf/stateful_actor.hpp>
 #include <caf/typed_event_based_actor.hpp>
 
+#include <array>
 #include <map>
 #include <memory>
 #include <optional>
@@ -85,6 +86,42 @@ private:
   std::int64_t entries_added_ = 0, ends_added_ = 0;
 };
 
+/// The updates of a run, one entry for each update of all stages. Parts of updates may
+/// be added in any order. A run that keeps no record has at most `most_entries`
+/// entries: an entry may then be a mean of several updates. One thread at a time uses
+/// an object.
+class update_log {
+public:
+  explicit update_log(const run_plan& plan);
+
+  /// Adds a part. Returns the updates whose parts are all there now, in order.
+  std::vector<update_so_far> add(const mail::update_part& part);
+
+  /// Norms of the mean gradients before clipping, one for each entry.
+  std::vector<double> norms() const;
+  std::vector<double> rates() const;
+  /// Number of updates in an entry; the last entry may have fewer.
+  std::int64_t every() const { return entries_.every(); }
+
+private:
+  /// The parts of one update so far.
+  struct sum {
+    std::map<std::array<int, 3>, double> squares; // by data, stage and tensor
+    std::int64_t samples = 0;
+    double rate = 0;
+  };
+  struct entry {
+    double norm, rate; // means
+    std::int64_t updates;
+  };
+
+  std::size_t parts_;        // of an update
+  std::map<int, sum> early_; // by version
+  int next_ = 1;             // version
+  std::int64_t samples_ = 0;
+  bounded_list<entry> entries_;
+};
+
 /// The messages that the recorder of a run has received, as values. The recorder writes
 /// the log; other threads read after the recorder has ended.
 struct run_log {
@@ -112,6 +149,7 @@ struct run_log {
   record actions;              ///< By rank: kept actions; empty if none are kept.
   bool cut = false;            ///< True if some but not all actions were kept.
   loss_log losses;
+  update_log updates;
   /// Versions of all stages, if the plan keeps versions.
   std::vector<mail::version_made> versions;
   expert_loads loads;

@@ -76,6 +76,10 @@ run_result measured(const run_plan& plan, run_log& log, const run_resources& res
   result.loss_samples = log.losses.samples();
   result.loss_times = log.losses.ends();
   result.loss_every = log.losses.every();
+  if (log.updates.every() == result.loss_every) {
+    result.gradient_norms = log.updates.norms();
+    result.learning_rates = log.updates.rates();
+  }
   result.missing_losses = plan.work ? log.losses.missing(to_end) : 0;
   result.samples = result.loss_samples.empty() ? 0 : result.loss_samples.back();
   if (!updates_are_by(plan, update_by::all_replicas)) {

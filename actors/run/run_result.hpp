@@ -68,6 +68,12 @@ struct run_result {
   /// Time at which each entry of `loss` was known, in nanoseconds on the run's clock,
   /// which may be modelled. Empty if some time is unknown.
   std::vector<nanoseconds> loss_times;
+  /// Norm of the mean gradient over all parameters, before clipping, for each entry of
+  /// `loss`: the mean over the entry's updates. Fewer entries where the last updates
+  /// did not end. Empty where no norm is measured: see norm_shards().
+  std::vector<double> gradient_norms;
+  /// Learning rate for each entry of `gradient_norms`.
+  std::vector<double> learning_rates;
   /// Number of samples in all entries of `loss`; updates cover these samples.
   std::int64_t samples = 0;
   /// Microbatches of a finished run whose losses did not come; 0 from a simulation. In

@@ -72,6 +72,11 @@ void run_status::post_progress(const progress& p) {
   progress_.losses.insert(progress_.losses.end(), p.losses.begin(), p.losses.end());
 }
 
+void run_status::post_updates(const std::vector<update_so_far>& updates) {
+  const std::lock_guard guard{lock_};
+  progress_.updates.insert(progress_.updates.end(), updates.begin(), updates.end());
+}
+
 // The waiting thread takes actions ten times a second, unless the caller is busy for
 // long.
 void run_status::post_actions(const std::vector<ranked_action>& ran) {
@@ -109,6 +114,7 @@ progress run_status::take_progress() {
   const std::lock_guard guard{lock_};
   auto result = progress_;
   progress_.losses.clear();
+  progress_.updates.clear();
   return result;
 }
 

@@ -37,6 +37,7 @@ public:
   // The next three functions post no event: wait() and take_news() do not notice.
   void post_waiting(std::string for_whom); ///< Sets progress::waits_for.
   void post_progress(const progress& p);
+  void post_updates(const std::vector<update_so_far>& updates);
   /// Adds actions for take_actions(). If more than 20,000 actions have not been taken,
   /// drops the oldest, and keeps 10,000.
   void post_actions(const std::vector<ranked_action>& ran);
@@ -54,7 +55,8 @@ public:
   std::optional<std::string> failure() const;
 
   // Each function returns and removes the posted value, if there is one;
-  // take_snapshot() returns the oldest one. take_progress() removes only the losses.
+  // take_snapshot() returns the oldest one. take_progress() removes only losses and
+  // updates.
   progress take_progress();
   recent_actions take_actions();
   bool take_held();

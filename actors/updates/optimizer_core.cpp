@@ -46,8 +46,8 @@ optimizer_core::optimizer_core(std::shared_ptr<const run_plan> plan, position wh
   if (!plan_->work)
     return;
   const auto shares = shares_of(*plan_, where);
-  if (plan_->work->optimizer.clip > 0)
-    clipped_ = parts_of(layers_of(*plan_, where), shares);
+  if (plan_->work->optimizer.clip > 0 || measures_gradient(*plan_, where))
+    measured_ = parts_of(layers_of(*plan_, where), shares);
   gradients_ = held_of(*plan_, shared_out::gradients, where);
   parameters_ = held_of(*plan_, shared_out::parameters, where);
   const auto buckets = buckets_of(*plan_, where);
@@ -163,22 +163,41 @@ void optimizer_core::add_all() {
 }
 
 std::vector<double> optimizer_core::squares(bool shards_only) const {
-  if (clipped_.empty())
+  if (measured_.empty())
     return {};
-  return squares_of(clipped_, readable(directions_.request_of(0).gradients),
+  return squares_of(measured_, readable(directions_.request_of(0).gradients),
                     stream_of(0), shards_only,
                     extent_of(*plan_, shared_out::gradients));
 }
 
-/// Of parameters that several tensor shards or data replicas update as a whole, only
-/// the first shard or replica measures the squares.
+/// True if an earlier tensor shard or data replica updates the same parameters, except
+/// parameters that are divided. Only the first measures squares of such parameters.
+bool optimizer_core::is_copy() const {
+  return where_.tensor > 0
+         || (where_.data % plan_->mesh[axis::expert] > 0
+             && !shares_out(*plan_, shared_out::optimizer_state));
+}
+
+/// Keeps the shard's part of the update for the recorder.
+/// \param squares of this shard's gradients, which no other shard measures
+void optimizer_core::report_part(const std::vector<double>& squares) {
+  if (!memory_.state || !measures_gradient(*plan_, where_))
+    return;
+  const auto samples = directions_.request_of(0).samples;
+  part_ = {.where = where_,
+           .version = 0, // the stage knows the version
+           .samples = samples,
+           .squares = std::accumulate(squares.begin(), squares.end(), 0.0),
+           .rate = memory_.state->next_rate(samples)};
+}
+
 void optimizer_core::measure() {
   add_all();
-  const bool is_copy = where_.tensor > 0
-                       || (where_.data % plan_->mesh[axis::expert] > 0
-                           && !shares_out(*plan_, shared_out::optimizer_state));
-  if (norm_)
-    norm_->expect({where_, directions_.request_of(0).samples, squares(is_copy)});
+  if (norm_) {
+    auto parts = squares(is_copy());
+    report_part(parts);
+    norm_->expect({where_, directions_.request_of(0).samples, std::move(parts)});
+  }
   if (servers_)
     servers_->expect([this] {
       const auto& sum = directions_.request_of(0);
@@ -189,8 +208,9 @@ void optimizer_core::measure() {
 }
 
 /// The factor that clips the stage's gradients by the stage's own norm.
-double optimizer_core::stage_clip_factor() const {
+double optimizer_core::stage_clip_factor() {
   const auto parts = squares(false);
+  report_part(parts);
   const double norm = std::sqrt(std::accumulate(parts.begin(), parts.end(), 0.0));
   return clip_factor(plan_->work->optimizer.clip,
                      norm / static_cast<double>(directions_.request_of(0).samples));
@@ -200,9 +220,10 @@ void optimizer_core::apply() {
   add_all();
   save_previous(0);
   auto& sum = directions_.request_of(0);
-  const double factor = norm_              ? norm_->factor()
-                        : clipped_.empty() ? 1
-                                           : stage_clip_factor();
+  const bool clips_alone = plan_->work && plan_->work->optimizer.clip > 0;
+  const double factor = norm_ ? norm_->factor() : clips_alone ? stage_clip_factor() : 1;
+  if (!norm_ && !clips_alone && memory_.state && measures_gradient(*plan_, where_))
+    report_part(squares(is_copy()));
   if (memory_.parameters) {
     if (memory_.state)
       stream_of(0).wait(); // inputs of the update and of the saved copy are read here
@@ -248,7 +269,9 @@ void optimizer_core::ended(const mail::ended& e) {
   auto stage = where_;
   stage.direction = e.action.direction;
   port_->send(
-    {{role::stage, stage}, meeting_kind::directions, mail::updated{e.start, e.end}});
+    {{role::stage, stage},
+     meeting_kind::directions,
+     mail::updated{e.start, e.end, d == 0 ? std::exchange(part_, {}) : std::nullopt}});
 }
 
 mail::waiting_for optimizer_core::explain() const {

@@ -83,14 +83,16 @@ private:
     return *memory_.streams[static_cast<std::size_t>(direction)];
   }
   std::vector<double> squares(bool shards_only) const;
-  double stage_clip_factor() const;
+  bool is_copy() const;
+  double stage_clip_factor();
+  void report_part(const std::vector<double>& squares);
 
   std::shared_ptr<const run_plan> plan_;
   position where_;
   performer_port* port_;
   optimizer_memory memory_;
   update_steps steps_;
-  std::vector<parameter_part> clipped_; // with clipping: the parts to measure
+  std::vector<parameter_part> measured_; // parts of the norm; empty: not measured
   std::vector<std::int64_t> gradients_, parameters_; // values held of each bucket
   double operations_ = 0;
   direction_meeting directions_;
@@ -100,6 +102,7 @@ private:
   std::optional<norm_meeting> norm_;
   std::optional<server_meeting> servers_;
   std::vector<action_run> direction_runs_; // one per direction
+  std::optional<mail::update_part> part_;  // of the update under way, to report
   bool added_ = false;                     // directions are added
   int ended_ = 0;                          // finished directions of the current update
 };

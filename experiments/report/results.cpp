@@ -32,6 +32,18 @@ json seconds(const std::vector<nanoseconds>& times) {
   return result;
 }
 
+/// One number for each loss; null where a number is unknown, or instead of the list if
+/// none is known.
+json beside_losses(const std::vector<double>& numbers,
+                   const loss_history::series& losses) {
+  if (numbers.empty())
+    return nullptr;
+  auto result = json::array();
+  for (std::size_t i = 0; i < losses.loss.size(); ++i)
+    result.push_back(i < numbers.size() ? number(numbers[i]) : json(nullptr));
+  return result;
+}
+
 json score_json(const std::optional<score>& s) {
   return {{"loss", number(s ? std::optional{s->loss} : std::nullopt)},
           {"accuracy", number(s ? s->accuracy : std::nullopt)}};
@@ -228,6 +240,12 @@ json run_json(const run_account& run, const options& o,
     {"loss_samples", plan.work ? json(losses.samples) : json(nullptr)},
     {"loss_seconds", has_times ? seconds(r.loss_times) : json(nullptr)},
     {"loss_every", plan.work ? json(losses.every) : json(nullptr)},
+    {"gradient_norms",
+     beside_losses(run.losses_of_all_starts ? std::vector<double>{} : r.gradient_norms,
+                   losses)},
+    {"learning_rates",
+     beside_losses(run.losses_of_all_starts ? std::vector<double>{} : r.learning_rates,
+                   losses)},
     {"target", target_json(run, o.evaluation.target)},
     {"after_shortest", shortest_json(run, shortest)},
     {"verified", verification_json(run.proved)},

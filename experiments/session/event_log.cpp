@@ -51,6 +51,11 @@ void event_log::add(const progress& p) {
   for (const auto& loss : p.losses)
     file_->add_scalar(total_of(run_samples{loss.samples}, *plan_).count, "loss",
                       loss.loss);
+  for (const auto& update : p.updates) {
+    const auto step = total_of(run_samples{update.samples}, *plan_).count;
+    file_->add_scalar(step, "gradient_norm", update.norm);
+    file_->add_scalar(step, "learning_rate", update.rate);
+  }
   const double now = seconds_now();
   throughput_.add(now, static_cast<double>(p.samples));
   if (const auto rate = throughput_.rate(); rate && now - rate_at_ >= 1) {

@@ -16,13 +16,13 @@ namespace troupe {
 
 /// Writes a run's numbers for TensorBoard to an event file in the run's own folder;
 /// each call writes its numbers. Steps are samples, including the samples before the
-/// run. The tags during a run are `loss`, `samples_per_second` (by the wall clock),
-/// `evaluation/loss` and, for a classifier, `evaluation/accuracy`. The tags at the end
-/// are `schedule/bubble`, `schedule/activations`, `schedule/weight_versions` and
-/// `schedule/staleness`. If the last evaluation has ended, the tags of an evaluation
-/// follow. The bubble is the mean over ranks, and is left out for timing_kind::shared.
-/// The three other tags of the schedule are of the rank or stage with the largest
-/// value.
+/// run. The tags during a run are `loss`, `gradient_norm`, `learning_rate`,
+/// `samples_per_second` (by the wall clock), `evaluation/loss` and, for a classifier,
+/// `evaluation/accuracy`. The tags at the end are `schedule/bubble`,
+/// `schedule/activations`, `schedule/weight_versions` and `schedule/staleness`. If the
+/// last evaluation has ended, the tags of an evaluation follow. The bubble is the mean
+/// over ranks, and is left out for timing_kind::shared. The three other tags of the
+/// schedule are of the rank or stage with the largest value.
 class event_log {
 public:
   /// Makes the folder, if there is none, and a file.

@@ -46,6 +46,17 @@ struct version_made {
   std::vector<std::vector<float>> gradients;
 };
 
+/// Stage to recorder: the part of an update that the stage's optimizer shard made.
+/// measures_gradient() says which stages report.
+struct update_part {
+  position where;
+  int version;          ///< The version that the update made, from 1.
+  std::int64_t samples; ///< Samples of the update, over all data replicas.
+  /// Sum of squares of the summed gradients that only this shard measures.
+  double squares;
+  double rate; ///< The learning rate of the update.
+};
+
 /// Stage to recorder, if the network has experts: the numbers of a microbatch's tokens
 /// for each expert of a layer. The stage sends the message at the update that covers
 /// the microbatch.

@@ -2,12 +2,14 @@
 #pragma once
 
 #include "kernels/pool.hpp"
+#include "messaging/mail/reports.hpp"
 #include "messaging/position.hpp"
 #include "messaging/record.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 namespace troupe::mail {
@@ -41,6 +43,9 @@ struct update_request {
 struct updated {
   nanoseconds start;
   nanoseconds end;
+  /// The shard's part of the update, without position and version; absent if the shard
+  /// measures none.
+  std::optional<update_part> part = {};
 };
 
 /// Optimizer shard to itself: the next version has reached the rank of `direction`.

@@ -53,7 +53,8 @@ using actor_message =
                mail::microbatch_loss, mail::version_made, mail::expert_load,
                mail::finished, mail::held, mail::snapshot, mail::collected, mail::save,
                mail::copied, mail::saved, mail::fetch_kept_state, mail::kept_state,
-               mail::waiting_for, mail::started, mail::at_checkpoint, mail::failed>;
+               mail::waiting_for, mail::started, mail::at_checkpoint, mail::failed,
+               mail::update_part>;
 
 /// A message with a receiver, and the sizes in bytes of the tensors that follow the
 /// message. The sizes are in the order of buffers_of(), then of arrays_of(). An empty

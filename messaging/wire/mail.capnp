@@ -96,6 +96,7 @@ struct ActorMail {
     saved @30 :Saved;
     recall @33 :Copied;
     recalled @34 :Saved;
+    updatePart @35 :UpdatePart;
   }
 }
 
@@ -284,6 +285,14 @@ struct MicrobatchLoss {
   loss @2 :Float64;
   correct @3 :Int64;
   ended @4 :Int64;
+}
+
+struct UpdatePart {
+  where @0 :Position;
+  version @1 :Int32;
+  samples @2 :Int64;
+  squares @3 :Float64;
+  rate @4 :Float64;
 }
 
 struct VersionMade {

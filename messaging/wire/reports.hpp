@@ -135,6 +135,23 @@ struct report_codec {
       .ended = read_time(s.getEnded())};
   }
 
+  static void write(builder to, const mail::update_part& m) {
+    auto s = to.initUpdatePart();
+    wire::write(s.initWhere(), m.where);
+    s.setVersion(m.version);
+    s.setSamples(m.samples);
+    s.setSquares(m.squares);
+    s.setRate(m.rate);
+  }
+  static mail::update_part read(alternative<UPDATE_PART>, reader from) {
+    const auto s = from.getUpdatePart();
+    return {.where = wire::read(s.getWhere()),
+            .version = read_version(s.getVersion()),
+            .samples = natural(s.getSamples(), "samples"),
+            .squares = s.getSquares(),
+            .rate = s.getRate()};
+  }
+
   static void write(builder to, const mail::version_made& m) {
     auto s = to.initVersionMade();
     wire::write(s.initWhere(), m.where);

@@ -102,6 +102,9 @@ public:
     lines.push_back("reports the loss of " + std::to_string(loss.microbatch));
   }
   void report(mail::expert_load) override { lines.push_back("reports loads"); }
+  void report(const mail::update_part& part) override {
+    lines.push_back("reports update " + std::to_string(part.version));
+  }
   void report(mail::version_made v) override {
     lines.push_back("reports version " + std::to_string(v.version));
   }

@@ -110,6 +110,8 @@ TEST_CASE("results.json has DESIGN.md's keys in their order", "[results]") {
                                     "loss_samples",
                                     "loss_seconds",
                                     "loss_every",
+                                    "gradient_norms",
+                                    "learning_rates",
                                     "target",
                                     "after_shortest",
                                     "verified",
