@@ -79,22 +79,3 @@ function medianOf(numbers) {
   const sorted = [...numbers].sort((a, b) => a - b), half = sorted.length >> 1;
   return sorted.length % 2 ? sorted[half] : Math.round((sorted[half - 1] + sorted[half]) / 2);
 }
-
-// By a key of each item, the items that have it.
-function groupedBy(items, key) {
-  const groups = new Map();
-  for (const item of items) {
-    if (!groups.has(key(item))) groups.set(key(item), []);
-    groups.get(key(item)).push(item);
-  }
-  return groups;
-}
-
-// Offers a text to be saved as a file.
-function save(name, type, text) {
-  const link = document.createElement('a');
-  link.href = URL.createObjectURL(new Blob([text], {type}));
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-}

@@ -1,25 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What was learned, and bars beside numbers of the results.
-
-// A number with a bar of a share of the width behind it.
-function bar(parent, share, text) {
-  parent.className = 'number';
-  parent.style.setProperty('--share', (100 * Math.min(1, Math.max(0, share))).toFixed(2) + '%');
-  parent.textContent = text;
-}
-
-const sumOf = numbers => numbers.reduce((a, b) => a + b, 0);
-
-// As CSV has it.
-const quoted = text => /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-
-const lineColours = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#8c8c00', '#7f7f7f'];
-const dashes = [undefined, [12, 4], [4, 4], [12, 4, 4, 4], [2, 6]]; // so that lines differ without their colours, and over one another
+// Losses, memory by use, and loads of experts.
 
 // Losses of all runs, over samples or seconds: in training a line, evaluated a dot for each.
 class Losses {
   constructor(parent) {
-    this.runs = data.results.runs.map((run, i) => ({run, text: data.runs[i] ? data.runs[i].text : run.schedule}))
+    this.runs = data.results.runs.map((run, index) => ({run, index, text: data.runs[index] ? data.runs[index].text : run.schedule}))
       .filter(({run}) => run.loss && run.loss.length > 0);
     if (this.runs.length === 0) return;
     const section = element('section', undefined, parent);
@@ -36,9 +21,27 @@ class Losses {
     pick.onchange = () => { this.many = Number(pick.value); this.show(this.over); };
     this.many = 1;
     element('button', 'save CSV', buttons).onclick = () => save('losses.csv', 'text/csv', this.csv());
-    this.names = element('div', undefined, section, 'names');
+    this.names = element('p', undefined, section, 'legend names');
+    this.outputs = new Map(this.runs.map(({text, index}) => [text, this.addName(text, index)]));
     this.place = element('div', undefined, section, 'chart');
     this.show('samples');
+  }
+
+  // A schedule's entry in the legend; returns the element of the values at the pointer.
+  addName(text, index) {
+    const item = element('span', undefined, this.names);
+    swatch(index, item);
+    item.append(text);
+    return element('output', '', item);
+  }
+
+  // Values of all schedules at a row of the chart, in the legend; none if there is no row.
+  showValues(row) {
+    for (const [text, output] of this.outputs) {
+      const of = kind => row ? this.drawn.findIndex(curve => curve.name === text && curve.kind === kind) : -1;
+      const values = ['training', 'evaluated'].map(kind => [kind, of(kind) < 0 ? null : row[1 + of(kind)]]).filter(([, loss]) => isNumber(loss));
+      output.textContent = values.map(([kind, loss]) => ` ${kind === 'evaluated' ? '● ' : ''}${loss.toFixed(4)}`).join('');
+    }
   }
 
   // [samples, seconds (or undefined), loss] of a run, in training and evaluated. No second is known of evaluations
@@ -56,13 +59,13 @@ class Losses {
   // What is drawn: {name (of the run), kind, text, points: [[x, loss]], style}. A point in training is the mean of so many losses.
   curves(over) {
     const x = over === 'samples' ? 0 : 1, known = points => points.filter(p => p[x] !== undefined && p[2] !== null).map(p => [p[x], p[2]]);
-    return this.runs.flatMap(({run, text}, k) => {
-      const losses = known(this.trained(run)), means = [], color = lineColours[k % lineColours.length];
+    return this.runs.flatMap(({run, text, index}) => {
+      const losses = known(this.trained(run)), means = [], color = lineColour(index);
       for (let i = 0; i < losses.length; i += this.many) {
         const some = losses.slice(i, i + this.many);
         means.push([some[some.length - 1][0], sumOf(some.map(p => p[1])) / some.length]);
       }
-      return [{name: text, kind: 'training', text, points: means, style: {color, strokePattern: dashes[k % dashes.length]}},
+      return [{name: text, kind: 'training', text, points: means, style: {color, strokePattern: dashes[index % dashes.length]}},
         {name: text, kind: 'evaluated', text: text + ' ●', points: known(this.evaluated(run)), style: {color, strokeWidth: 0, drawPoints: true, pointSize: 3}}];
     }).filter(curve => curve.points.length > 0);
   }
@@ -90,46 +93,24 @@ class Losses {
     const every = this.many * Math.max(...this.runs.map(({run}) => run.loss_every));
     this.note.textContent = (every > 1 ? `Each point is the mean of up to ${every} losses. ` : '')
       + (over === 'seconds' ? 'Seconds are of the clock that the timelines have.' : 'Samples that the run had seen by then.')
-      + (this.runs.some(({run}) => run.evaluations.length > 0) ? ` A dot is an evaluation on ${data.results.data.evaluates_training_data ? 'data that training sees too' : 'held-out data'}.` : '');
+      + (this.runs.some(({run}) => run.evaluations.length > 0 || run.evaluation.loss !== null)
+        ? ` A line is training, a dot an evaluation on ${data.results.data.evaluates_training_data ? 'data that training sees too' : 'held-out data'}.` : '');
     if (typeof Dygraph === 'undefined') {
       this.place.textContent = 'troupe was built without dygraphs, so there are no curves here; results.json has the losses.';
       return;
     }
     const curves = this.curves(over), series = Object.fromEntries(curves.map(({text, style}) => [text, style]));
     if (this.chart) this.chart.destroy();
-    this.chart = new Dygraph(this.place, this.rows(curves), {labels: [over, ...curves.map(({text}) => text)], series,
-      connectSeparatedPoints: true, legend: 'always', labelsDiv: this.names, strokeWidth: 1.5, xRangePad: 5, xlabel: over, ylabel: 'loss',
+    const rows = this.rows(curves);
+    this.drawn = curves;
+    this.showValues();
+    this.chart = new Dygraph(this.place, rows, {labels: [over, ...curves.map(({text}) => text)], series,
+      highlightCallback: (event, x, points, row) => this.showValues(rows[row]), unhighlightCallback: () => this.showValues(),
+      connectSeparatedPoints: true, legend: 'never', strokeWidth: 1.5, xRangePad: 5, xlabel: over, ylabel: 'loss',
       highlightSeriesOpts: {strokeWidth: 3}, axes: {x: {pixelsPerLabel: 70}}});
   }
 
   resize() { if (this.chart) this.chart.resize(); }
-}
-
-const sized = bytes => bytes < 1e4 ? Math.round(bytes) + ' bytes' : (bytes / 1e6).toFixed(bytes < 1e7 ? 3 : 1) + ' MB';
-
-// Numbers of the runs side by side, each with a bar, beside the largest.
-function barsOf(parent) {
-  const columns = [
-    ['idle', run => run.timing === 'shared' ? null : run.bubble, x => (100 * x).toFixed(1) + '%', 1],
-    ['bytes moved', run => sumOf(Object.values(run.bytes_moved)), sized],
-    ['peak memory of a rank', run => run.peak_bytes && run.peak_bytes.length ? Math.max(...run.peak_bytes) : null, sized],
-    ['mean staleness, stalest stage', run => run.staleness && Math.max(...run.staleness.mean), x => x.toFixed(2)],
-    ['samples a second', run => run.samples_per_second, x => x.toPrecision(4)],
-  ].filter(([, of]) => data.results.runs.some(run => of(run) > 0));
-  if (columns.length === 0) return;
-  const section = element('section', undefined, parent);
-  element('h2', 'Side by side', section);
-  const table = element('table', undefined, element('div', undefined, section, 'scroll')), heads = element('tr', undefined, table);
-  for (const text of ['schedule', ...columns.map(([text]) => text)]) element('th', text, heads);
-  data.results.runs.forEach((run, i) => {
-    const line = element('tr', undefined, table);
-    element('td', data.runs[i] ? data.runs[i].text : run.schedule, line);
-    for (const [, of, text, whole] of columns) {
-      const value = of(run), most = whole || Math.max(...data.results.runs.map(r => of(r) || 0)), cell = element('td', undefined, line);
-      if (value === null || value === undefined) cell.textContent = '-';
-      else bar(cell, value / most, text(value));
-    }
-  });
 }
 
 const useColours = {parameters: '#0072b2', gradients: '#e69f00', optimizer: '#009e73', activations: '#56b4e9', passing: '#cc79a7', checkpoint: '#999999'};
@@ -142,6 +123,7 @@ function memoryOf(parent) {
   element('h2', 'Memory by use', section);
   element('p', 'The most that each use had of a rank’s memory; not all at one time. The line is the most of the rank.', section, 'faint');
   legend(Object.entries(useColours).map(([use, colour]) => [colour, use]), section);
+  const digits = decimalsOf(runs.map(({run}) => peakBytes(run) / 2 ** 20), 1), sized = bytes => (bytes / 2 ** 20).toFixed(digits) + ' MiB';
   const longest = Math.max(...runs.flatMap(({run}) => run.peak_bytes.map((_, rank) => Object.values(run.peak_bytes_of).reduce((sum, of) => sum + of[rank], 0))));
   for (const {run, text} of runs) {
     element('h3', text, section);
@@ -152,10 +134,10 @@ function memoryOf(parent) {
       for (const [use, of] of Object.entries(run.peak_bytes_of)) {
         const part = element('i', undefined, whole);
         part.style.cssText = `width: ${100 * of[rank] / longest}%; background: ${useColours[use]}`;
-        part.title = `${use}: ${of[rank]} bytes`;
+        part.title = `${use}: ${mebibytes(of[rank])}`;
       }
       element('b', undefined, whole).style.left = 100 * peak / longest + '%';
-      element('span', (peak / 1e6).toFixed(3) + ' MB', line, 'faint');
+      element('span', sized(peak), line, 'faint');
     });
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The page: what ran, the table of the terminal, a timeline of each run, what was learned, and what would be.
+// The page: a figure of all runs, their numbers, a timeline of each run, losses, and layouts at other costs.
 const data = JSON.parse(document.getElementById('data').textContent);
 for (const run of data.runs) run.rows = rowsFrom(run.ranks, data.letters);
 
@@ -11,24 +11,23 @@ function endingOf(run) {
   return ending === 'finished' ? '' : ` (${ending})`;
 }
 
-function ofTimes(run) {
-  return timings[run.timing]
-    + (run.cut ? ` The first ${run.cut} actions of a rank are here.` : '') + (run.failure ? ` The run failed: ${run.failure}` : '');
+// Sentences on a run's timeline.
+function notesOf(run) {
+  return [timings[run.timing], run.cut ? `The first ${run.cut} actions of a rank are here.` : '', run.failure ? `The run failed: ${run.failure}` : ''].filter(text => text);
 }
 
 // What a timeline shows of rows.
 function shownOf(run, rows, words) {
-  const ends = rows.map(row => row.length ? row[row.length - 1].end : 0);
-  // Of a record that was cut all ranks are known up to the first end.
-  const end = Math.max(1, run.cut ? Math.min(...ends) : ends.reduce((most, x) => Math.max(most, x), 0));
+  const end = knownEnd({rows, cut: run.cut});
   const severalStages = hasSeveralStages(rows);
   const reasons = new Reasons(rows, run.timing, run.link ? run.link.latency + run.link.occupied : 0, a => nameOf(a, severalStages) + (a.ofExpert ? ' (expert)' : ''));
   return {text: run.text, rows, end, severalStages, reasons, timing: run.timing, microbatches: run.microbatches, cut: run.cut,
     bounds: run.bounds, plan: null, path: null, ...words};
 }
 
-function timelineOf(run, parent) {
-  const {rows} = run, shown = shownOf(run, rows, {heading: run.text + endingOf(run), notes: [ofTimes(run)]});
+// What a timeline shows of a run's record.
+function recordOf(run) {
+  const {rows} = run, shown = shownOf(run, rows, {heading: run.text + endingOf(run), id: idOf(run), notes: notesOf(run)});
   shown.plan = Plan.of(run, rows, shown.end);
   shown.path = CriticalPath.of(run, rows, shown.reasons);
   // What a stage-microbatch takes on each rank: as much as there was at most, shared out.
@@ -38,7 +37,17 @@ function timelineOf(run, parent) {
     shown.notes.push('Above each rank what was planned: its order, each action at the median length of its kind, messages in no time. '
       + 'It begins beside the first action of the minibatch that is shown first.');
   if (shown.path) shown.notes.push(shown.path.sentence());
-  return new Timeline(shown, parent);
+  return shown;
+}
+
+// Sentences that several timelines would repeat stand once before all of them, with names if not all have them.
+function tellOnce(all, parent) {
+  const said = groupedBy(all.flatMap(shown => shown.notes.map(note => ({note, shown}))), ({note}) => note);
+  for (const [note, same] of said) {
+    if (same.length < 2) continue;
+    element('p', same.length === all.length ? note : `${listed(same.map(({shown}) => shown.text))}: ${note}`, parent, 'faint said-once');
+    for (const {shown} of same) shown.notes = shown.notes.filter(other => other !== note);
+  }
 }
 
 // What its proofs said, if they were asked for.
@@ -53,15 +62,18 @@ document.title = 'troupe: ' + title;
 element('h1', title, main);
 element('code', data.results.command.join(' '), element('p', undefined, main));
 element('p', `troupe ${data.results.troupe}, seed ${data.results.seed}`, main, 'faint');
-element('pre', data.table, main, 'scroll');
-legendOfKinds(data.runs.flatMap(run => run.rows), data.letters, main);
+const overview = new Overview(data.runs, data.results, main);
+const numbers = resultsTable(main);
+const details = element('section', undefined, main);
+element('h2', data.runs.length > 1 ? 'Timelines' : 'Timeline', details);
+if (!overview.section) legendOfKinds(data.runs.flatMap(run => run.rows), data.letters, details);
 element('p', 'Point at an action to read what it was, and at idle time to read what its rank waited for. A click marks it. '
   + 'Dragging moves a timeline, and Ctrl with the wheel zooms. By keyboard, arrows go from action to action; '
-  + '+, − and 0 zoom.', main, 'hint faint');
+  + '+, − and 0 zoom.', details, 'hint faint');
 
 // What all timelines show beside the actions.
 const view = {strip: Math.max(...data.runs.map(run => run.ranks.length)) <= 16 ? 'held' : '', plan: true, path: false};
-const settings = element('p', undefined, main, 'bar settings');
+const settings = element('p', undefined, details, 'bar settings');
 const pick = element('select', undefined, element('label', 'under each rank: ', settings));
 for (const [key, text] of [['', 'nothing'], ...Object.entries(strips).map(([key, strip]) => [key, strip.text])])
   element('option', text, pick).value = key;
@@ -76,13 +88,16 @@ function setting(key, text) {
 
 const timelines = [];
 window.shown = timelines; // for the page around this one, if it is watched
+const records = new Map(data.runs.filter(run => run.rows.some(row => row.length > 0)).map(run => [run, recordOf(run)]));
+tellOnce([...records.values()], details);
 for (const run of data.runs) {
-  if (run.rows.some(row => row.length > 0)) {
-    const timeline = timelineOf(run, main);
+  if (records.has(run)) {
+    const timeline = new Timeline(records.get(run), main);
     timelines.push(timeline);
     tellVerdict(run, timeline.canvas.closest('section'));
   } else {
     const section = element('section', undefined, main);
+    section.id = idOf(run);
     element('h2', run.text + endingOf(run), section);
     element('p', run.failure ? `The run failed: ${run.failure}` : 'Nothing of it was recorded.', section);
     tellVerdict(run, section);
@@ -91,7 +106,6 @@ for (const run of data.runs) {
 if (timelines.some(t => t.plan)) setting('plan', 'what was planned');
 if (timelines.some(t => t.path)) setting('path', 'critical path');
 const losses = new Losses(main);
-barsOf(main);
 memoryOf(main);
 expertsOf(main);
 const whatIf = new WhatIf(main);

@@ -4,6 +4,7 @@ class Timeline extends Drawing {
   // shown: as Drawing's, and {timing, microbatches, cut, notes: sentences}
   constructor(shown, parent) {
     const section = element('section', undefined, parent);
+    if (shown.id) section.id = shown.id;
     element('h2', shown.heading, section);
     for (const note of shown.notes) element('p', note, section, 'faint');
     const bar = element('div', undefined, section, 'bar');
@@ -106,7 +107,7 @@ class Timeline extends Drawing {
     const late = slip === undefined ? '' : slip === 0 ? ', as planned' : `, ${milliseconds(Math.abs(slip))} ${slip > 0 ? 'later' : 'earlier'} than planned`;
     if (!this.strip) return late;
     const value = valueAt(this.curve(item.rank), item.start);
-    return `${late}; ${this.strip.text}: ${value}` + (view.strip === 'held' && this.activations ? `, with about ${sized(value * this.activations[item.rank])} of activations` : '');
+    return `${late}; ${this.strip.text}: ${value}` + (view.strip === 'held' && this.activations ? `, with about ${mebibytes(value * this.activations[item.rank])} of activations` : '');
   }
 
   point(event) {

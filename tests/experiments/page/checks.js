@@ -69,12 +69,12 @@ const drawn = data.runs.filter(run => run.ranks.some(rank => rank.length > 0));
 hold('a timeline a run that has one', timelines.length === drawn.length);
 timelines.forEach((one, k) => {
   const run = drawn[k], name = run.text, rows = plain(run), all = rows.flat(), section = one.canvas.closest('section').textContent;
-  hold(name + ': says what its times are', section.includes(times[run.timing]));
-  hold(name + ': says how it ended', section.startsWith(name + {finished: 'Times', interrupted: ' (interrupted)', failed: ' (failed)'}[
-    data.results.runs[data.runs.indexOf(run)].ending]));
+  hold(name + ': says what its times are', main.textContent.includes(times[run.timing]));
+  hold(name + ': says how it ended', one.canvas.closest('section').querySelector('h2').textContent === name + {finished: '', interrupted: ' (interrupted)', failed: ' (failed)'}[
+    data.results.runs[data.runs.indexOf(run)].ending]);
   const {verified} = data.results.runs[data.runs.indexOf(run)], verdict = [...one.canvas.closest('section').querySelectorAll('p')].find(p => p.textContent.startsWith('verify: '));
   hold(name + ': says what was proved', verified ? verdict.textContent === `verify: ${verified.sentence}.` && verdict.className === (verified.holds ? 'faint' : 'alarm') : !verdict);
-  hold(name + ': says whether it is cut', section.includes(' actions of a rank are here') === run.cut > 0);
+  hold(name + ': says whether it is cut', (section.includes(' actions of a rank are here') || main.textContent.includes(`The first ${run.cut} actions`)) === run.cut > 0);
   if (run.cut) hold(name + ': ends where all ranks are known', one.end === Math.min(...rows.map(row => row[row.length - 1].end)));
   const last = all.reduce((most, a) => Math.max(most, a.mb), 0), batches = Math.floor(last / run.microbatches) + 1;
   if (batches > 1) hold(name + ': begins with a part', one.to - one.from < one.end);
@@ -267,8 +267,9 @@ timelines.forEach((one, k) => {
   const full = row.find(a => one.strip && valueAt(one.curve(rank), a.start) === peak_activations?.[rank] && !a.first);
   if (one.small || !full) return;
   const said = one.sentence(full), bytes = peak_bytes_of ? peak_bytes_of.activations[rank] : 0;
-  const whole = bytes < 1e4 ? bytes + ' bytes' : (bytes / 1e6).toFixed(bytes < 1e7 ? 3 : 1) + ' MB';
-  hold(`${one.text}: bytes of what is held: ${said}`, peak_bytes_of ? said.includes(`held: ${peak_activations[rank]}, with about ${whole} of activations`) : !said.includes('of activations'));
+  const told = /, with about ([0-9.]+) MiB of activations/.exec(said), mebibytes = bytes / 1048576;
+  hold(`${one.text}: bytes of what is held: ${said}`, peak_bytes_of ? said.includes(`held: ${peak_activations[rank]}, with about `)
+    && Math.abs(Number(told[1]) / mebibytes - 1) < 0.01 : !told);
 });
 
 // One cursor for all.
@@ -295,6 +296,9 @@ const learned = data.results.runs.filter(run => run.loss && run.loss.length > 0)
 if (learned.length > 0) {
   const label = document.querySelector('.dygraph-axis-label');
   if (label) hold('labels of axes have the colour of text', getComputedStyle(label).color === getComputedStyle(document.body).color);
+  const entries = [...document.querySelectorAll('.names > span')].map(entry => entry.textContent);
+  hold('the legend of losses has each schedule once', entries.length === learned.length && new Set(entries).size === new Set(data.runs.map(run => run.text)).size
+    - (data.runs.length - learned.length));
   hold('curves are there', typeof Dygraph === 'undefined' || losses.chart.numRows() > 0);
   const dots = run => run.evaluations.filter(e => e.steps < run.steps).length + (run.evaluation.loss !== null ? 1 : 0);
   for (const over of ['samples', 'seconds']) {
@@ -318,9 +322,84 @@ if (learned.length > 0) {
   hold('losses as CSV', losses.csv().split('\n').length === learned.reduce((sum, run) => sum + run.loss.length + dots(run), 2));
   hold('memory of all ranks', document.querySelectorAll('.memory').length === learned.filter(run => run.peak_bytes && run.peak_bytes.length).reduce((sum, run) => sum + run.ranks, 0));
 }
-const idles = [...document.querySelectorAll('td.number')].map(cell => cell.textContent);
-data.results.runs.forEach(run => hold('idle of ' + run.schedule, run.bubble === null || run.timing === 'shared' || idles.includes((100 * run.bubble).toFixed(1) + '%')));
 hold('loads of experts are drawn', document.querySelectorAll('canvas.experts').length === data.results.runs.reduce((sum, run) => sum + (run.experts || []).length, 0));
+
+// The first figure: a steady minibatch of each schedule, on one time axis.
+const finishedRows = data.runs.map((run, i) => ({run, result: data.results.runs[i]})).filter(({run, result}) => result.ending !== 'failed' && run.ranks.some(rank => rank.length > 0));
+hold('the page of several runs begins with a figure', (overview.section !== undefined) === (data.runs.length > 1 && finishedRows.length > 0));
+if (overview.section) {
+  hold('the figure stands before numbers and timelines', document.querySelector('section') === overview.section);
+  const lines = [...overview.section.querySelectorAll('tbody tr')], pictures = lines.map(line => line.querySelector('svg.steady'));
+  hold('a row a schedule', lines.length === finishedRows.length && lines.every((line, i) => line.querySelector('a').textContent.startsWith(finishedRows[i].run.text)));
+  const widths = new Set(pictures.map(p => p.getAttribute('viewBox').split(' ')[2]));
+  hold('one time axis', widths.size === 1 && new Set(pictures.map(p => Math.round(p.getBoundingClientRect().width))).size === 1);
+  const numbersOf = path => [...path.getAttribute('d').matchAll(/M(\S+) (\S+)h(\S+)v(\S+)h(\S+)z/g)].map(found => found.slice(1).map(Number));
+  finishedRows.forEach(({run}, k) => {
+    const rows = plain(run), all = rows.flat(), from = Number(pictures[k].dataset.from), [hole] = [...pictures[k].querySelectorAll('.hole')].map(numbersOf);
+    const to = from + hole[0][2], cut = run.cut ? Math.min(...rows.map(row => row[row.length - 1].end)) : Infinity;
+    const first = batch => all.reduce((least, a) => a.kind === 'F' && !(a.marks & 2) && Math.floor(a.mb / run.microbatches) === batch && a.start < cut ? Math.min(least, a.start) : least, Infinity);
+    const batches = [...new Set(all.map(a => Math.floor(a.mb / run.microbatches)))].sort((a, b) => a - b), starts = batches.map(first).filter(x => x < Infinity);
+    const place = starts.indexOf(from), spans = starts.slice(1).map((x, i) => x - starts[i]);
+    hold(`${run.text}: a row is from a minibatch's first forward to the next one's`, starts.length < 2 || spans.every(x => x <= 0) || place >= 0 && starts[place + 1] === to);
+    if (spans.length > 1 && spans.every(x => x > 0)) {
+      const later = spans.slice(1);
+      hold(`${run.text}: the minibatch is steady and of median length`, place > 0 && later.filter(x => x < to - from).length <= later.length / 2
+        && later.filter(x => x > to - from).length <= later.length / 2);
+    }
+    const bars = [...pictures[k].querySelectorAll('.bars')].flatMap(path => numbersOf(path).map(([x, y, w]) => `${path.dataset.kind} ${Math.floor(y / 10)} ${x} ${w}`)).sort();
+    const expected = rows.flatMap(row => row.flatMap((a, i) => {
+      const [x, end] = [Math.max(a.start, from), Math.min(a.end, to)], b = row[i + 1];
+      const kinds = [a.kind, ...(b && b.marks & 8 && b.start === b.end ? [b.kind] : [])];
+      return end > x ? kinds.map(kind => `${kind} ${a.rank} ${x - from} ${end - x}`) : [];
+    })).sort();
+    hold(`${run.text}: ${bars.length} bars of the minibatch, and not ${expected.length}`, bars.join() === expected.join());
+  });
+  // Points beside the pictures are those of the results.
+  const heads = [...overview.section.querySelectorAll('thead button')].map(head => head.textContent);
+  const values = {bubble: ({result}) => result.timing === 'shared' ? null : result.bubble, memory: ({result}) => result.peak_bytes && Math.max(...result.peak_bytes) / 1048576,
+    'evaluated loss': ({result}) => result.evaluation.loss};
+  const ends = [...overview.section.querySelectorAll('tfoot td')];
+  for (const [head, of] of Object.entries(values)) {
+    const column = heads.indexOf(head), known = finishedRows.map(of).filter(x => x !== null && x !== undefined);
+    hold(`a column ${head} where numbers are known`, (column > 0) === known.length > 0);
+    if (column < 0) continue;
+    const dots = lines.map(line => line.children[column].querySelector('.track i'));
+    finishedRows.forEach((row, i) => hold(`${row.run.text}: ${head}`, dots[i] ? Number(dots[i].dataset.value) === of(row) : of(row) === null || of(row) === undefined));
+    const shares = dots.filter(dot => dot).map(dot => [Number(dot.dataset.value), parseFloat(dot.style.left)]), [low, high] = [...ends[column].querySelectorAll('span')].map(x => parseFloat(x.textContent));
+    const scale = head === 'bubble' ? 100 : 1;
+    hold(`points of ${head} stand where their axis says: ${JSON.stringify(shares)} on ${low} to ${high}`, shares.every(([x, at]) => Math.abs(low + at / 100 * (high - low) - scale * x) < 0.02 * (high - low)));
+    const texts = lines.map(line => line.children[column].querySelector('.value').firstChild.textContent), least = texts[finishedRows.findIndex(row => of(row) === Math.min(...known))];
+    const best = lines.filter(line => line.children[column].classList.contains('best')), same = texts.every(text => text === least || text === '-');
+    hold(`the best of ${head} are marked`, best.length === (same ? 0 : texts.filter(text => text === least).length) && best.every(line => texts[lines.indexOf(line)] === least));
+  }
+  const equal = new Set(finishedRows.map(values.bubble)).size === 1, answer = [...overview.answers.children].find(item => item.textContent.startsWith('Idles least'));
+  const least = finishedRows.reduce((a, b) => (values.bubble(b) ?? 2) < (values.bubble(a) ?? 2) ? b : a);
+  hold('a sentence says which schedule idles least', equal || !heads.includes('bubble') || answer && answer.textContent.includes(least.run.text) || new Set(lines.map(line => line.children[heads.indexOf('bubble')].textContent)).size === 1);
+  // By a click on a head rows are in order, and pictures follow.
+  const head = overview.table.heads[heads.indexOf('minibatch')], order = () => [...overview.section.querySelectorAll('tbody tr')].map(line => Number(line.querySelectorAll('.track i')[0].dataset.value));
+  head.querySelector('button').click();
+  hold('a click sorts, the best first', head.getAttribute('aria-sort') === 'ascending' && order().every((x, i, all) => i === 0 || all[i - 1] <= x));
+  head.querySelector('button').click();
+  hold('another click sorts the other way', head.getAttribute('aria-sort') === 'descending' && order().every((x, i, all) => i === 0 || all[i - 1] >= x));
+  // Asynchronous schedules at the rate of others are named, and no others.
+  const rate = ({result}) => result.options && result.options['--lr'], every = data.runs.map((run, i) => ({run, result: data.results.runs[i]}));
+  const unfair = every.filter(row => ['pipedream', '2bw', 'ampnet'].includes(row.result.schedule) && rate(row) && every.some(other => other !== row && rate(other) === rate(row)));
+  const sentence = document.querySelector('.unfair');
+  hold('an unfair comparison is called so', unfair.length > 0 ? sentence !== null && unfair.every(row => sentence.textContent.includes(row.run.text)) : sentence === null);
+}
+
+// Numbers in the table are those of the terminal.
+const printed = data.table.split('\n\n')[0].trimEnd().split('\n').map(line => line.trim().split(/\s{2,}/)), shownHeads = numbers.columns.map(column => column.head);
+[...numbers.body.children].forEach((line, i) => printed[0].forEach((head, j) => {
+  const column = shownHeads.indexOf(head === 'MiB/rank' ? 'memory MiB' : head), cell = column < 0 ? null : line.children[column], text = cell ? cell.textContent.replace('★', '') : '';
+  const same = head === 'MiB/rank' ? text === printed[i + 1][j] || Number(text).toFixed(1) === printed[i + 1][j] : text === printed[i + 1][j];
+  if (cell) hold(`${printed[i + 1][0]}: ${head} is "${text}" and not "${printed[i + 1][j]}"`, same);
+  else hold(`no column ${head}`, head === 'timing' || /^-?0?$/.test(printed[i + 1][j]) || data.results.runs.every(run => run.ending === 'failed'));
+}));
+const paragraphs = [...main.querySelectorAll('p:not(.said):not(.heard)')].map(p => p.textContent).filter(text => text.length > 20), twice = paragraphs.find((text, i) => paragraphs.indexOf(text) !== i);
+hold('no sentence stands twice: ' + twice, twice === undefined || /^block|^verify: |^Critical path|^The run failed/.test(twice));
+const sizes = [...main.querySelectorAll('p, td, span')].find(part => /[0-9] (MB|GB|kB|bytes)/.test(part.textContent));
+hold('memory has one unit: ' + (sizes && sizes.textContent), !sizes);
 
 // Sliders: what another simulation found at other sizes and costs.
 const other = document.getElementById('other');

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Measures of a run of results.json, by the formulas of docs/results.md.
+
+// Samples of a step; 0 in a simulation.
+const batchOf = ({data: read}) => read ? read.batch : 0;
+
+// Number of last samples over which the table's losses are means; 0 without losses.
+function samplesOfLoss({data: read, runs}) {
+  const batch = batchOf({data: read});
+  return Math.max(0, ...runs.filter(run => run.loss && run.loss.length > 0).map(run => {
+    const ends = run.loss_samples, before = ends.length > 1 ? ends[ends.length - 2] : run.steps_before * batch;
+    return Math.max(batch, ends[ends.length - 1] - before);
+  }));
+}
+
+// Mean loss of the last samples whose loss was known by a time in seconds; null if there are none. The oldest loss
+// counts with the missing samples alone.
+function lastLoss(run, batch, samples, until = Infinity) {
+  if (!run.loss || until < Infinity && !run.loss_seconds) return null;
+  let sum = 0, count = 0;
+  for (let i = run.loss.length - 1; i >= 0 && count < samples; --i) {
+    if (until < Infinity && !(run.loss_seconds[i] <= until)) continue;
+    if (!isNumber(run.loss[i])) return null;
+    const part = Math.min(run.loss_samples[i] - (i > 0 ? run.loss_samples[i - 1] : run.steps_before * batch), samples - count);
+    sum += run.loss[i] * part;
+    count += part;
+  }
+  return count > 0 ? sum / count : null;
+}
+
+// Mean loss of the last samples that a run had seen by a time in seconds: a tenth of them, as the losses of one batch
+// are noise between schedules that come to different samples, and at least `samples`. Null if none is known.
+function lossAfter(run, batch, samples, seconds) {
+  if (!run.loss_seconds) return null;
+  const seen = Math.max(0, ...run.loss_samples.filter((_, i) => run.loss_seconds[i] <= seconds)) - run.steps_before * batch;
+  return lastLoss(run, batch, Math.max(samples, Math.ceil(seen / 10)), seconds);
+}
+
+// Whether idle times and seconds are those of the schedule.
+const hasOwnTimes = run => run.timing !== 'shared' && run.ending !== 'failed';
+
+// Seconds until the last loss of the run that was first with its samples; null if none is known.
+function shortestTraining(runs) {
+  const ends = runs.filter(run => hasOwnTimes(run) && run.ending === 'finished' && run.loss_seconds && run.loss_seconds.length > 0)
+    .map(run => run.loss_seconds[run.loss_seconds.length - 1]).filter(isNumber);
+  return ends.length > 0 ? Math.min(...ends) : null;
+}
+
+const largest = numbers => numbers && numbers.length > 0 ? Math.max(...numbers) : null;
+const inMebibytes = bytes => isNumber(bytes) ? bytes / 2 ** 20 : null;
+const peakBytes = run => largest(run.peak_bytes);
+const bytesMoved = run => run.bytes_moved ? sumOf(Object.values(run.bytes_moved)) : null;
+
+// Most activations that a rank holds, in microbatches of all stages of a rank.
+function heldMicrobatches(run, directions) {
+  const ranks = run.ranks * directions / (run.replicas * run.tensor);
+  return run.peak_activations && run.peak_activations.length > 0 ? Math.max(...run.peak_activations) * ranks / run.stages : null;
+}
