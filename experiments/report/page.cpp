@@ -145,6 +145,14 @@ void replace_all(std::string& text, std::string_view old_text,
 
 } // namespace
 
+std::string page_with_data(std::string_view page, std::string json) {
+  replace_all(json, "</", "<\\/");
+  replace_all(json, "<!--", "<\\u0021--");
+  constexpr std::string_view placeholder = "@page_data@";
+  std::string result{page};
+  return result.replace(result.find(placeholder), placeholder.size(), json);
+}
+
 std::string timeline_json(const run_account& run) {
   const auto& plan = run.request->plan;
   std::size_t cut = 0;
@@ -188,12 +196,7 @@ std::string report_page(const std::string& results, const std::string& table,
               + json_text(json(table)) + ",\"results\":" + results + ",\"runs\":[";
   for (const auto& timeline : timelines)
     data += (&timeline == &timelines.front() ? "\n" : ",\n") + timeline;
-  data += "]}";
-  replace_all(data, "</", "<\\/"); // no text in the data ends the script
-  replace_all(data, "<!--", "<\\u0021--");
-  std::string page{page_text};
-  constexpr std::string_view placeholder = "@page_data@";
-  return page.replace(page.find(placeholder), placeholder.size(), data);
+  return page_with_data(page_text, data + "]}");
 }
 
 } // namespace troupe

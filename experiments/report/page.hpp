@@ -16,6 +16,12 @@ extern const std::string_view page_text;
 /// page requests new data from the server.
 extern const std::string_view live_text;
 
+/// The HTML of the page of a study; the data replace `@page_data@`.
+extern const std::string_view study_text;
+
+/// A page with JSON in place of `@page_data@`. No text in the JSON ends the page's script.
+std::string page_with_data(std::string_view page, std::string json);
+
 /// The timeline of a run, as JSON. Each action, or part of an action, has nine numbers.
 /// The first five are kind, stage, microbatch, pipeline and version. The next three are
 /// idle nanoseconds before the action, nanoseconds of the action, and marks (page.cpp).

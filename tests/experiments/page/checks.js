@@ -358,17 +358,34 @@ if (overview.section) {
   const heads = [...overview.section.querySelectorAll('thead button')].map(head => head.textContent);
   const values = {bubble: ({result}) => result.timing === 'shared' ? null : result.bubble, memory: ({result}) => result.peak_bytes && Math.max(...result.peak_bytes) / 1048576,
     'evaluated loss': ({result}) => result.evaluation.loss};
+  // Of as many seconds as the fastest run took: the mean of the last tenth of the samples.
+  const lastSeconds = finishedRows.filter(({result}) => result.ending === 'finished' && result.timing !== 'shared' && result.loss_seconds).map(({result}) => result.loss_seconds[result.loss_seconds.length - 1]);
+  const soonest = Math.min(...lastSeconds), afterSeconds = heads.find(head => head.startsWith('loss after '));
+  hold('a column of losses after equal seconds', (afterSeconds !== undefined) === lastSeconds.length > 0);
+  if (afterSeconds) values[afterSeconds] = ({result}) => {
+    if (result.timing === 'shared' || !result.loss_seconds) return null;
+    const {batch} = data.results.data, each = result.loss.flatMap((loss, i) => {
+      const samples = result.loss_samples[i] - (i > 0 ? result.loss_samples[i - 1] : result.steps_before * batch);
+      return result.loss_seconds[i] <= soonest ? new Array(samples).fill(loss) : [];
+    });
+    const last = Math.max(...data.results.runs.filter(run => run.loss && run.loss.length > 0).map(run => {
+      const ends = [run.steps_before * batch, ...run.loss_samples];
+      return Math.max(batch, ends[ends.length - 1] - ends[ends.length - 2]);
+    }));
+    const some = each.slice(-Math.max(last, Math.ceil(each.length / 10)));
+    return some.length > 0 ? some.reduce((a, b) => a + b) / some.length : null;
+  };
   const ends = [...overview.section.querySelectorAll('tfoot td')];
   for (const [head, of] of Object.entries(values)) {
     const column = heads.indexOf(head), known = finishedRows.map(of).filter(x => x !== null && x !== undefined);
     hold(`a column ${head} where numbers are known`, (column > 0) === known.length > 0);
     if (column < 0) continue;
     const dots = lines.map(line => line.children[column].querySelector('.track i'));
-    finishedRows.forEach((row, i) => hold(`${row.run.text}: ${head}`, dots[i] ? Number(dots[i].dataset.value) === of(row) : of(row) === null || of(row) === undefined));
+    finishedRows.forEach((row, i) => hold(`${row.run.text}: ${head}`, dots[i] ? Math.abs(Number(dots[i].dataset.value) - of(row)) <= 1e-12 * Math.abs(of(row)) : of(row) === null || of(row) === undefined));
     const shares = dots.filter(dot => dot).map(dot => [Number(dot.dataset.value), parseFloat(dot.style.left)]), [low, high] = [...ends[column].querySelectorAll('span')].map(x => parseFloat(x.textContent));
     const scale = head === 'bubble' ? 100 : 1;
     hold(`points of ${head} stand where their axis says: ${JSON.stringify(shares)} on ${low} to ${high}`, shares.every(([x, at]) => Math.abs(low + at / 100 * (high - low) - scale * x) < 0.02 * (high - low)));
-    const texts = lines.map(line => line.children[column].querySelector('.value').firstChild.textContent), least = texts[finishedRows.findIndex(row => of(row) === Math.min(...known))];
+    const texts = lines.map(line => line.children[column].querySelector('.value').firstChild.textContent), least = texts[finishedRows.findIndex(row => of(row) === Math.min(...known.filter(Number.isFinite)))];
     const best = lines.filter(line => line.children[column].classList.contains('best')), same = texts.every(text => text === least || text === '-');
     hold(`the best of ${head} are marked`, best.length === (same ? 0 : texts.filter(text => text === least).length) && best.every(line => texts[lines.indexOf(line)] === least));
   }
