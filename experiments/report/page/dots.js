@@ -5,7 +5,7 @@
 // the values begin; then it has at least a hundredth of the largest value, so that equal values look equal.
 function dotAxis(values, beginsAtZero = true) {
   const known = values.filter(isNumber), most = Math.max(0, ...known), least = known.length ? Math.min(...known) : 0;
-  const fromZero = beginsAtZero && least >= 0 || most === least;
+  const fromZero = beginsAtZero && least >= 0 || most === 0;
   const missing = Math.max(0, 0.01 * most - (most - least)) / 2;
   const [low, high] = fromZero ? [0, most || 1] : [least - missing, most + missing], {step} = roundTicks(low, high, 4);
   const ends = [fromZero ? 0 : Math.floor(low / step + 1e-9) * step, Math.ceil(high / step - 1e-9) * step];
