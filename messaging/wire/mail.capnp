@@ -96,7 +96,7 @@ struct ActorMail {
     saved @30 :Saved;
     recall @33 :Copied;
     recalled @34 :Saved;
-    updatePart @35 :UpdatePart;
+    updatePart @36 :UpdatePart;
   }
 }
 
