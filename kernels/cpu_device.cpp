@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/cpu_device.hpp"
 
+#include "kernels/processor_time.hpp"
 #include "kernels/threads.hpp"
 
 #include <algorithm>
@@ -179,7 +180,11 @@ void cpu_device::enqueue(work item, on_end ended) {
   next.ended(compute(next.item));
 }
 
+// The thread's clock is read outside the work's wall time: the reading itself takes
+// processor time, and must not count as a time without a processor.
 work_end cpu_device::compute(const work& item) {
+  const bool is_measured = item.computes();
+  const auto computed_before = is_measured ? computing_time() : 0;
   occupied now{seen_, {item.kind, item.stage, item.microbatch, item.operations}};
   work_end result{.start = now.start()};
   try {
@@ -188,6 +193,9 @@ work_end cpu_device::compute(const work& item) {
     result.failure = std::current_exception();
   }
   result.end = now.end();
+  if (is_measured)
+    result.off_processor_time = std::max<nanoseconds>(
+      result.end - result.start - (computing_time() - computed_before), 0);
   return result;
 }
 

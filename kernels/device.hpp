@@ -110,6 +110,9 @@ struct work_end {
   std::exception_ptr failure =
     nullptr; ///< The exception of the arithmetic, of a launch, of a kernel or of an
              ///< `on_done` call; null without one.
+  /// Part of the time from start to end in which the work's thread had no processor:
+  /// other programs ran, or the work slept. 0 in virtual time and on a GPU.
+  nanoseconds off_processor_time = 0;
 };
 
 /// The exception of a work, or else of the check after the work; null if both succeed.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/team.hpp"
 
+#include "kernels/processor_time.hpp"
 #include "kernels/threads.hpp"
 
 #include <atomic>
@@ -17,6 +18,10 @@ namespace {
 /// Number of checks that a waiting thread makes before sleeping: tens of microseconds,
 /// the gap between two kernels of one action.
 constexpr int looks_before_sleep = 2000;
+
+/// Number of checks that a caller makes before the wait for helpers is measured: a few
+/// microseconds, as the measurement takes one or two.
+constexpr int looks_before_measuring = 100;
 
 } // namespace
 
@@ -49,6 +54,15 @@ struct team::helpers {
   std::atomic<int> busy{0}; // helpers that have joined this round and have not finished
   std::exception_ptr failure;
 
+  // The caller's measured wait. A helper that ends its last slice during the wait
+  // reports its processor time since the start of the wait.
+  struct helper_time {
+    nanoseconds at_start = 0;
+    nanoseconds computed = 0;
+  };
+  std::atomic<bool> is_measured{false};
+  std::vector<helper_time> times; // by worker - 1
+
   std::vector<std::thread> threads;
 
   void take_slices(int worker) {
@@ -77,8 +91,32 @@ struct team::helpers {
         ++busy;
       }
       take_slices(worker);
+      if (is_measured) {
+        auto& time = times[static_cast<std::size_t>(worker - 1)];
+        time.computed = processor_clock{}.now() - time.at_start;
+      }
       --busy;
     }
+  }
+
+  /// Waits until all helpers have ended their last slices.
+  void wait_for_helpers() {
+    for (int i = 0; i < looks_before_measuring && busy.load() > 0; ++i)
+      __builtin_ia32_pause();
+    if (busy.load() == 0)
+      return;
+    const processor_clock clock;
+    const auto start = clock.now();
+    for (std::size_t i = 0; i < threads.size(); ++i)
+      times[i] = {processor_clock{threads[i].native_handle()}.now(), 0};
+    is_measured = true;
+    while (busy.load() > 0)
+      std::this_thread::yield();
+    is_measured = false;
+    nanoseconds longest = 0;
+    for (const auto& time : times)
+      longest = std::max(longest, time.computed);
+    count_wait(clock.now() - start, longest);
   }
 };
 
@@ -87,6 +125,7 @@ team::team(int threads) : size_(std::max(threads, 1)) {
     return;
   helpers_ = std::make_unique<helpers>();
   helpers_->threads.reserve(static_cast<std::size_t>(size_ - 1));
+  helpers_->times.resize(static_cast<std::size_t>(size_ - 1));
   for (int worker = 1; worker < size_; ++worker)
     helpers_->threads.push_back(
       start_thread(size_, [h = helpers_.get(), worker] { h->help(worker); }));
@@ -112,8 +151,7 @@ void team::run_on_helpers(int slices, const void* context, call work) {
     const std::lock_guard guard{h.lock};
     h.open = false;
   }
-  while (h.busy.load() > 0) // each helper is in its last slice
-    std::this_thread::yield();
+  h.wait_for_helpers();
   if (h.failure)
     std::rethrow_exception(h.failure);
 }

@@ -66,6 +66,7 @@ double measures::bubble_ideal() const {
 
 void rank_sums::add(const measured_action& s) {
   busy += s.end - s.start;
+  off_processor_time += s.off_processor_time;
   if (first_start < 0)
     first_start = s.start;
   last_end = std::max(last_end, s.end);
@@ -91,6 +92,8 @@ measures measures_of(const std::vector<rank_sums>& ranks, int stages) {
   for (const auto& r : ranks) {
     result.makespan = std::max(result.makespan, r.last_end);
     result.busy.push_back(r.busy);
+    result.wall_time.push_back(r.busy);
+    result.off_processor_time.push_back(r.off_processor_time);
     result.span_idle.push_back(r.last_end - std::max<nanoseconds>(r.first_start, 0)
                                - r.busy);
     result.peak_activations.push_back(r.peak_held);

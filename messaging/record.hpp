@@ -32,6 +32,10 @@ struct measured_action {
   troupe::action action;
   nanoseconds start = 0;
   nanoseconds end = 0;
+  /// Part of the measured time from start to end in which the action's thread had no
+  /// processor: other programs ran, or the action slept. Modelled times leave this part
+  /// out. 0 in virtual time and on a GPU.
+  nanoseconds off_processor_time = 0;
   int version = 0; ///< Version of the stage that a pass read, or that an update made.
   /// Number of versions of the stage that are alive at the end of the action.
   int versions_alive = 1;
@@ -93,6 +97,11 @@ struct measures {
   /// Time from the start of the run to the last action's end.
   nanoseconds makespan = 0;
   std::vector<nanoseconds> busy; ///< Per rank: sum of the durations of actions.
+  /// Per rank: sum of the measured durations of actions, by the wall. Differs from
+  /// `busy` if times are modelled.
+  std::vector<nanoseconds> wall_time;
+  /// Per rank: part of `wall_time` in which the actions' threads had no processor.
+  std::vector<nanoseconds> off_processor_time;
   /// Per rank: idle time from the first start to the last end.
   std::vector<nanoseconds> span_idle;
   /// Per rank: most stage-microbatches held at the same time. A stage holds a
@@ -125,7 +134,8 @@ struct rank_sums {
   void add(const measured_action& s);
 
   nanoseconds busy = 0;
-  nanoseconds first_start = -1; ///< -1: nothing has run.
+  nanoseconds off_processor_time = 0; ///< Sum over actions, as in measured_action.
+  nanoseconds first_start = -1;       ///< -1: nothing has run.
   nanoseconds last_end = 0;
   /// Stage-microbatches held now. The rank's scheduler copies the value from
   /// held_activations; add() does not change the value.

@@ -94,6 +94,7 @@ void expert_core::ended(const mail::ended& e) {
   port_->done({.action = e.action,
                .start = e.start,
                .end = e.end,
+               .off_processor_time = e.off_processor_time,
                .version = lent->loan->version,
                .part = true, // of the stage's action
                .expert = expert_});

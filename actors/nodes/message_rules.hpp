@@ -92,11 +92,15 @@ private:
 /// Rules for messages to the recorder and between the coordinator and other actors.
 struct report_rules {
   static std::string error(const rule_context& context, const mail::samples& m) {
-    return unless(
-      is_rank(context.plan, m.rank)
-        && std::ranges::all_of(
-          m.actions, [&](const auto& s) { return is_action(context.plan, s.action); }),
-      "actions that this run does not have");
+    return unless(is_rank(context.plan, m.rank)
+                    && std::ranges::all_of(m.actions,
+                                           [&](const auto& s) {
+                                             return is_action(context.plan, s.action)
+                                                    && (s.off_processor_time == 0
+                                                        || s.off_processor_time
+                                                             <= s.end - s.start);
+                                           }),
+                  "actions or times that this run does not have");
   }
 
   static std::string error(const rule_context& context, const mail::sums& m) {

@@ -73,15 +73,14 @@ void granted_pass::launched(std::shared_ptr<gpu_completion> end) {
 }
 
 std::optional<measured_action> granted_pass::ended(const mail::ended& e) {
-  if (!run_.ended(e.start, e.end))
+  if (!run_.ended(e))
     return {};
   auto measured = facts_;
   if (e.action.op == op::forward)
     end_forward(e.end);
   else if (e.action.op != op::recompute)
     end_backward();
-  measured.start = e.start;
-  measured.end = e.end;
+  mail::set_times(measured, e);
   return measured;
 }
 

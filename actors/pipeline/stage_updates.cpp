@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/pipeline/stage_updates.hpp"
 
+#include "messaging/mail/turns.hpp"
 #include "plan/replica_rules.hpp"
 #include "plan/sharding.hpp"
 
@@ -103,8 +104,7 @@ void stage_updates::notify_all_buckets(const std::vector<buffer>& gradients) {
 
 void stage_updates::end(const mail::updated& last) {
   update_.versions_alive = ledger_.versions_alive();
-  update_.start = last.start;
-  update_.end = last.end;
+  mail::set_times(update_, last);
   under_way_ = false;
   ended_ = true;
   ledger_.end_update();

@@ -3,19 +3,19 @@
 
 namespace troupe {
 
-void action_run::pause(nanoseconds start, nanoseconds end) {
+/// \param e the end of the part that has run; times are 0 if nothing ran
+void action_run::pause(const mail::ended& e) {
   cursor_.pause();
   auto measured = so_far_();
   measured.part = true;
-  measured.start = start;
-  measured.end = end;
+  mail::set_times(measured, e);
   measured.ends_in = cursor_.take_end();
   port_->paused(measured);
 }
 
 void action_run::resume(std::int64_t turn) {
   if (!cursor_.can_resume())
-    return pause(0, 0);
+    return pause({});
   meeting_messages out;
   auto next = cursor_.next_work(out);
   next.turn = turn;
@@ -23,11 +23,11 @@ void action_run::resume(std::int64_t turn) {
   port_->compute(std::move(next), cursor_.current_action());
 }
 
-bool action_run::ended(nanoseconds start, nanoseconds end) {
+bool action_run::ended(const mail::ended& e) {
   port_->send_all(cursor_.end_work());
   if (!cursor_.under_way())
     return true;
-  pause(start, end);
+  pause(e);
   poll();
   return false;
 }

@@ -50,11 +50,10 @@ public:
   /// `no_turn`
   void resume(std::int64_t turn = no_turn);
 
-  /// Handles the end of the action's work on the device, with times of the run's clock.
-  /// Returns true if the whole action has ended: then the performer sends `done`.
-  /// Otherwise the action sends `paused`, and immediately `arrived` if the next piece
-  /// needs no open meeting.
-  bool ended(nanoseconds start, nanoseconds end);
+  /// Handles the end of the action's work on the device. Returns true if the whole
+  /// action has ended: then the performer sends `done`. Otherwise the action sends
+  /// `paused`, and immediately `arrived` if the next piece needs no open meeting.
+  bool ended(const mail::ended& e);
 
   /// Sends `arrived`, once per pause, if the paused action waits for no meeting any
   /// more. No effect if no action is paused. The performer calls poll() when a meeting
@@ -68,7 +67,7 @@ public:
   std::optional<mail::waiting_for> explain(const std::string& name) const;
 
 private:
-  void pause(nanoseconds start, nanoseconds end);
+  void pause(const mail::ended& e);
 
   performer_port* port_;
   piece_cursor cursor_;

@@ -69,7 +69,8 @@ public:
     computers_[index]->enqueue(
       std::move(device_work),
       [meter = shared_.meter, me = Handle{self_}, core = core_, a](const work_end& e) {
-        send_external(*meter, me, mail::ended{a, e.start, e.end, e.failure});
+        send_external(*meter, me,
+                      mail::ended{a, e.start, e.end, e.failure, e.off_processor_time});
       });
   }
 

@@ -28,6 +28,11 @@ enum kind {
   whole,         // a version, for the other direction
 };
 
+/// The length of a part on a device of its own: other programs take no time of it.
+nanoseconds length_of(const measured_action& s) {
+  return s.end - s.start - s.off_processor_time;
+}
+
 /// Adds the activations and gradients between stages of a pipeline. The first part of
 /// an action waits for such milestones, and the last part gives some. A recomputation
 /// may wait for the gradient, in place of the backward behind it.
@@ -105,7 +110,7 @@ void modelled_times::add(int rank, const measured_action& s) {
   const position where{plan_.data_of(rank), s.action.direction, s.action.stage,
                        plan_.shard_of(rank)};
   if (s.expert >= 0) // waits for no other rank
-    place_part(rank, s, {s.end - s.start, {}, {}});
+    place_part(rank, s, {length_of(s), {}, {}});
   else if (s.action.op == op::update)
     add_update(rank, where, s);
   else
@@ -148,7 +153,7 @@ void modelled_times::add_pass(int rank, position where, const measured_action& s
              sums = shares_out(plan_, shared_out::gradients) && adds_gradient(a.op);
   const auto pipeline =
     stage_index({where.data, where.direction, 0, where.tensor}) / plan_.dims.stages;
-  part now{s.end - s.start, {}, {}};
+  part now{length_of(s), {}, {}};
   if (!std::exchange(stage.started, true)) {
     add_messages(plan_.dims.stages, plan_.sch.recomputes, pipeline, a, true, false,
                  now);
@@ -271,7 +276,7 @@ void modelled_times::add_update(int rank, position where, const measured_action&
   const dependency version{version_share, stage_index(first), update,
                            plan_.mesh[axis::data], plan_.mesh[axis::data]},
     norm{measured, stage.norm_of, update, stage.in_norm, stage.in_norm};
-  part now{s.end - s.start, {}, {}};
+  part now{length_of(s), {}, {}};
   auto first_direction = where;
   first_direction.direction = 0;
   const auto before_norm =

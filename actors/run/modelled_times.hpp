@@ -18,7 +18,9 @@ namespace troupe {
 /// waits for have occurred (time_layout.hpp). A part waits for messages between stages,
 /// collectives of tensor shards, and layers that ZeRO divides among data replicas. An
 /// update waits for all of the update's gradients. An update that clips by a norm or
-/// gathers parameters also waits for other ranks. Latencies count as zero.
+/// gathers parameters also waits for other ranks. Latencies count as zero. A part takes
+/// its measured time without `off_processor_time`, so that a busy machine stretches no
+/// part.
 ///
 /// Measured actions are added as they become known, and forgotten when times have been
 /// assigned. One thread at a time uses an object.

@@ -247,7 +247,7 @@ void optimizer_core::copy(int direction) {
 
 void optimizer_core::ended(const mail::ended& e) {
   const auto d = direction_of(e.action);
-  if (!direction_runs_[d].ended(e.start, e.end))
+  if (!direction_runs_[d].ended(e))
     return;
   if (d == 0)
     port_->send_all(directions_.begin(direction_meeting::version));
@@ -268,10 +268,10 @@ void optimizer_core::ended(const mail::ended& e) {
   }
   auto stage = where_;
   stage.direction = e.action.direction;
-  port_->send(
-    {{role::stage, stage},
-     meeting_kind::directions,
-     mail::updated{e.start, e.end, d == 0 ? std::exchange(part_, {}) : std::nullopt}});
+  port_->send({{role::stage, stage},
+               meeting_kind::directions,
+               mail::updated{e.start, e.end, e.off_processor_time,
+                             d == 0 ? std::exchange(part_, {}) : std::nullopt}});
 }
 
 mail::waiting_for optimizer_core::explain() const {

@@ -62,7 +62,10 @@ void server_core::ended(const mail::ended& e) {
   // first.
   for (const int data : answered)
     answer(data);
-  port_->done({.action = e.action, .start = e.start, .end = e.end});
+  port_->done({.action = e.action,
+               .start = e.start,
+               .end = e.end,
+               .off_processor_time = e.off_processor_time});
   arrive_if_free();
 }
 

@@ -4,6 +4,7 @@
 #include "actors/run/timing.hpp"
 #include "experiments/options/run_options.hpp"
 #include "experiments/report/expert_report.hpp"
+#include "experiments/report/other_programs.hpp"
 #include "kernels/bf16_choice.hpp"
 #include "kernels/version.hpp"
 #include "models/utf8.hpp"
@@ -216,6 +217,7 @@ json run_json(const run_account& run, const options& o,
     {"bubble", r.sums.bubble()},
     {"bubble_ideal", r.sums.bubble_ideal()},
     {"span_idle", seconds(r.sums.span_idle)},
+    {"other_programs", other_programs_json(plan, r, run.modelled)},
     {"peak_activations", r.sums.peak_activations},
     {"peak_bytes", plan.work ? json(r.peak_bytes) : json(nullptr)},
     {"peak_bytes_of", peaks_json(r)},

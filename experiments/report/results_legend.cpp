@@ -3,11 +3,14 @@
 
 #include "actors/run/timing.hpp"
 #include "experiments/report/expert_report.hpp"
+#include "experiments/report/other_programs.hpp"
 #include "experiments/report/table_text.hpp"
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <set>
+#include <utility>
 
 namespace troupe {
 
@@ -23,7 +26,7 @@ std::string timing_legend(const setup& shared, const std::vector<run_account>& r
   const std::string scarce = plan.machine.threads < plan.ranks() ? "threads" : "cores";
   std::string result;
   if (shown_kinds.contains(timing_kind::modelled))
-    result += "\nmodelled: makespan, idle and bubble are computed from the measured "
+    result += "\nmodelled: makespan, idle and bubble are computed from the processor "
               "time of each action, as if each rank\n"
               "had a device of its own, because "
               + (has_thread_a_rank(plan) ? "nodes have clocks of their own"
@@ -36,6 +39,31 @@ std::string timing_legend(const setup& shared, const std::vector<run_account>& r
   if (shown_kinds.contains(timing_kind::virtual_time))
     result += "\nvirtual: all times and rates are those of the virtual clock, at "
               + shared.rates;
+  return result;
+}
+
+/// The meaning of the column of other programs, and a warning for the runs that need
+/// one; empty if no share is known.
+std::string other_programs_legend(const std::vector<run_account>& runs) {
+  bool is_known = false;
+  // by takers and consequence, which are usually the same for all runs
+  std::map<std::pair<std::string, std::string>, std::string> warned_runs;
+  for (const auto& run : runs) {
+    const auto& plan = run.request->plan;
+    is_known = is_known || other_programs_share(plan, run.result);
+    if (const auto warning = warning_of(plan, run.result, run.modelled)) {
+      auto& names = warned_runs[{warning->takers, warning->consequence}];
+      names += (names.empty() ? "" : ", ") + run.request->text;
+    }
+  }
+  std::string result = is_known
+                         ? "\nother programs: share of the actions' wall time in "
+                           "which their threads had no processor"
+                         : "";
+  for (const auto& [warning, names] : warned_runs)
+    result += "\nwarning: " + warning.first
+              + " took more than 10% of the actions' wall time of " + names + ":\n"
+              + warning.second;
   return result;
 }
 
@@ -151,8 +179,8 @@ std::string results_legend(const setup& shared, const std::vector<run_account>& 
                 + std::string{trains ? "MiB, " : ""}
                 + "versions: of the rank or stage with most\n"
                   "staleness: of the stalest update (mean of the update's stage)";
-  result += timing_legend(shared, runs) + ending_legend(runs) + exchange_legend(runs)
-            + expert_legend(runs);
+  result += timing_legend(shared, runs) + other_programs_legend(runs)
+            + ending_legend(runs) + exchange_legend(runs) + expert_legend(runs);
   if (!shared.start_description.empty())
     result += "\n" + shared.start_description;
   if (shared.evaluates_training_data)

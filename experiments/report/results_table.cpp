@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "experiments/report/other_programs.hpp"
 #include "experiments/report/results.hpp"
 #include "experiments/report/results_legend.hpp"
 #include "experiments/report/table_text.hpp"
@@ -156,6 +157,23 @@ std::vector<column> columns_of(const training* work, const time_unit& unit,
   return result;
 }
 
+std::optional<double> share_of(const run_account& run) {
+  return other_programs_share(run.request->plan, run.result);
+}
+
+/// Adds a column beside the bubble if the share is known of some run.
+void add_other_programs(const std::vector<run_account>& runs,
+                        std::vector<column>& columns) {
+  if (std::ranges::none_of(runs,
+                           [](const auto& run) { return share_of(run).has_value(); }))
+    return;
+  const auto bubble = std::ranges::find(columns, "bubble", &column::head);
+  columns.insert(bubble + 1, {"other programs", [](const run_account& run) {
+                                const auto share = share_of(run);
+                                return share ? text(100 * *share, "%.1f%%") : "-";
+                              }});
+}
+
 std::string rows_of(const setup& shared, const std::vector<run_account>& runs,
                     const std::vector<column>& columns) {
   std::vector<std::vector<std::string>> rows(1, {"schedule"});
@@ -189,10 +207,11 @@ std::string results_table(const setup& shared, const std::vector<run_account>& r
   const auto& work = shared.runs.front().plan.work;
   const auto samples = samples_of_loss(runs);
   const auto shortest = runs.size() > 1 ? shortest_time(runs) : std::nullopt;
-  auto result = rows_of(
-    shared, runs,
-    columns_of(work ? &*work : nullptr, unit_for(runs), samples, shortest, target));
-  return result + results_legend(shared, runs, {samples, shortest, target});
+  auto columns =
+    columns_of(work ? &*work : nullptr, unit_for(runs), samples, shortest, target);
+  add_other_programs(runs, columns);
+  return rows_of(shared, runs, columns)
+         + results_legend(shared, runs, {samples, shortest, target});
 }
 
 } // namespace troupe

@@ -60,12 +60,22 @@ struct launched {
 /// Device to performer: the work that was enqueued for an action has ended. Times are
 /// on the run's clock.
 struct ended {
-  troupe::action action;
-  nanoseconds start;
-  nanoseconds end;
+  troupe::action action = {};
+  nanoseconds start = 0;
+  nanoseconds end = 0;
   /// The exception that the work threw; null if none.
   std::exception_ptr failure = nullptr;
+  nanoseconds off_processor_time = 0; ///< As in work_end.
 };
+
+/// Copies the measured times of a work to the action that the work computed.
+/// \tparam End `ended` or `updated`
+template <class End>
+void set_times(measured_action& to, const End& from) {
+  to.start = from.start;
+  to.end = from.end;
+  to.off_processor_time = from.off_processor_time;
+}
 
 /// Virtual clock to scheduler: all messages of this instant have been handled.
 struct decide {};

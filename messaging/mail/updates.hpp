@@ -43,6 +43,7 @@ struct update_request {
 struct updated {
   nanoseconds start;
   nanoseconds end;
+  nanoseconds off_processor_time = 0; ///< As in measured_action.
   /// The shard's part of the update, without position and version; absent if the shard
   /// measures none.
   std::optional<update_part> part = {};

@@ -242,7 +242,7 @@ struct Samples {
 }
 
 struct MeasuredAction {
-  # 64 bytes; the fields of the action come first.
+  # 72 bytes; the fields of the action come first.
   op @0 :Op;
   part @1 :Bool;
   endsIn @2 :UInt8;     # Flags: 1 shards, 2 layer, 4 norm, 8 version, 16 experts, 32 tie.
@@ -259,6 +259,7 @@ struct MeasuredAction {
   expert @13 :Int32;    # -1: the stage.
   firstOfPair @14 :Bool;
   secondOfPair @15 :Bool;
+  offProcessorTime @16 :Int64;
 }
 
 struct Sums {
@@ -269,6 +270,7 @@ struct Sums {
   held @4 :Int32;        # May be negative.
   peakHeld @5 :Int32;
   stages @6 :List(Stage);
+  offProcessorTime @7 :Int64;
 
   struct Stage {
     stage @0 :Int32;

@@ -23,6 +23,7 @@ inline void write(schema::MeasuredAction::Builder to, const measured_action& fro
   to.setMicrobatch(from.action.microbatch);
   to.setStart(from.start);
   to.setEnd(from.end);
+  to.setOffProcessorTime(from.off_processor_time);
   to.setVersion(from.version);
   to.setVersionsAlive(from.versions_alive);
   to.setGradients(from.gradients);
@@ -43,6 +44,8 @@ inline measured_action read(schema::MeasuredAction::Reader from) {
                                                       : in_pair::no},
           .start = read_time(from.getStart()),
           .end = read_time(from.getEnd()),
+          .off_processor_time =
+            natural(from.getOffProcessorTime(), "a time without a processor"),
           .version = read_version(from.getVersion()),
           .versions_alive = natural(from.getVersionsAlive(), "versions"),
           .part = from.getPart(),
@@ -94,6 +97,7 @@ struct report_codec {
     auto s = to.initSums();
     s.setRank(m.rank);
     s.setBusy(m.totals.busy);
+    s.setOffProcessorTime(m.totals.off_processor_time);
     s.setFirstStart(m.totals.first_start);
     s.setLastEnd(m.totals.last_end);
     s.setHeld(m.totals.held);
@@ -106,6 +110,8 @@ struct report_codec {
     const auto s = from.getSums();
     mail::sums result{.rank = natural(s.getRank(), "a rank"), .totals = {}};
     result.totals.busy = read_time(s.getBusy());
+    result.totals.off_processor_time =
+      natural(s.getOffProcessorTime(), "a time without a processor");
     result.totals.first_start = read_time(s.getFirstStart());
     result.totals.last_end = read_time(s.getLastEnd());
     result.totals.held = static_cast<int>(

@@ -49,7 +49,7 @@ TEST_CASE("an action that meets nobody computes, and has ended", "[conversation]
   CHECK(s.port.news().empty()); // before the grant
   s.talk.resume();
   CHECK(s.port.news() == lines{"computes B3"});
-  CHECK(s.talk.ended(1, 2));
+  CHECK(s.talk.ended({.start = 1, .end = 2}));
   CHECK(s.port.news().empty()); // the performer reports the end
   CHECK_FALSE(s.talk.under_way());
 }
@@ -91,7 +91,7 @@ TEST_CASE("between two pieces an action writes, pauses, arrives and goes on",
            {.share = 0.5, .needs = {sum(0)}}});
   s.talk.resume();
   s.port.news();
-  CHECK_FALSE(s.talk.ended(10, 25));
+  CHECK_FALSE(s.talk.ended({.start = 10, .end = 25, .off_processor_time = 5}));
   CHECK(s.port.news() == lines{"writes pulled from server 0", "paused B3"});
   const auto& part = s.port.measured.back();
   CHECK(part.action == s.what);
@@ -99,12 +99,13 @@ TEST_CASE("between two pieces an action writes, pauses, arrives and goes on",
   CHECK(part.part);
   CHECK(part.start == 10);
   CHECK(part.end == 25);
+  CHECK(part.off_processor_time == 5);
   CHECK(part.ends_in == shards_meet);
   s.sums.end(0);
   s.talk.poll();
   CHECK(s.port.news() == lines{"arrived B3"});
   s.talk.resume();
-  CHECK(s.talk.ended(30, 40));
+  CHECK(s.talk.ended({.start = 30, .end = 40}));
   CHECK(s.port.news() == lines{"computes B3"});
 }
 
@@ -114,7 +115,7 @@ TEST_CASE("an action that need not wait pauses all the same, and arrives at once
   s.begin({{.share = 0.5, .end = layer_ends}, {.share = 0.5}});
   s.talk.resume();
   s.port.news();
-  CHECK_FALSE(s.talk.ended(1, 2));
+  CHECK_FALSE(s.talk.ended({.start = 1, .end = 2}));
   CHECK(s.port.news() == lines{"paused B3", "arrived B3"});
 }
 
@@ -141,7 +142,7 @@ TEST_CASE("a letter that comes while the device computes changes nothing",
   const auto device = s.talk.explain("stage 1");
   REQUIRE(device);
   CHECK(device->input == "B3 to end on its device");
-  s.talk.ended(0, 1);
+  s.talk.ended({.start = 0, .end = 1});
   CHECK_FALSE(s.talk.explain("stage 1"));
 }
 

@@ -150,6 +150,14 @@ TEST_CASE("ranks, positions and versions are those of the plan", "[nodes]") {
   CHECK_FALSE(passes(to(recorder, mail::sums{0, sums})));
   CHECK_FALSE(
     passes(to(recorder, mail::samples{0, {{.action = {op::forward, 0, 3, 0}}}})));
+  for (const nanoseconds off_processor_time : {30, 31})
+    CHECK(
+      passes(to(recorder, mail::samples{0,
+                                        {{.action = {op::forward, 0, 0, 0},
+                                          .start = 10,
+                                          .end = 40,
+                                          .off_processor_time = off_processor_time}}}))
+      == (off_processor_time == 30));
   for (const int version : {0, -1, 1 << 20})
     CHECK_FALSE(rules()
                   .validation_error(

@@ -5,6 +5,9 @@
 
 #include "actors/run/modelled_times.hpp"
 
+#include "actors/run/recorder.hpp"
+#include "kernels/processor_time.hpp"
+#include "tests/actors/brittle_layer.hpp"
 #include "tests/actors/tiny.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -12,7 +15,9 @@
 #include <catch2/generators/catch_generators_range.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <random>
+#include <thread>
 
 namespace troupe::modelled_times_test {
 
@@ -173,6 +178,72 @@ TEST_CASE("in real time a model has the lengths of what ran", "[model]") {
     }
     CHECK(result.sums.busy[rank] == busy);
     CHECK(result.sums.makespan >= free_at);
+  }
+}
+
+TEST_CASE("other programs stretch no modelled time", "[model]") {
+  std::mt19937 random{13};
+  for (const auto& sch : {gpipe(), one_f_one_b(), zb_h1(), pipedream()}) {
+    auto plan = tiny::simulation(sch, {4, 4, 3});
+    plan.machine.cost = random_costs(random());
+    const auto was = perform(plan);
+    REQUIRE(was.outcome == ending::finished);
+    plan.observed.model_times = true;
+    run_log log{plan};
+    for (std::size_t rank = 0; rank < was.actions.size(); ++rank) {
+      auto disturbed = was.actions[rank];
+      for (auto& s : disturbed)
+        if (any(random, 0, 1) == 1) {
+          s.off_processor_time = any(random, 1, 1'000'000);
+          s.end += s.off_processor_time;
+        }
+      log.add(static_cast<int>(rank), disturbed);
+    }
+    const auto modelled = *log.modelled(true);
+    CHECK(modelled.makespan == was.sums.makespan);
+    CHECK(modelled.busy == was.sums.busy);
+    CHECK(modelled.bubble() == was.sums.bubble());
+  }
+}
+
+TEST_CASE("a planted sleep is other programs' time, and planted work is not",
+          "[model]") {
+  constexpr nanoseconds planted = 10'000'000, most_doubt = 1'000'000;
+  auto plan =
+    tiny::training_of(one_f_one_b(), {3, 4, 3}, clock_kind::real, tiny::gpt(), 0, 1);
+  auto& layers = plan.work->whole.layers;
+  const auto plant = [&](int stage, std::function<void()> happens) {
+    auto& layer = layers[static_cast<std::size_t>(
+      plan.work->first_layers[static_cast<std::size_t>(stage)])];
+    layer = std::make_shared<tiny::brittle_layer>(layer, 5, std::move(happens));
+  };
+  plant(1, [] { std::this_thread::sleep_for(std::chrono::milliseconds{10}); });
+  plant(2, [] {
+    for (const auto start = processor_clock{}.now();
+         processor_clock{}.now() < start + planted;) {
+    }
+  });
+  plan.observed.model_times = GENERATE(true, false);
+  const auto result = perform(plan);
+  INFO(result.failure);
+  REQUIRE(result.outcome == ending::finished);
+  nanoseconds longest_sleep = 0, longest_work = 0;
+  for (const auto& s : result.actions[1])
+    longest_sleep = std::max(longest_sleep, s.off_processor_time);
+  for (const auto& s : result.actions[2])
+    longest_work = std::max(longest_work,
+                            s.end - s.start
+                              - (plan.observed.model_times ? 0 : s.off_processor_time));
+  CHECK(longest_sleep >= planted - most_doubt);
+  CHECK(longest_work >= planted - most_doubt);
+  const auto& sums = result.sums;
+  for (std::size_t rank = 0; rank < 3; ++rank) {
+    nanoseconds off_processor_time = 0;
+    for (const auto& s : result.actions[rank])
+      off_processor_time += s.off_processor_time;
+    CHECK(sums.off_processor_time[rank] == off_processor_time);
+    CHECK(sums.wall_time[rank] - sums.busy[rank]
+          == (plan.observed.model_times ? off_processor_time : 0));
   }
 }
 

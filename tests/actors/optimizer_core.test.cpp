@@ -72,12 +72,13 @@ TEST_CASE("an update without others computes, and tells its stage", "[optimizer]
   counted_shard s{simulated(), first};
   s.core.receive(request());
   CHECK(s.port.news() == lines{"computes U1"});
-  s.port.run_work(s.core, 5, 9);
+  s.port.run_work(s.core, 5, 9, 3);
   CHECK(s.port.news() == lines{"writes updated"});
   const auto letters = s.port.mail();
   REQUIRE(letters.size() == 1);
   CHECK(std::get<mail::updated>(letters[0].body).start == 5);
   CHECK(std::get<mail::updated>(letters[0].body).end == 9);
+  CHECK(std::get<mail::updated>(letters[0].body).off_processor_time == 3);
   CHECK(letters[0].to == performer{role::stage, first});
   s.core.receive(request()); // and the next one
   CHECK(s.port.news() == lines{"computes U1"});

@@ -33,7 +33,8 @@ public:
 
   /// Runs the first work that is left, and reports the end to the core.
   template <class Core>
-  void run_work(Core& core, nanoseconds start = 1, nanoseconds end = 2) {
+  void run_work(Core& core, nanoseconds start = 1, nanoseconds end = 2,
+                nanoseconds off_processor_time = 0) {
     auto [what, a] = std::move(works.front());
     works.pop_front();
     if (what.run)
@@ -44,7 +45,7 @@ public:
       if (part.on_done)
         part.on_done();
     }
-    core.ended(mail::ended{a, start, end});
+    core.ended(mail::ended{a, start, end, nullptr, off_processor_time});
   }
 
   /// Computes the first requested sum, and reports the end to the core.

@@ -618,6 +618,29 @@ TEST_CASE("all numbers of shards, replicas and lengths are what their records sa
   check_all(folder, typed);
 }
 
+TEST_CASE("the share of other programs is of the actions' wall time", "[recomputed]") {
+  const temporary_folder folder;
+  const auto ran = run_program_in(
+    folder, "train --schedule 1f1b --stages 3 --threads 1 --steps 3 --seq 4 "
+            "--microbatches 4 --batch 8 --json r.json"
+              + gpt);
+  INFO(ran.err);
+  REQUIRE(ran.exit_code == 0);
+  const auto results = json::parse(content_of(folder.path() / "r.json"));
+  const auto& told = results["runs"][0];
+  REQUIRE(told["timing"] == "modelled");
+  const auto& others = told["other_programs"];
+  const double taken = sum(others["seconds"].get<std::vector<double>>()),
+               busy = sum(told["busy"].get<std::vector<double>>());
+  const double share = others["share"];
+  CHECK(share == about(taken / (taken + busy)));
+  CHECK(others["warning"].is_null() == (share <= 0.1));
+  CHECK(cells_of("\n" + ran.out, 0).at("other programs")
+        == printed("%.1f%%", 100 * share));
+  CHECK((ran.out.find("\nwarning: other programs took more than 10%") != ran.out.npos)
+        == (share > 0.1));
+}
+
 TEST_CASE("the loads of experts that a table tells are those of the last tenth",
           "[recomputed]") {
   const temporary_folder folder;

@@ -69,6 +69,10 @@ TEST_CASE("each key of results.json has a row of its document, and each row a ke
     result.exchange = {{0}, {0}};
     result.loads.add(0, 2, {1, 2}, 0);
   }));
+  add(keys_of(o, [](run_result& result, run_plan&) {
+    result.sums.wall_time = {2, 2, 2, 2};
+    result.sums.off_processor_time = {1, 1, 1, 1};
+  }));
   add(
     keys_of(o, [](run_result& result, run_plan&) { result.outcome = ending::failed; }));
   keys documented;

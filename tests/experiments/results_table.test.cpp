@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "experiments/report/other_programs.hpp"
 #include "experiments/report/results.hpp"
 #include "tests/experiments/tiny_options.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <nlohmann/json.hpp>
 
 #include <sstream>
 #include <thread>
@@ -11,6 +13,7 @@
 namespace troupe::results_table_test {
 
 using Catch::Matchers::ContainsSubstring;
+using json = nlohmann::ordered_json;
 
 namespace {
 
@@ -58,6 +61,18 @@ std::string cell(const std::string& table, const std::string& schedule,
   }
   const auto at = std::ranges::find(heads, column) - heads.begin();
   return words(line).at(static_cast<std::size_t>(at));
+}
+
+std::optional<double> share_of(const run_account& run) {
+  return other_programs_share(run.request->plan, run.result);
+}
+
+std::string sentence_of(const run_account& run) {
+  return warning_of(run.request->plan, run.result, run.modelled).value().sentence();
+}
+
+json json_of(const run_account& run) {
+  return other_programs_json(run.request->plan, run.result, run.modelled);
 }
 
 } // namespace
@@ -115,6 +130,89 @@ TEST_CASE("every row says what its times are", "[results]") {
   const auto costly = *tiny::set_up_training(o);
   CHECK_THAT(legend(accounts_of(costly), costly),
              ContainsSubstring("--cost F=1,B=2 (milliseconds)"));
+}
+
+TEST_CASE("other programs have a column, and a warning above a tenth of the time",
+          "[results]") {
+  auto o = tiny_options();
+  const auto shared = *tiny::set_up_training(o);
+  auto runs = accounts_of(shared);
+  CHECK_THAT(results_table(shared, runs), !ContainsSubstring("other programs"));
+  const auto disturb = [](run_account& run, std::vector<nanoseconds> taken) {
+    run.result.sums.wall_time = {400, 100, 250, 250};
+    run.result.sums.off_processor_time = std::move(taken);
+  };
+  disturb(runs[0], {70, 0, 0, 30}); // a tenth of all ranks' time, a sixth of one rank's
+  disturb(runs[1], {70, 0, 0, 31});
+  runs[1].modelled = true;
+  const auto table = results_table(shared, runs);
+  CHECK(cell(table, "gpipe", "other programs") == "10.0%");
+  CHECK(cell(table, "pipedream", "other programs") == "10.1%");
+  const std::string whole =
+    "\nwarning: other programs took more than 10% of the actions' wall time of ";
+  const std::string modelled = ":\nrates are those of a busy machine; makespan, idle "
+                               "and bubble leave this time out\n",
+                    measured = ":\ntimes and rates are those of a busy machine\n";
+  CHECK_THAT(table, ContainsSubstring(whole + "pipedream" + modelled)
+                      && !ContainsSubstring(measured));
+  runs[1].modelled = false;
+  CHECK_THAT(results_table(shared, runs),
+             ContainsSubstring(whole + "pipedream" + measured));
+  disturb(runs[0], {70, 0, 0, 40});
+  CHECK_THAT(results_table(shared, runs),
+             ContainsSubstring(whole + "gpipe, pipedream" + measured));
+  disturb(runs[0], {70, 0, 0, 30});
+  const auto text = results_json(*parse(o, true), shared, runs);
+  CHECK_THAT(text, ContainsSubstring("\"share\": 0.1,")
+                     && ContainsSubstring("\"share\": 0.101,")
+                     && ContainsSubstring("\"warning\": null")
+                     && ContainsSubstring("\"warning\": \"other programs took 10.1%"));
+  runs[0].result.outcome = ending::failed;
+  CHECK_FALSE(share_of(runs[0]));
+  o.run.clock = "virtual";
+  const auto counted = *tiny::set_up_training(o);
+  auto of_virtual_clock = accounts_of(counted);
+  disturb(of_virtual_clock[0], {70, 0, 0, 30});
+  CHECK_FALSE(share_of(of_virtual_clock[0]));
+  CHECK_THAT(results_table(counted, of_virtual_clock),
+             !ContainsSubstring("other programs"));
+}
+
+TEST_CASE("times without a processor are unknown of a GPU, and nodes are named",
+          "[results]") {
+  const auto shared = *tiny::set_up_training(tiny_options());
+  auto request = shared.runs[0];
+  auto run = account_of(request);
+  run.result.sums.wall_time = {400, 100, 250, 250};
+  run.result.sums.off_processor_time = {100, 100, 25, 0};
+  request.plan.machine.processors = {processor{.gpu = 0}, processor{}};
+  CHECK(*share_of(run) == 100. / 350); // ranks 1 and 3
+  CHECK(json_of(run).dump()
+        == R"({"share":)" + json(100. / 350).dump()
+             + R"(,"seconds":[null,1e-07,null,0.0],"warning":")" + sentence_of(run)
+             + "\"}");
+  run.result.processes = 2;
+  CHECK_THAT(sentence_of(run),
+             ContainsSubstring("other programs, and nodes on the same machine, took"));
+  request.plan.machine.processors = {processor{.gpu = 0}};
+  CHECK_FALSE(share_of(run));
+  CHECK(json_of(run).is_null());
+}
+
+TEST_CASE("threads of a run above the number of cores are named beside other programs",
+          "[results]") {
+  auto o = tiny_options();
+  o.mesh.stages = 4;
+  o.run.threads = 1024;
+  const auto shared = *tiny::set_up_training(o);
+  auto run = account_of(shared.runs[0]);
+  run.result.sums.wall_time = {4, 4, 4, 4};
+  run.result.sums.off_processor_time = {1, 1, 1, 1};
+  const auto cores = std::thread::hardware_concurrency();
+  CHECK_THAT(sentence_of(run),
+             ContainsSubstring(cores < 4 ? "and the run's 4 threads on "
+                                             + std::to_string(cores) + " cores, took"
+                                         : "other programs took 25.0%"));
 }
 
 TEST_CASE("times stand in a unit in which the shortest run is no 0", "[results]") {

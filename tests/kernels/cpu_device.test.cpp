@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/cpu_device.hpp"
 
+#include "kernels/processor_time.hpp"
+
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
@@ -68,6 +70,46 @@ TEST_CASE("a device computes on another thread, and says what it is at", "[devic
   CHECK(seen.ended() == 1);
   CHECK(seen.longest(1) > 0);
   CHECK(seen.longest(0) == 0);
+}
+
+TEST_CASE("a work that sleeps has no processor meanwhile, and a work that computes has",
+          "[device]") {
+  constexpr nanoseconds planted = 10'000'000, most_doubt = 1'000'000;
+  const bool sleeps = GENERATE(true, false);
+  INFO((sleeps ? "sleeps" : "computes"));
+  some_devices one{1};
+  std::latch over{1};
+  const auto sleep = [] { std::this_thread::sleep_for(std::chrono::milliseconds{10}); };
+  const auto compute = [] {
+    for (const auto start = processor_clock{}.now();
+         processor_clock{}.now() < start + planted;) {
+    }
+  };
+  work_end outcome;
+  one.all.front()->enqueue(
+    {.run = sleeps ? std::function<void()>{sleep} : std::function<void()>{compute}},
+    [&](const work_end& e) {
+      outcome = e;
+      over.count_down();
+    });
+  over.wait();
+  const auto wall = outcome.end - outcome.start;
+  CHECK(outcome.off_processor_time >= 0);
+  CHECK(outcome.off_processor_time <= wall);
+  if (sleeps)
+    CHECK(outcome.off_processor_time >= planted - most_doubt);
+  else
+    CHECK(wall - outcome.off_processor_time >= planted - most_doubt);
+}
+
+TEST_CASE("a work without arithmetic has no time without a processor", "[device]") {
+  some_devices one{1};
+  bool ended = false;
+  one.all.front()->enqueue({}, [&](const work_end& e) {
+    ended = true;
+    CHECK(e.off_processor_time == 0);
+  });
+  CHECK(ended);
 }
 
 TEST_CASE("parts of a work run one after another, and each is told of", "[device]") {

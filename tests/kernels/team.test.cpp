@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/team.hpp"
 
+#include "kernels/processor_time.hpp"
+
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
+#include <pthread.h>
 
+#include <array>
 #include <atomic>
+#include <chrono>
+#include <latch>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 namespace troupe::team_test {
@@ -62,6 +69,95 @@ TEST_CASE("an exception on a helper reaches the caller", "[team]") {
   std::atomic<int> ran = 0;
   threads.run(8, [&](int, int) { ++ran; });
   CHECK(ran == 8);
+}
+
+namespace {
+
+constexpr nanoseconds planted = 10'000'000, most_doubt = 1'000'000;
+
+/// Computes until this thread has had a processor for 10 ms; returns the time in
+/// nanoseconds.
+nanoseconds compute() {
+  const auto start = processor_clock{}.now();
+  while (processor_clock{}.now() < start + planted) {
+  }
+  return processor_clock{}.now() - start;
+}
+
+/// Runs a slice on each thread of a team of two, and returns the caller's computing
+/// time.
+/// \param slice is called with the worker when both threads have begun
+template <class Slice>
+nanoseconds time_of_two(team& threads, const Slice& slice) {
+  std::latch begun{2};
+  const auto before = computing_time();
+  threads.run(2, [&](int, int worker) {
+    begun.arrive_and_wait();
+    slice(worker);
+  });
+  return computing_time() - before;
+}
+
+} // namespace
+
+TEST_CASE("the computing time of a kernel is that of the thread that computes longest",
+          "[team]") {
+  team threads{2};
+  const processor_clock caller{pthread_self()};
+  CHECK(time_of_two(threads,
+                    [](int worker) {
+                      if (worker == 0)
+                        compute();
+                    })
+        >= planted - most_doubt);
+  for (int kernel = 0; kernel < 2; ++kernel) { // the second does not count the first
+    INFO("kernel " << kernel);
+    const auto start = caller.now();
+    std::atomic<nanoseconds> of_helper = 0;
+    const auto computed = time_of_two(threads, [&](int worker) {
+      if (worker == 0)
+        return;
+      const auto helper_start = processor_clock{}.now();
+      while (caller.now() < start + 2 * most_doubt) { // until the caller waits
+      }
+      compute();
+      of_helper = processor_clock{}.now() - helper_start;
+    });
+    CHECK(computed >= planted - most_doubt);
+    CHECK(computed < of_helper + planted / 2);
+  }
+}
+
+TEST_CASE("threads that compute at the same time are no sum", "[team]") {
+  team threads{2};
+  std::array<std::atomic<nanoseconds>, 2> times{};
+  const auto computed = time_of_two(threads, [&](int worker) {
+    const auto start = processor_clock{}.now();
+    if (worker == 1)
+      times[1] = compute();
+    while (times[1] == 0) { // the caller computes as long as the helper
+    }
+    if (worker == 0)
+      times[0] = processor_clock{}.now() - start;
+  });
+  CHECK(computed < times[0] + times[1] / 2);
+}
+
+TEST_CASE("a caller that waits for a helper without a processor does not compute",
+          "[team]") {
+  team threads{2};
+  const processor_clock caller{pthread_self()};
+  const auto start = caller.now();
+  std::atomic<nanoseconds> of_helper = 0;
+  const auto computed = time_of_two(threads, [&](int worker) {
+    if (worker == 0)
+      return;
+    const auto helper_start = processor_clock{}.now();
+    for (int i = 0; i < 25 && caller.now() < start + 3 * planted; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds{20});
+    of_helper = processor_clock{}.now() - helper_start;
+  });
+  CHECK(computed < of_helper + planted);
 }
 
 } // namespace troupe::team_test

@@ -83,6 +83,9 @@ auto with_fields(T& of, Use use) {
   } else if constexpr (n == 11) {
     auto& [a, b, c, d, e, f, g, h, i, j, k] = of;
     return use(a, b, c, d, e, f, g, h, i, j, k);
+  } else if constexpr (n == 12) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l] = of;
+    return use(a, b, c, d, e, f, g, h, i, j, k, l);
   } else {
     static_assert(n == 14, "one more case is needed");
     auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, o] = of;

@@ -6,7 +6,7 @@ const meanings = {F: 'forward', B: 'backward', I: 'input gradient', W: 'weight g
   R: 'forward that runs again'};
 const timings = {
   measured: 'Times are measured: a thread for each rank.',
-  modelled: 'Times are modelled: the lengths of actions were measured, and laid out as if each rank had a device.',
+  modelled: 'Times are modelled: the processor times of actions were measured, and laid out as if each rank had a device.',
   shared: 'Times are measured where ranks took turns on fewer threads; idle time is not the schedule’s.',
   virtual: 'Times are the virtual clock’s.'};
 const numbersOfAction = 9;

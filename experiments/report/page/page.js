@@ -56,6 +56,12 @@ function tellVerdict(run, section) {
   if (verified) section.insertBefore(element('p', `verify: ${verified.sentence}.`, undefined, verified.holds ? 'faint' : 'alarm'), section.querySelector('.bar'));
 }
 
+// Warns if other programs took much of its time.
+function warnOfOthers(run, section) {
+  const {other_programs: others} = resultOf(run);
+  if (others && others.warning) section.insertBefore(element('p', `Warning: ${others.warning}.`, undefined, 'alarm'), section.querySelector('.bar'));
+}
+
 const main = element('main', undefined, document.body);
 const title = data.runs.map(run => run.text).join(', ');
 document.title = 'troupe: ' + title;
@@ -95,6 +101,7 @@ for (const run of data.runs) {
     const timeline = new Timeline(records.get(run), main);
     timelines.push(timeline);
     tellVerdict(run, timeline.canvas.closest('section'));
+    warnOfOthers(run, timeline.canvas.closest('section'));
   } else {
     const section = element('section', undefined, main);
     section.id = idOf(run);

@@ -73,6 +73,9 @@ timelines.forEach((one, k) => {
   hold(name + ': says how it ended', one.canvas.closest('section').querySelector('h2').textContent === name + {finished: '', interrupted: ' (interrupted)', failed: ' (failed)'}[
     data.results.runs[data.runs.indexOf(run)].ending]);
   const {verified} = data.results.runs[data.runs.indexOf(run)], verdict = [...one.canvas.closest('section').querySelectorAll('p')].find(p => p.textContent.startsWith('verify: '));
+  const {other_programs: others} = data.results.runs[data.runs.indexOf(run)], alarms = [...one.canvas.closest('section').querySelectorAll('p.alarm')];
+  hold(name + ': warns of other programs', alarms.filter(p => p.textContent.startsWith('Warning: ')).map(p => p.textContent).join()
+    === (others && others.warning ? `Warning: ${others.warning}.` : ''));
   hold(name + ': says what was proved', verified ? verdict.textContent === `verify: ${verified.sentence}.` && verdict.className === (verified.holds ? 'faint' : 'alarm') : !verdict);
   hold(name + ': says whether it is cut', (section.includes(' actions of a rank are here') || main.textContent.includes(`The first ${run.cut} actions`)) === run.cut > 0);
   if (run.cut) hold(name + ': ends where all ranks are known', one.end === Math.min(...rows.map(row => row[row.length - 1].end)));
