@@ -9,6 +9,7 @@ class Overview {
     if (all.length < 2 || this.rows.length === 0) return;
     for (const row of this.rows) row.window = steadyWindow(row.run.rows, row.run.microbatches, knownEnd(row.run));
     this.most = Math.max(...this.rows.map(({window: [from, to]}) => to - from));
+    this.time = unitOfTime(this.rows.map(({window: [from, to]}) => (to - from) / 1e9)); // on all axes of times
     this.section = element('section', undefined, parent, 'overview');
     element('h2', 'One minibatch of each schedule', this.section);
     this.answers = element('ul', undefined, this.section, 'answers');
@@ -32,8 +33,8 @@ class Overview {
   // Points: {head, title, value(row), text, short: text at an axis, better, answer (a sentence's beginning)}. Measures
   // that no run has are left out.
   measuresOf() {
-    const {results} = this, samples = samplesOfLoss(results), seconds = shortestTraining(results.runs);
-    const time = unitOfTime(this.rows.map(({window: [from, to]}) => (to - from) / 1e9)), after = unitOfTime([seconds]);
+    const {results, time} = this, samples = samplesOfLoss(results), seconds = shortestTraining(results.runs);
+    const after = unitOfTime([seconds]);
     const period = ({window: [from, to]}) => (to - from) / 1e9 * time.of, memory = ({result}) => inMebibytes(peakBytes(result));
     const timeDigits = decimalsOf(this.rows.map(period)), memoryDigits = decimalsOf(this.rows.map(memory), 1);
     const evaluated = ({result}) => result.evaluation?.loss, isKnown = value => this.rows.some(row => isNumber(value(row)));
@@ -85,9 +86,9 @@ class Overview {
   addAxes() {
     const line = element('tr', undefined, element('tfoot', undefined, this.table.table));
     element('td', undefined, line);
-    const times = element('div', undefined, element('td', undefined, line, 'picture'), 'times'), {ticks, step} = this.timeTicks();
-    for (const t of ticks) {
-      const label = element('span', milliseconds(t, Math.max(0, 6 - Math.floor(Math.log10(step)))), times);
+    const times = element('div', undefined, element('td', undefined, line, 'picture'), 'times'), {unit, of} = this.time;
+    for (const t of this.timeTicks().ticks) {
+      const label = element('span', `${Number((t / 1e9 * of).toPrecision(4))} ${unit}`, times);
       label.style.left = 100 * t / this.most + '%';
       if (t > 0.93 * this.most) label.className = 'last';
     }

@@ -37,6 +37,8 @@ function recordOf(run) {
     shown.notes.push('Above each rank what was planned: its order, each action at the median length of its kind, messages in no time. '
       + 'It begins beside the first action of the minibatch that is shown first.');
   if (shown.path) shown.notes.push(shown.path.sentence());
+  const {verified} = resultOf(run);
+  if (verified && verified.holds) shown.notes.push(`verify: ${verified.sentence}.`);
   return shown;
 }
 
@@ -50,10 +52,11 @@ function tellOnce(all, parent) {
   }
 }
 
-// What its proofs said, if they were asked for.
+// The verdict on a run that proofs refused, or of which nothing was recorded. Timelines have the verdicts that hold.
 function tellVerdict(run, section) {
   const {verified} = resultOf(run);
-  if (verified) section.insertBefore(element('p', `verify: ${verified.sentence}.`, undefined, verified.holds ? 'faint' : 'alarm'), section.querySelector('.bar'));
+  if (verified && !(verified.holds && records.has(run)))
+    section.insertBefore(element('p', `verify: ${verified.sentence}.`, undefined, verified.holds ? 'faint' : 'alarm'), section.querySelector('.bar'));
 }
 
 // Warns if other programs took much of its time.

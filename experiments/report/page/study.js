@@ -36,6 +36,7 @@ class StudyFigure {
     this.measure = choice('measure:', measures.map(({key, name}) => [key, name]), form, () => this.draw());
     this.further = new Map(varied.slice(2).map(option => [option, choice(option + ':', axisOf(runs.map(run => run.options[option])).values.map(text => [text, text]), form, () => this.draw())]));
     this.addLegend();
+    this.heading = element('h3', '', this.section);
     const beside = element('div', undefined, this.section, varied.length > 0 ? 'beside' : '');
     this.panels = element('div', undefined, beside, 'panels');
     this.panels.tabIndex = 0;
@@ -99,6 +100,7 @@ class StudyFigure {
     if (measures.length === 0) return;
     const rows = this.shownRows(), measure = measureOf.get(this.measure.value);
     this.panels.replaceChildren();
+    this.heading.textContent = varied.length === 0 ? '' : [`${measure.name} over ${varied[0]}`, ...[...this.further].map(([option, pick]) => `${option} ${pick.value}`)].join(', ');
     this.said.textContent = '';
     this.marks = [];
     if (rows.length === 0) element('p', 'No number is shown: all schedules are hidden, or no run of this choice has finished.', this.panels);

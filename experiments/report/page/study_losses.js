@@ -49,7 +49,8 @@ class StudyLosses {
     if (!this.section) return;
     const curves = this.curves(), over = this.over.value, all = curves.flatMap(({points}) => points);
     this.place.replaceChildren();
-    this.note.textContent = all.length === 0 ? 'No run of this combination has losses.' : `Mean over seeds; a band is one deviation on each side.`
+    const where = [...this.picks].map(([option, pick]) => `${option} ${pick.value}`).join(', ');
+    this.note.textContent = (where ? `${where}: ` : '') + (all.length === 0 ? 'no run has losses.' : `mean over seeds; a band is one deviation on each side.`)
       + (over === 'seconds' ? ' Seconds are means over seeds at the same number of samples.' : '');
     if (all.length === 0) return;
     const low = Math.min(...all.map(p => p.mean - p.deviation)), high = Math.max(...all.map(p => p.mean + p.deviation)), plain = x => String(Number(x.toPrecision(4)));
