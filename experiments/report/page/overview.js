@@ -50,7 +50,7 @@ class Overview {
           text: plain, short: plain, better: 'less', answer: 'Fewest activations'},
       isKnown(evaluated) ? {...loss, head: 'evaluated loss', title: 'Loss of the evaluation at the end.', value: evaluated, answer: 'Lowest evaluated loss'}
         : {...loss, head: 'loss', title: `Mean loss of the last ${samples} samples.`, value: ({result}) => lastLoss(result, batchOf(results), samples), answer: 'Lowest loss'},
-      {...loss, head: seconds === null ? '' : `loss after ${plain(seconds * after.of)} ${after.unit}`,
+      {...loss, head: seconds === null ? '' : `loss after ${plain(seconds * after.of)}\u00a0${after.unit}`,
         title: 'Mean loss of the last tenth of the samples, in as many seconds as the fastest schedule took.',
         value: ({result}) => seconds !== null && hasOwnTimes(result) ? lossAfter(result, batchOf(results), samples, seconds) : null, answer: 'Learns most per second'},
     ].filter(({value}) => isKnown(value));

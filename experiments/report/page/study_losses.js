@@ -50,7 +50,7 @@ class StudyLosses {
     const curves = this.curves(), over = this.over.value, all = curves.flatMap(({points}) => points);
     this.place.replaceChildren();
     const where = [...this.picks].map(([option, pick]) => `${option} ${pick.value}`).join(', ');
-    this.note.textContent = (where ? `${where}: ` : '') + (all.length === 0 ? 'no run has losses.' : `mean over seeds; a band is one deviation on each side.`)
+    this.note.textContent = (all.length === 0 ? 'No run has losses' : 'Mean over seeds, and a band of one deviation on each side') + (where ? `, at ${where}.` : '.')
       + (over === 'seconds' ? ' Seconds are means over seeds at the same number of samples.' : '');
     if (all.length === 0) return;
     const low = Math.min(...all.map(p => p.mean - p.deviation)), high = Math.max(...all.map(p => p.mean + p.deviation)), plain = x => String(Number(x.toPrecision(4)));

@@ -73,5 +73,6 @@ function markBest(cell) {
   cell.classList.add('best');
   const star = element('span', '★', cell.querySelector('.value') || cell, 'star');
   star.title = 'best';
+  star.setAttribute('role', 'img');
   star.setAttribute('aria-label', 'best');
 }
