@@ -42,11 +42,12 @@ function recordOf(run) {
   return shown;
 }
 
-// Sentences that several timelines would repeat stand once before all of them, with names if not all have them.
+// Sentences that several timelines would repeat stand once before all of them, with names if not all have them. Critical
+// paths stay with their timelines.
 function tellOnce(all, parent) {
   const said = groupedBy(all.flatMap(shown => shown.notes.map(note => ({note, shown}))), ({note}) => note);
   for (const [note, same] of said) {
-    if (same.length < 2) continue;
+    if (same.length < 2 || same.some(({shown: {path}}) => path && path.sentence() === note)) continue;
     element('p', same.length === all.length ? note : `${listed(same.map(({shown}) => shown.text))}: ${note}`, parent, 'faint said-once');
     for (const {shown} of same) shown.notes = shown.notes.filter(other => other !== note);
   }
