@@ -52,8 +52,8 @@ std::vector<position> norm_group(const run_plan& plan, position p);
 
 /// The optimizer shards whose squares make the norm of an update's gradients, whether
 /// or not the optimizer clips. Empty where no norm is measured: in a simulation, under
-/// a local rule, where an update is of one replica's gradients, where parameter servers
-/// apply updates, and on GPUs without clipping, where a norm would wait for the GPU.
+/// a local rule, where an update is of one replica's gradients, and on GPUs without
+/// clipping, where a norm would wait for the GPU.
 std::vector<position> norm_shards(const run_plan& plan);
 
 /// True if the optimizer shard at `p` is one of norm_shards().

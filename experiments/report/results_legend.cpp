@@ -128,11 +128,10 @@ std::string reached_legend(const std::vector<run_account>& runs,
                               : "the wall clock of this machine";
   std::string result;
   if (losses.shortest)
-    result += "\nloss at " + text(losses.shortest, "%.3g")
-              + " s: after the shortest time of all schedules, by " + clock
+    result += "\nloss at a time: after the shortest time of all schedules, by " + clock
               + "; mean over the last " + window + " samples";
   if (losses.target)
-    result += "\nsamples and s to " + text(losses.target, "%.4g")
+    result += "\nsamples and time to " + text(losses.target, "%.3f")
               + ": until the mean loss of the last " + window
               + " samples is at most that, by " + clock;
   return result;

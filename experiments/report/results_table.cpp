@@ -126,23 +126,28 @@ std::vector<column> columns_of(const training* work, const time_unit& unit,
                       const auto curve = run.curve();
                       return text(mean_loss(curve, curve.loss.size(), samples), "%.4f");
                     }});
+  const std::string suffix = std::string{" "} + unit.name;
+  const auto in_units = [unit](std::optional<double> seconds) {
+    return text(seconds ? std::optional{*seconds * 1e9 / unit.length} : seconds,
+                "%.3f");
+  };
   if (shortest)
     result.push_back(
-      {"loss at " + text(shortest, "%.3g") + " s", [shortest](const run_account& run) {
+      {"loss at " + in_units(shortest) + suffix, [shortest](const run_account& run) {
          return text(loss_after(run.curve(), *shortest, window_of(run)), "%.4f");
        }});
   if (target) {
     const auto reached = [target](const run_account& run) {
       return first_at(run.curve(), *target, window_of(run));
     };
-    const auto name = text(target, "%.4g");
-    result.push_back({"samples to " + name, [reached](const run_account& run) {
+    const auto name = " to " + text(target, "%.3f");
+    result.push_back({"samples" + name, [reached](const run_account& run) {
                         const auto end = reached(run);
                         return end ? std::to_string(end->samples) : "-";
                       }});
-    result.push_back({"s to " + name, [reached](const run_account& run) {
+    result.push_back({unit.name + name, [reached, in_units](const run_account& run) {
                         const auto end = reached(run);
-                        return text(end ? end->seconds : std::nullopt, "%.3f");
+                        return in_units(end ? end->seconds : std::nullopt);
                       }});
   }
   result.push_back({"evaluated", [](const run_account& run) {

@@ -348,18 +348,22 @@ void check_table(const json& results, const std::string& out) {
           == whole(largest(told["staleness"]["max"]))
                + printed(" (%.2f)", largest(told["staleness"]["mean"])));
     CHECK(cell("loss") == printed("%.4f", last_loss(told, samples)));
+    const auto in_units = [unit_length = length](const json& seconds) {
+      return printed("%.3f", seconds.get<double>() / unit_length);
+    };
     const auto unless_unknown = [](const char* format, const json& value) {
       return value.is_null() ? "-" : printed(format, value);
     };
     if (results["runs"].size() > 1) {
       const auto& after = told["after_shortest"];
-      CHECK(cell("loss at " + printed("%.3g", after["seconds"]) + " s")
+      CHECK(cell("loss at " + in_units(after["seconds"]) + " " + unit)
             == unless_unknown("%.4f", after["loss"]));
     }
     if (const auto& target = told["target"]; !target.is_null()) {
-      const auto name = printed("%.4g", target["loss"]);
-      CHECK(cell("samples to " + name) == unless_unknown("%.0f", target["samples"]));
-      CHECK(cell("s to " + name) == unless_unknown("%.3f", target["seconds"]));
+      const auto name = " to " + printed("%.3f", target["loss"]);
+      CHECK(cell("samples" + name) == unless_unknown("%.0f", target["samples"]));
+      CHECK(cell(unit + name)
+            == (target["seconds"].is_null() ? "-" : in_units(target["seconds"])));
     }
     CHECK(cell("evaluated") == printed("%.4f", told["evaluation"]["loss"]));
     if (told["tokens_per_second"].is_null())
@@ -515,6 +519,13 @@ void check_events(const json& results, const json& told,
   if (told["evaluations"].empty() || told["evaluations"].back()["samples"] != last)
     add(last, told["evaluation"]);
   CHECK(taken("loss") == losses);
+  for (const auto& [tag, key] : {std::pair{"gradient_norm", "gradient_norms"},
+                                 {"learning_rate", "learning_rates"}}) {
+    points updates;
+    for (std::size_t i = 0; !told[key].is_null() && i < told[key].size(); ++i)
+      updates.push_back({told["loss_samples"][i], told[key][i]});
+    CHECK(taken(tag) == updates);
+  }
   CHECK(taken("evaluation/loss") == evaluated);
   CHECK(taken("evaluation/accuracy") == accuracies);
   const auto at_end = [&](double x) { return points{{last, static_cast<float>(x)}}; };

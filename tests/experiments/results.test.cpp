@@ -96,6 +96,7 @@ TEST_CASE("results.json has DESIGN.md's keys in their order", "[results]") {
                                     "bubble",
                                     "bubble_ideal",
                                     "span_idle",
+                                    "other_programs",
                                     "peak_activations",
                                     "peak_bytes",
                                     "peak_bytes_of",

@@ -13,13 +13,11 @@ function samplesOfLoss({data: read, runs}) {
   }));
 }
 
-// Mean loss of the last samples whose loss was known by a time in seconds; null if there are none. The oldest loss
-// counts with the missing samples alone.
-function lastLoss(run, batch, samples, until = Infinity) {
-  if (!run.loss || until < Infinity && !run.loss_seconds) return null;
+// Mean loss of the last samples; null if there are none. The oldest loss counts with the missing samples alone.
+function lastLoss(run, batch, samples) {
+  if (!run.loss) return null;
   let sum = 0, count = 0;
   for (let i = run.loss.length - 1; i >= 0 && count < samples; --i) {
-    if (until < Infinity && !(run.loss_seconds[i] <= until)) continue;
     if (!isNumber(run.loss[i])) return null;
     const part = Math.min(run.loss_samples[i] - (i > 0 ? run.loss_samples[i - 1] : run.steps_before * batch), samples - count);
     sum += run.loss[i] * part;
@@ -28,23 +26,8 @@ function lastLoss(run, batch, samples, until = Infinity) {
   return count > 0 ? sum / count : null;
 }
 
-// Mean loss of the last samples that a run had seen by a time in seconds: a tenth of them, as the losses of one batch
-// are noise between schedules that come to different samples, and at least `samples`. Null if none is known.
-function lossAfter(run, batch, samples, seconds) {
-  if (!run.loss_seconds) return null;
-  const seen = Math.max(0, ...run.loss_samples.filter((_, i) => run.loss_seconds[i] <= seconds)) - run.steps_before * batch;
-  return lastLoss(run, batch, Math.max(samples, Math.ceil(seen / 10)), seconds);
-}
-
 // Whether idle times and seconds are those of the schedule.
 const hasOwnTimes = run => run.timing !== 'shared' && run.ending !== 'failed';
-
-// Seconds until the last loss of the run that was first with its samples; null if none is known.
-function shortestTraining(runs) {
-  const ends = runs.filter(run => hasOwnTimes(run) && run.ending === 'finished' && run.loss_seconds && run.loss_seconds.length > 0)
-    .map(run => run.loss_seconds[run.loss_seconds.length - 1]).filter(isNumber);
-  return ends.length > 0 ? Math.min(...ends) : null;
-}
 
 const largest = numbers => numbers && numbers.length > 0 ? Math.max(...numbers) : null;
 const inMebibytes = bytes => isNumber(bytes) ? bytes / 2 ** 20 : null;

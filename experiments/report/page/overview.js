@@ -33,7 +33,7 @@ class Overview {
   // Points: {head, title, value(row), text, short: text at an axis, better, answer (a sentence's beginning)}. Measures
   // that no run has are left out.
   measuresOf() {
-    const {results, time} = this, samples = samplesOfLoss(results), seconds = shortestTraining(results.runs);
+    const {results, time} = this, samples = samplesOfLoss(results), seconds = results.runs.find(run => run.after_shortest)?.after_shortest.seconds ?? null;
     const after = unitOfTime([seconds]);
     const period = ({window: [from, to]}) => (to - from) / 1e9 * time.of, memory = ({result}) => inMebibytes(peakBytes(result));
     const timeDigits = decimalsOf(this.rows.map(period)), memoryDigits = decimalsOf(this.rows.map(memory), 1);
@@ -51,8 +51,8 @@ class Overview {
       isKnown(evaluated) ? {...loss, head: 'evaluated loss', title: 'Loss of the evaluation at the end.', value: evaluated, answer: 'Lowest evaluated loss'}
         : {...loss, head: 'loss', title: `Mean loss of the last ${samples} samples.`, value: ({result}) => lastLoss(result, batchOf(results), samples), answer: 'Lowest loss'},
       {...loss, head: seconds === null ? '' : `loss after ${plain(seconds * after.of)}\u00a0${after.unit}`,
-        title: 'Mean loss of the last tenth of the samples, in as many seconds as the fastest schedule took.',
-        value: ({result}) => seconds !== null && hasOwnTimes(result) ? lossAfter(result, batchOf(results), samples, seconds) : null, answer: 'Learns most per second'},
+        title: 'Mean loss of the last 8 batches, in as many seconds as the fastest schedule took.',
+        value: ({result}) => hasOwnTimes(result) ? result.after_shortest?.loss : null, answer: 'Learns most per second'},
     ].filter(({value}) => isKnown(value));
   }
 

@@ -363,8 +363,8 @@ if (overview.section) {
   const heads = [...overview.section.querySelectorAll('thead button')].map(head => head.textContent);
   const values = {bubble: ({result}) => result.timing === 'shared' ? null : result.bubble, memory: ({result}) => result.peak_bytes && Math.max(...result.peak_bytes) / 1048576,
     'evaluated loss': ({result}) => result.evaluation.loss};
-  // Of as many seconds as the fastest run took: the mean of the last tenth of the samples.
-  const lastSeconds = finishedRows.filter(({result}) => result.ending === 'finished' && result.timing !== 'shared' && result.loss_seconds).map(({result}) => result.loss_seconds[result.loss_seconds.length - 1]);
+  // Of as many seconds as the fastest run took: the mean of the last 8 batches.
+  const lastSeconds = finishedRows.filter(({result}) => result.ending === 'finished' && result.timing !== 'shared' && result.loss_seconds).map(({result}) => Math.max(...result.loss_seconds));
   const soonest = Math.min(...lastSeconds), afterSeconds = heads.find(head => head.startsWith('loss after '));
   hold('a column of losses after equal seconds', (afterSeconds !== undefined) === lastSeconds.length > 0);
   if (afterSeconds) values[afterSeconds] = ({result}) => {
@@ -373,11 +373,7 @@ if (overview.section) {
       const samples = result.loss_samples[i] - (i > 0 ? result.loss_samples[i - 1] : result.steps_before * batch);
       return result.loss_seconds[i] <= soonest ? new Array(samples).fill(loss) : [];
     });
-    const last = Math.max(...data.results.runs.filter(run => run.loss && run.loss.length > 0).map(run => {
-      const ends = [run.steps_before * batch, ...run.loss_samples];
-      return Math.max(batch, ends[ends.length - 1] - ends[ends.length - 2]);
-    }));
-    const some = each.slice(-Math.max(last, Math.ceil(each.length / 10)));
+    const some = each.slice(-8 * batch);
     return some.length > 0 ? some.reduce((a, b) => a + b) / some.length : null;
   };
   const ends = [...overview.section.querySelectorAll('tfoot td')];
