@@ -61,6 +61,7 @@ TEST_CASE("norms that a run reports are those of the gradients that it kept",
     {{},
      {.clips = true},
      {.data = 2, .exchange = "ring"},
+     {.data = 2, .exchange = "server"},
      {.data = 2, .exchange = "zero1"},
      {.data = 2, .exchange = "zero3", .clips = true},
      {.tensor = 2},
@@ -92,7 +93,7 @@ TEST_CASE("norms that a run reports are those of the gradients that it kept",
 
 TEST_CASE("where no norm is known a run reports none", "[norms]") {
   auto plan = GENERATE(trained({}, ampnet(2, 2)),
-                       trained({.data = 2, .exchange = "server"}, gpipe()));
+                       trained({.data = 2, .exchange = "server:async"}, gpipe()));
   CHECK(norm_shards(plan).empty());
   const auto result = perform(plan);
   REQUIRE(result.outcome == ending::finished);

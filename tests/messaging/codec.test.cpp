@@ -354,6 +354,23 @@ std::vector<older_message> older_messages() {
   return result;
 }
 
+/// The message without times without a processor, which the older messages do not have.
+wire::addressed_message without_new_fields(wire::addressed_message message) {
+  if (auto* sums = std::get_if<mail::sums>(&message.message))
+    sums->totals.off_processor_time = 0;
+  if (auto* samples = std::get_if<mail::samples>(&message.message))
+    for (auto& s : samples->actions)
+      s.off_processor_time = 0;
+  return message;
+}
+
+/// True for a message with a struct that has more fields, and so more bytes, than the
+/// older messages.
+bool has_grown(const wire::addressed_message& message) {
+  return std::holds_alternative<mail::samples>(message.message)
+         || std::holds_alternative<mail::sums>(message.message);
+}
+
 } // namespace
 
 TEST_CASE("messages of the version before names were changed keep their bytes",
@@ -362,15 +379,18 @@ TEST_CASE("messages of the version before names were changed keep their bytes",
   CHECK(messages.size() > 100);
   for (const auto& older : messages) {
     const std::span<const unsigned char> bytes{older.bytes};
-    if (older.kind == 'a')
-      CHECK(wire::encode(wire::decode_actor_message(bytes).value()) == older.bytes);
-    else
+    if (older.kind == 'n') {
       CHECK(wire::encode(wire::decode_node_message(bytes).value()) == older.bytes);
+    } else if (const auto came = wire::decode_actor_message(bytes).value();
+               !has_grown(came)) {
+      CHECK(wire::encode(came) == older.bytes);
+    }
   }
 }
 
 // The older messages are those of `some_mail` for the number 6. A new kind of message
-// or a new field changes what follows: then this test goes, and the one above stays.
+// or a new field that draws a number changes what follows: then this test goes, and the
+// one above stays.
 TEST_CASE("messages of the version before names were changed keep their values",
           "[codec]") {
   const auto messages = older_messages();
@@ -379,8 +399,11 @@ TEST_CASE("messages of the version before names were changed keep their values",
   for (int round = 0; round < 3; ++round) {
     for (const auto& sent : some_mail::one_of_each(random)) {
       INFO("alternative " << sent.message.index());
+      if (some_mail::is_new_kind(sent.message))
+        continue;
       REQUIRE(older != messages.end());
-      CHECK(same_journey(sent, wire::decode_actor_message((older++)->bytes).value()));
+      CHECK(same_journey(without_new_fields(sent),
+                         wire::decode_actor_message((older++)->bytes).value()));
     }
     for (const auto& sent : some_mail::each_of<wire::node_message>(random)) {
       INFO("alternative " << sent.index() << " of nodes");

@@ -94,13 +94,12 @@ auto with_fields(T& of, Use use) {
 }
 
 /// Values that stay on a rank: a message with such a value is never sent to another.
+template <class T, class... Locals>
+constexpr bool is_one_of = (std::is_same_v<T, Locals> || ...);
 template <class T>
 constexpr bool is_local =
-  std::is_same_v<
-    T,
-    std::optional<
-      mail::
-        lent_arrays>> || std::is_same_v<T, std::function<void()>> || std::is_same_v<T, std::exception_ptr> || std::is_same_v<T, std::shared_ptr<gpu_completion>>;
+  is_one_of<T, std::optional<mail::lent_arrays>, std::optional<mail::update_part>,
+            std::function<void()>, std::exception_ptr, std::shared_ptr<gpu_completion>>;
 
 template <class T>
 constexpr bool is_vector = false;
@@ -154,10 +153,26 @@ inline constexpr std::array<double, 9> odd_values{
   std::bit_cast<double>(0x7ff8000000abcdefU),  // a quiet NaN,
   std::bit_cast<double>(0xfff4000000000001U)}; // and a signalling one
 
+/// The address of a field that the messages of older files do not have; null if there
+/// is none. Such a field draws no number: later fields would have other values.
+template <class T>
+const void* new_field_of(T& message) {
+  if constexpr (requires { message.off_processor_time; })
+    return &message.off_processor_time;
+  else
+    return nullptr;
+}
+
 /// Gives a field a value that senders may send; often an extreme value.
 template <class T>
 void fill(T& field, dice& random) {
-  const auto all_of = [&random](auto&... fields) { (fill(fields, random), ...); };
+  const auto all_of = [&random, new_field = new_field_of(field)](auto&... fields) {
+    [[maybe_unused]] const auto fill_older = [&](auto& each) {
+      if (static_cast<const void*>(&each) != new_field)
+        fill(each, random);
+    };
+    (fill_older(fields), ...);
+  };
   if constexpr (std::is_same_v<T, buffer>) {
     // nop
   } else if constexpr (std::is_same_v<T, bool>) {
@@ -212,7 +227,10 @@ void fill(T& field, dice& random) {
     // Some numbers have bounds of their own.
     if constexpr (requires { field.direction; })
       field.direction = random.number(0, 1);
+    if constexpr (std::is_same_v<T, measured_action>)
+      field.off_processor_time = field.end / 3 + 1;
     if constexpr (std::is_same_v<T, rank_sums>) {
+      field.off_processor_time = field.busy / 3 + 1;
       field.first_start = random.coin() ? -1 : 5;
       field.held = random.number(-1, 3);
     }
@@ -233,12 +251,22 @@ void fill(T& field, dice& random) {
   }
 }
 
+/// True for a message of a kind that older files do not have. Such a message is filled
+/// from numbers of its own: later messages would have other values.
+template <class Variant>
+bool is_new_kind(const Variant& message) {
+  return std::visit(
+    []<class T>(const T&) { return std::is_same_v<T, mail::update_part>; }, message);
+}
+
 /// Every alternative of a variant, filled.
 template <class Variant, std::size_t... I>
 std::vector<Variant> alternatives(dice& random, std::index_sequence<I...>) {
   std::vector<Variant> result{Variant{std::in_place_index<I>}...};
-  for (auto& one : result)
-    fill(one, random);
+  for (auto& one : result) {
+    dice apart{6};
+    fill(one, is_new_kind(one) ? apart : random);
+  }
   return result;
 }
 
@@ -280,7 +308,9 @@ inline std::vector<wire::addressed_message> one_of_each(dice& random) {
           result.push_back(addressed(*letter, random));
       }
     } else {
-      result.push_back(addressed(std::move(what), random));
+      dice apart{6};
+      const bool is_new = is_new_kind(what);
+      result.push_back(addressed(std::move(what), is_new ? apart : random));
     }
   }
   return result;
