@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "planner/case_file.hpp"
+
+#include "models/input_file.hpp"
+#include "planner/kinds/readers.hpp"
+
+#include <functional>
+#include <stdexcept>
+#include <type_traits>
+
+namespace troupe::planner {
+
+namespace {
+
+using nlohmann::ordered_json;
+using mistake = tl::unexpected<std::string>;
+
+struct reader {
+  const char* kind;
+  std::function<any_problem(const case_value&)> read;
+};
+
+template <class Problem>
+reader reader_of(Problem (*read)(const case_value&)) {
+  return {Problem::kind, read};
+}
+
+std::vector<reader> readers() {
+  return {reader_of(read_pipedream),   reader_of(read_tarnawski),
+          reader_of(read_piper),       reader_of(read_alpa),
+          reader_of(read_dapple),      reader_of(read_dapple_latency),
+          reader_of(read_placement),   reader_of(read_intra),
+          reader_of(read_propagation), reader_of(read_options)};
+}
+
+named_problem read_content(const case_value& from) {
+  named_problem result;
+  result.name = from.has("name") ? from.member("name").text() : "case";
+  const auto kind = from.member("kind");
+  std::string known;
+  for (const auto& r : readers()) {
+    if (r.kind == kind.text()) {
+      result.content = r.read(from);
+      return result;
+    }
+    known += (known.empty() ? "" : ", ") + std::string{r.kind};
+  }
+  kind.fail("is '" + kind.text() + "', but a case is one of " + known);
+}
+
+} // namespace
+
+std::vector<edge> read_edges(const case_value& edges, int operators) {
+  std::vector<edge> result;
+  for (const auto& element : edges.elements()) {
+    const auto ends = element.elements(2);
+    const edge e{ends[0].integer(0, operators - 1), ends[1].integer(0, operators - 1)};
+    if (e.from >= e.to)
+      element.fail("leads from operator " + std::to_string(e.from) + " to "
+                   + std::to_string(e.to)
+                   + ", but operators need a topological order: edges lead to higher "
+                     "numbers");
+    result.push_back(e);
+  }
+  return result;
+}
+
+tl::expected<named_problem, std::string> parse_case(const std::string& text) {
+  try {
+    const auto document = ordered_json::parse(text);
+    return read_content({document, ""});
+  } catch (const ordered_json::parse_error& error) {
+    return mistake{"byte " + std::to_string(error.byte)
+                   + " is no JSON: a case is one JSON object with 'kind'"};
+  } catch (const case_error& error) {
+    return mistake{error.what()};
+  }
+}
+
+tl::expected<named_problem, std::string> read_case(const std::filesystem::path& path) {
+  constexpr std::int64_t largest = 100'000'000;
+  const auto file = input_file::open(path, "the case");
+  if (!file)
+    return mistake{file.error()};
+  if (file->size() > largest)
+    return mistake{path.string() + " is larger than 100 MB, the most of a case"};
+  try {
+    auto result = parse_case(file->content());
+    if (!result)
+      return mistake{path.string() + ": " + result.error()};
+    return result;
+  } catch (const std::runtime_error& error) {
+    return mistake{error.what()};
+  }
+}
+
+tl::expected<double, std::string> judge(const any_problem& p, const any_plan& best) {
+  return std::visit(
+    [](const auto& content,
+       const auto& candidate) -> tl::expected<double, std::string> {
+      if constexpr (requires { cost(content, candidate); })
+        return cost(content, candidate);
+      else
+        return mistake{"the plan is of another kind than the problem"};
+    },
+    p, best);
+}
+
+ordered_json to_json(const answer& found) {
+  ordered_json result;
+  if (!found.cost || !found.best) {
+    result["cost"] = nullptr;
+    return result;
+  }
+  result["cost"] = *found.cost;
+  std::visit([&](const auto& best) { write(result, best); }, *found.best);
+  return result;
+}
+
+} // namespace troupe::planner

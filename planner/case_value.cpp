@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "planner/case_value.hpp"
+
+#include "models/utf8.hpp"
+
+#include <cmath>
+
+namespace troupe::planner {
+
+namespace {
+
+/// A value as short text for a sentence.
+std::string shown(const nlohmann::ordered_json& value) {
+  if (value.is_object())
+    return "an object";
+  if (value.is_array())
+    return "an array of " + std::to_string(value.size());
+  constexpr std::size_t longest = 40;
+  auto text = json_text(value);
+  if (text.size() > longest)
+    text = utf8(text.substr(0, longest)) + "..";
+  return text;
+}
+
+} // namespace
+
+bool case_value::has(const std::string& name) const {
+  return value_->is_object() && value_->contains(name) && !(*value_)[name].is_null();
+}
+
+case_value case_value::member(const std::string& name) const {
+  if (!value_->is_object())
+    fail("is " + shown(*value_) + ", but an object with '" + name + "' is needed");
+  if (!value_->contains(name))
+    fail("has no '" + name + "'");
+  return {(*value_)[name], place_.empty() ? name : place_ + "." + name};
+}
+
+std::vector<case_value> case_value::elements() const {
+  if (!value_->is_array())
+    fail("is " + shown(*value_) + ", but an array is needed");
+  std::vector<case_value> result;
+  for (const auto& element : *value_)
+    result.emplace_back(element, place_ + "[" + std::to_string(result.size()) + "]");
+  return result;
+}
+
+std::vector<case_value> case_value::elements(std::size_t count) const {
+  auto result = elements();
+  if (result.size() != count)
+    fail("has " + std::to_string(result.size()) + " elements, but "
+         + std::to_string(count) + " are needed");
+  return result;
+}
+
+std::vector<std::pair<std::string, case_value>> case_value::members() const {
+  if (!value_->is_object())
+    fail("is " + shown(*value_) + ", but an object is needed");
+  std::vector<std::pair<std::string, case_value>> result;
+  for (const auto& [name, value] : value_->items())
+    result.emplace_back(name,
+                        case_value{value, place_.empty() ? name : place_ + "." + name});
+  return result;
+}
+
+double case_value::number() const {
+  if (!value_->is_number() || !std::isfinite(value_->get<double>())
+      || value_->get<double>() < 0)
+    fail("is " + shown(*value_) + ", but a number of 0 or more is needed");
+  return value_->get<double>();
+}
+
+double case_value::positive() const {
+  const double result = value_->is_number() ? value_->get<double>() : 0;
+  if (!std::isfinite(result) || result <= 0)
+    fail("is " + shown(*value_) + ", but a number above 0 is needed");
+  return result;
+}
+
+int case_value::integer(int least, int most) const {
+  const double result = value_->is_number() ? value_->get<double>() : std::nan("");
+  if (!(result >= least && result <= most && result == std::floor(result)))
+    fail("is " + shown(*value_) + ", but a whole number from " + std::to_string(least)
+         + " to " + std::to_string(most) + " is needed");
+  return static_cast<int>(result);
+}
+
+bool case_value::flag() const {
+  if (value_->is_boolean())
+    return value_->get<bool>();
+  if (!value_->is_number() || (*value_ != 0 && *value_ != 1))
+    fail("is " + shown(*value_) + ", but true, false, 1 or 0 is needed");
+  return *value_ == 1;
+}
+
+std::string case_value::text() const {
+  if (!value_->is_string())
+    fail("is " + shown(*value_) + ", but a text is needed");
+  return value_->get<std::string>();
+}
+
+std::vector<double> case_value::numbers() const {
+  std::vector<double> result;
+  for (const auto& element : elements())
+    result.push_back(element.number());
+  return result;
+}
+
+void case_value::fail(const std::string& mistake) const {
+  throw case_error{(place_.empty() ? std::string{"the case"} : place_) + " " + mistake};
+}
+
+} // namespace troupe::planner

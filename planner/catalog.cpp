@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "planner/catalog.hpp"
+
+#include "planner/searches/searches.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+namespace troupe::planner {
+
+namespace {
+
+using mistake = tl::unexpected<std::string>;
+
+template <class Function>
+struct problem_type;
+
+template <class Problem>
+struct problem_type<outcome (*)(const Problem&, const search_options&)> {
+  using type = Problem;
+};
+
+/// A method from a function of one kind of problem.
+template <auto search_one_kind>
+method of_kind() {
+  using content = typename problem_type<decltype(search_one_kind)>::type;
+  return {content::kind, [](const any_problem& p, const search_options& options) {
+            return search_one_kind(std::get<content>(p), options);
+          }};
+}
+
+std::string names_of_planners() {
+  std::string result;
+  for (const auto& row : catalog())
+    result += (result.empty() ? "" : ", ") + std::string{row.name};
+  return result;
+}
+
+struct number_option {
+  std::string_view name;
+  std::int64_t least, most;
+  void (*store)(search_options&, std::int64_t);
+};
+
+constexpr number_option number_options[] = {
+  {"seed", 0, std::int64_t{1} << 53,
+   [](search_options& o, std::int64_t value) {
+     o.seed = static_cast<std::uint64_t>(value);
+   }},
+  {"chains", 1, 1000,
+   [](search_options& o, std::int64_t value) { o.chains = static_cast<int>(value); }},
+  {"proposals", 1, 10'000'000,
+   [](search_options& o, std::int64_t value) {
+     o.proposals = static_cast<int>(value);
+   }},
+  {"samples", 1, 10'000'000,
+   [](search_options& o, std::int64_t value) { o.samples = static_cast<int>(value); }},
+  {"askings", 1, 10'000,
+   [](search_options& o, std::int64_t value) { o.askings = static_cast<int>(value); }},
+};
+
+/// Stores one option, "seed=3". Returns a sentence about a mistake, or an empty text.
+std::string store_option(chosen_planner& chosen, std::string_view text) {
+  const auto equals = text.find('=');
+  const auto name = text.substr(0, equals);
+  const auto& read = chosen.row->options;
+  if (std::ranges::find(read, name) == read.end()) {
+    std::string known;
+    for (const auto& option : read)
+      known += (known.empty() ? "" : ", ") + std::string{option} + "=";
+    return "planner " + std::string{chosen.row->name} + " has no option '"
+           + std::string{name}
+           + "': " + (known.empty() ? "give its name alone" : "give " + known);
+  }
+  const auto value = equals == text.npos ? std::string_view{} : text.substr(equals + 1);
+  if (name == "costs") {
+    if (value.empty())
+      return "'" + std::string{text} + "' names no file: give costs=FILE";
+    chosen.options.costs = value;
+    return {};
+  }
+  const auto& option = *std::ranges::find(number_options, name, &number_option::name);
+  std::int64_t number = 0;
+  const auto [end, failed] =
+    std::from_chars(value.data(), value.data() + value.size(), number);
+  if (failed != std::errc{} || end != value.data() + value.size()
+      || number < option.least || number > option.most)
+    return "'" + std::string{text} + "' is out of range: " + std::string{name}
+           + "= takes a whole number from " + std::to_string(option.least) + " to "
+           + std::to_string(option.most);
+  option.store(chosen.options, number);
+  return {};
+}
+
+} // namespace
+
+const std::vector<planner_row>& catalog() {
+  static const std::vector<planner_row> rows{
+    {.name = "dapple_latency",
+     .summary = "DAPPLE's estimate of a batch, for stages that are given.",
+     .paper = "Fan et al., DAPPLE: A Pipelined Data Parallel Approach for Training "
+              "Large Models, 2021",
+     .methods = {of_kind<&latency_of_dapple>()}},
+  };
+  return rows;
+}
+
+const method* planner_row::method_for(std::string_view kind) const {
+  const auto match = std::ranges::find(methods, kind, &method::kind);
+  return match == methods.end() ? nullptr : &*match;
+}
+
+tl::expected<chosen_planner, std::string> parse_planner(std::string_view text) {
+  const auto colon = text.find(':');
+  const auto name = text.substr(0, colon);
+  const auto row = std::ranges::find(catalog(), name, &planner_row::name);
+  if (row == catalog().end())
+    return mistake{"there is no planner '" + std::string{name}
+                   + "': --planner takes one of " + names_of_planners()};
+  chosen_planner result{&*row, {}};
+  while (!text.empty() && colon != text.npos) {
+    text.remove_prefix(text.find_first_of(":,") + 1);
+    const auto comma = text.find(',');
+    if (const auto error = store_option(result, text.substr(0, comma)); !error.empty())
+      return mistake{error};
+    if (comma == text.npos)
+      break;
+  }
+  return result;
+}
+
+outcome search(const chosen_planner& chosen, const any_problem& p) {
+  const auto kind = kind_of(p);
+  const auto* const matching = chosen.row->method_for(kind);
+  if (matching)
+    return matching->search(p, chosen.options);
+  std::string able;
+  for (const auto& row : catalog())
+    if (row.method_for(kind))
+      able += (able.empty() ? "" : ", ") + std::string{row.name};
+  return mistake{"planner " + std::string{chosen.row->name}
+                 + " does not answer a case of kind " + kind + ": --planner takes "
+                 + (able.empty() ? "none here" : able)};
+}
+
+} // namespace troupe::planner

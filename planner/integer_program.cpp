@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "planner/integer_program.hpp"
+
+#include <coin/Cbc_C_Interface.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+namespace troupe::planner {
+
+int integer_program::add_column(double cost, double lower, double upper,
+                                bool is_whole) {
+  if (is_whole)
+    whole_.push_back(columns());
+  cost_.push_back(cost);
+  lower_.push_back(lower);
+  upper_.push_back(upper);
+  terms_.emplace_back();
+  return columns() - 1;
+}
+
+void integer_program::add_row(const std::vector<std::pair<int, double>>& terms,
+                              double lower, double upper) {
+  const auto row = static_cast<int>(row_lower_.size());
+  for (const auto& [column, factor] : terms) {
+    auto& entries = terms_[static_cast<std::size_t>(column)];
+    if (!entries.empty() && entries.back().first == row)
+      entries.back().second += factor;
+    else
+      entries.emplace_back(row, factor);
+  }
+  row_lower_.push_back(lower);
+  row_upper_.push_back(upper);
+}
+
+tl::expected<std::optional<std::vector<double>>, std::string>
+integer_program::minimum(double most_seconds, const std::vector<double>& start) const {
+  std::vector<CoinBigIndex> begins;
+  std::vector<int> rows;
+  std::vector<double> factors;
+  for (const auto& entries : terms_) {
+    begins.push_back(static_cast<CoinBigIndex>(rows.size()));
+    for (const auto& [row, factor] : entries) {
+      rows.push_back(row);
+      factors.push_back(factor);
+    }
+  }
+  begins.push_back(static_cast<CoinBigIndex>(rows.size()));
+  const std::unique_ptr<Cbc_Model, void (*)(Cbc_Model*)> model{Cbc_newModel(),
+                                                               Cbc_deleteModel};
+  auto* const solver = model.get();
+  Cbc_setLogLevel(solver, 0);
+  Cbc_loadProblem(solver, columns(), static_cast<int>(row_lower_.size()), begins.data(),
+                  rows.data(), factors.data(), lower_.data(), upper_.data(),
+                  cost_.data(), row_lower_.data(), row_upper_.data());
+  for (const int column : whole_)
+    Cbc_setInteger(solver, column);
+  // The published optimum is exact: no gap is left between bound and result.
+  Cbc_setAllowableGap(solver, 0);
+  Cbc_setAllowableFractionGap(solver, 0);
+  Cbc_setMaximumSeconds(solver, most_seconds);
+  if (!start.empty()) {
+    std::vector<int> numbers(start.size());
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+      numbers[i] = static_cast<int>(i);
+    Cbc_setMIPStartI(solver, columns(), numbers.data(), start.data());
+  }
+  Cbc_solve(solver);
+  if (Cbc_isProvenInfeasible(solver) != 0)
+    return std::nullopt;
+  if (Cbc_isProvenOptimal(solver) == 0)
+    return tl::unexpected{"the integer programme of " + std::to_string(columns())
+                          + " columns has no proved optimum after "
+                          + std::to_string(static_cast<int>(most_seconds))
+                          + " seconds: take a smaller case"};
+  const double* const values = Cbc_getColSolution(solver);
+  std::vector<double> result(values, values + columns());
+  for (const int column : whole_)
+    result[static_cast<std::size_t>(column)] =
+      std::round(result[static_cast<std::size_t>(column)]);
+  return result;
+}
+
+} // namespace troupe::planner

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// Linear programmes with some columns of whole numbers, solved by COIN-OR's CBC.
+
+#include <tl/expected.hpp>
+
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace troupe::planner {
+
+inline constexpr double infinite = std::numeric_limits<double>::infinity();
+
+/// Minimises the sum of costs times columns. Rows bound sums of columns.
+class integer_program {
+public:
+  /// Adds a column and returns its number.
+  int add_column(double cost, double lower, double upper, bool is_whole);
+
+  /// Adds lower <= sum of factor * column <= upper.
+  void add_row(const std::vector<std::pair<int, double>>& terms, double lower,
+               double upper);
+
+  int columns() const { return static_cast<int>(cost_.size()); }
+
+  /// The values of all columns in an optimum; absent if no values satisfy all rows. The
+  /// error is one sentence: the time was over before the optimum was proved.
+  /// \param start values of all columns that satisfy all rows; empty: unknown
+  tl::expected<std::optional<std::vector<double>>, std::string>
+  minimum(double most_seconds, const std::vector<double>& start = {}) const;
+
+private:
+  std::vector<double> cost_, lower_, upper_;
+  std::vector<int> whole_; // columns
+  std::vector<double> row_lower_, row_upper_;
+  // terms column by column, as the solver wants them
+  std::vector<std::vector<std::pair<int, double>>> terms_;
+};
+
+} // namespace troupe::planner
