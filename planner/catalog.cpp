@@ -101,6 +101,42 @@ const std::vector<planner_row>& catalog() {
      .paper = "Fan et al., DAPPLE: A Pipelined Data Parallel Approach for Training "
               "Large Models, 2021",
      .methods = {of_kind<&latency_of_dapple>()}},
+    {.name = "alpa_intra",
+     .summary = "A strategy of each operator by an integer programme.",
+     .paper =
+       "Zheng et al., Alpa: Automating Inter- and Intra-Operator Parallelism for "
+       "Distributed Deep Learning, 2022",
+     .methods = {of_kind<&alpa_intra>()}},
+    {.name = "tofu",
+     .summary =
+       "Strategies axis by axis: the best for each axis after the former ones.",
+     .paper = "Wang, Huang, Li, Supporting Very Large Models using Automatic Dataflow "
+              "Graph Partitioning, 2019",
+     .methods = {of_kind<&tofu>()}},
+    {.name = "mcmc",
+     .summary = "Devices or strategies of operators by Metropolis' Markov chains.",
+     .paper = "Jia, Zaharia, Aiken, Beyond Data and Model Parallelism for Deep Neural "
+              "Networks, 2019",
+     .methods = {of_kind<&mcmc_of_placement>(), of_kind<&mcmc_of_strategies>()},
+     .options = {"seed", "chains", "proposals"}},
+    {.name = "policy_gradient",
+     .summary = "Devices of operators by a policy that learns from the step time.",
+     .paper = "Mirhoseini et al., Device Placement Optimization with Reinforcement "
+              "Learning, 2017",
+     .methods = {of_kind<&policy_gradient>()},
+     .options = {"seed", "samples"}},
+    {.name = "bayes",
+     .summary = "Options of a training by a Gaussian process and expected improvement.",
+     .paper = "Snoek, Larochelle, Adams, Practical Bayesian Optimization of Machine "
+              "Learning Algorithms, 2012",
+     .methods = {of_kind<&bayes>()},
+     .options = {"seed", "askings"}},
+    {.name = "gspmd",
+     .summary = "Layouts of all tensors from annotations of a few.",
+     .paper =
+       "Xu et al., GSPMD: General and Scalable Parallelization for ML Computation "
+       "Graphs, 2021",
+     .methods = {of_kind<&gspmd>()}},
   };
   return rows;
 }

@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Cases {nodes: [{name, strategies, cost, memory}], edges: [{from, to, cost: [[]]}],
-// memory, stated: {mesh, ..}}.
+// memory, stated: {mesh, ..}}. Without nodes, strategies follow from `stated`.
 
 #include "planner/kinds/readers.hpp"
+#include "planner/kinds/stated.hpp"
 
 namespace troupe::planner {
 
 intra_problem read_intra(const case_value& from) {
+  if (!from.has("nodes") && from.has("stated")) {
+    auto stated = read_stated(from.member("stated"));
+    if (from.has("memory"))
+      stated.memory = from.member("memory").number();
+    return strategies_of(stated);
+  }
   intra_problem result;
   for (const auto& element : from.member("nodes").elements()) {
     auto& added = result.nodes.emplace_back();

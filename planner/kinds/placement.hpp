@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Operators on devices, whose step is simulated operator by operator: the problem of
-// FlexFlow's search (Jia, Zaharia, Aiken, MLSys 2019) and of device placement by
+// Operators on devices, whose step is simulated operator by operator. FlexFlow searches
+// such placements (Jia, Zaharia, Aiken, MLSys 2019). So does device placement by
 // reinforcement learning (Mirhoseini et al., ICML 2017).
 
 #include "planner/kinds/edge.hpp"
