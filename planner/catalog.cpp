@@ -96,6 +96,39 @@ std::string store_option(chosen_planner& chosen, std::string_view text) {
 
 const std::vector<planner_row>& catalog() {
   static const std::vector<planner_row> rows{
+    {.name = "pipedream",
+     .summary = "PipeDream's partitioner of stages with replicas, over machines.",
+     .paper = "Narayanan et al., PipeDream: Generalized Pipeline Parallelism for DNN "
+              "Training, 2019",
+     .methods = {of_kind<&pipedream>()}},
+    {.name = "tarnawski",
+     .summary = "Dynamic programme over ideals for pipelines on accelerators and CPUs.",
+     .paper =
+       "Tarnawski et al., Efficient Algorithms for Device Placement of DNN Graph "
+       "Operators, 2020",
+     .methods = {of_kind<&tarnawski>()}},
+    {.name = "tarnawski_ip",
+     .summary = "Integer programme for contiguous parts, or for any.",
+     .paper =
+       "Tarnawski et al., Efficient Algorithms for Device Placement of DNN Graph "
+       "Operators, 2020",
+     .methods = {of_kind<&tarnawski_ip>()}},
+    {.name = "piper",
+     .summary = "Piper's dynamic programme: replicas, tensor degrees, recomputation.",
+     .paper = "Tarnawski, Narayanan, Phanishayee, Piper: Multidimensional Planner for "
+              "DNN Parallelization, 2021",
+     .methods = {of_kind<&piper>()}},
+    {.name = "alpa",
+     .summary = "Alpa's dynamic programme of layers on submeshes.",
+     .paper =
+       "Zheng et al., Alpa: Automating Inter- and Intra-Operator Parallelism for "
+       "Distributed Deep Learning, 2022",
+     .methods = {of_kind<&alpa>()}},
+    {.name = "dapple",
+     .summary = "DAPPLE's search: layers on devices by three placement rules.",
+     .paper = "Fan et al., DAPPLE: A Pipelined Data Parallel Approach for Training "
+              "Large Models, 2021",
+     .methods = {of_kind<&dapple>()}},
     {.name = "dapple_latency",
      .summary = "DAPPLE's estimate of a batch, for stages that are given.",
      .paper = "Fan et al., DAPPLE: A Pipelined Data Parallel Approach for Training "
@@ -137,6 +170,12 @@ const std::vector<planner_row>& catalog() {
        "Xu et al., GSPMD: General and Scalable Parallelization for ML Computation "
        "Graphs, 2021",
      .methods = {of_kind<&gspmd>()}},
+    {.name = "learned",
+     .summary = "PipeDream's stages with times that a learned model predicts.",
+     .paper = "Qi, Sparks, Talwalkar, Paleo: A Performance Model for Deep Neural "
+              "Networks, 2017",
+     .methods = {of_kind<&learned>()},
+     .options = {"costs"}},
   };
   return rows;
 }

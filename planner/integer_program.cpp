@@ -34,8 +34,13 @@ void integer_program::add_row(const std::vector<std::pair<int, double>>& terms,
   row_upper_.push_back(upper);
 }
 
-tl::expected<std::optional<std::vector<double>>, std::string>
-integer_program::minimum(double most_seconds, const std::vector<double>& start) const {
+/// The end of a search.
+struct integer_program::solved {
+  bool is_proved = false; ///< Either the optimum is known, or that nothing fits.
+  std::optional<std::vector<double>> values;
+};
+
+integer_program::solved integer_program::solve(double most_seconds) const {
   std::vector<CoinBigIndex> begins;
   std::vector<int> rows;
   std::vector<double> factors;
@@ -56,30 +61,39 @@ integer_program::minimum(double most_seconds, const std::vector<double>& start) 
                   cost_.data(), row_lower_.data(), row_upper_.data());
   for (const int column : whole_)
     Cbc_setInteger(solver, column);
-  // The published optimum is exact: no gap is left between bound and result.
+  // Cbc would accept a plan a little worse than the best otherwise.
   Cbc_setAllowableGap(solver, 0);
   Cbc_setAllowableFractionGap(solver, 0);
   Cbc_setMaximumSeconds(solver, most_seconds);
-  if (!start.empty()) {
-    std::vector<int> numbers(start.size());
-    for (std::size_t i = 0; i < numbers.size(); ++i)
-      numbers[i] = static_cast<int>(i);
-    Cbc_setMIPStartI(solver, columns(), numbers.data(), start.data());
-  }
   Cbc_solve(solver);
   if (Cbc_isProvenInfeasible(solver) != 0)
-    return std::nullopt;
-  if (Cbc_isProvenOptimal(solver) == 0)
+    return {.is_proved = true};
+  const double* const values = Cbc_bestSolution(solver);
+  if (!values)
+    return {};
+  solved result{.is_proved = Cbc_isProvenOptimal(solver) != 0,
+                .values = std::vector<double>(values, values + columns())};
+  for (const int column : whole_) {
+    auto& value = (*result.values)[static_cast<std::size_t>(column)];
+    value = std::round(value);
+  }
+  return result;
+}
+
+tl::expected<std::optional<std::vector<double>>, std::string>
+integer_program::minimum(double most_seconds) const {
+  auto result = solve(most_seconds);
+  if (!result.is_proved)
     return tl::unexpected{"the integer programme of " + std::to_string(columns())
                           + " columns has no proved optimum after "
                           + std::to_string(static_cast<int>(most_seconds))
                           + " seconds: take a smaller case"};
-  const double* const values = Cbc_getColSolution(solver);
-  std::vector<double> result(values, values + columns());
-  for (const int column : whole_)
-    result[static_cast<std::size_t>(column)] =
-      std::round(result[static_cast<std::size_t>(column)]);
-  return result;
+  return std::move(result.values);
+}
+
+std::optional<std::vector<double>>
+integer_program::best_found(double most_seconds) const {
+  return solve(most_seconds).values;
 }
 
 } // namespace troupe::planner

@@ -29,11 +29,17 @@ public:
 
   /// The values of all columns in an optimum; absent if no values satisfy all rows. The
   /// error is one sentence: the time was over before the optimum was proved.
-  /// \param start values of all columns that satisfy all rows; empty: unknown
   tl::expected<std::optional<std::vector<double>>, std::string>
-  minimum(double most_seconds, const std::vector<double>& start = {}) const;
+  minimum(double most_seconds) const;
+
+  /// Like minimum(), but the best values found when the time was over count too. Absent
+  /// if no values were found.
+  std::optional<std::vector<double>> best_found(double most_seconds) const;
 
 private:
+  struct solved;
+  solved solve(double most_seconds) const;
+
   std::vector<double> cost_, lower_, upper_;
   std::vector<int> whole_; // columns
   std::vector<double> row_lower_, row_upper_;
