@@ -3,6 +3,7 @@
 // annotated: {tensor: [axis or null]}}.
 
 #include "planner/kinds/readers.hpp"
+#include "planner/split_text.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -21,16 +22,6 @@ void check_rank(ranks& known, const case_value& from, const std::string& tensor,
               + " dimensions, but elsewhere it has " + std::to_string(found->second));
 }
 
-std::vector<std::string> operands_of(const std::string& left) {
-  std::vector<std::string> result(1);
-  for (const char letter : left)
-    if (letter == ',')
-      result.emplace_back();
-    else
-      result.back() += letter;
-  return result;
-}
-
 einsum_operator read_operator(const case_value& from, ranks& known) {
   einsum_operator result;
   const auto einsum = from.member("einsum");
@@ -40,7 +31,7 @@ einsum_operator read_operator(const case_value& from, ranks& known) {
     einsum.fail("is '" + text
                 + "', but indices of inputs and output are needed, as "
                   "in 'mk,kn->mn'");
-  result.letters = operands_of(text.substr(0, arrow));
+  result.letters = split_text(text.substr(0, arrow), ',');
   result.output_letters = text.substr(arrow + 2);
   for (const auto& input : from.member("inputs").elements(result.letters.size())) {
     check_rank(known, input, input.text(), result.letters[result.inputs.size()].size());

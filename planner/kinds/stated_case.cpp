@@ -3,6 +3,7 @@
 
 #include "planner/kinds/readers.hpp"
 #include "planner/kinds/stated.hpp"
+#include "planner/split_text.hpp"
 
 #include <cstddef>
 
@@ -27,14 +28,8 @@ void read_einsum(stated_operator& to, const case_value& from,
   const auto text = from.text();
   const auto arrow = text.find("->");
   to.is_elementwise = arrow == std::string::npos;
-  const auto left = text.substr(0, arrow);
+  to.operands = split_text(text.substr(0, arrow), ',');
   to.output = to.is_elementwise ? text : text.substr(arrow + 2);
-  to.operands.emplace_back();
-  for (const char letter : left)
-    if (letter == ',')
-      to.operands.emplace_back();
-    else
-      to.operands.back() += letter;
   for (const auto& operand : to.operands)
     checked(from, operand, problem);
   checked(from, to.output, problem);

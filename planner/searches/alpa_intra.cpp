@@ -21,7 +21,7 @@ namespace troupe::planner {
 namespace {
 
 constexpr double most_seconds = 60;
-constexpr int most_refusals = 1000;
+constexpr int most_refusals = 100;
 
 using terms = std::vector<std::pair<int, double>>;
 

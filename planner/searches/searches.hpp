@@ -23,5 +23,6 @@ outcome alpa_intra(const intra_problem&, const search_options&);
 outcome tofu(const intra_problem&, const search_options&);
 outcome gspmd(const propagation_problem&, const search_options&);
 outcome bayes(const options_problem&, const search_options&);
+outcome learned(const pipedream_problem&, const search_options&);
 
 } // namespace troupe::planner

@@ -11,6 +11,7 @@
 // A problem whose strategies do not name axes has one axis.
 
 #include "planner/searches/searches.hpp"
+#include "planner/split_text.hpp"
 #include "planner/strategy_search.hpp"
 
 #include <cstddef>
@@ -25,13 +26,7 @@ namespace {
 using names = std::vector<std::string>; // an index for each axis
 
 names split_name(const std::string& strategy) {
-  names result(1);
-  for (const char letter : strategy)
-    if (letter == '|')
-      result.emplace_back();
-    else
-      result.back() += letter;
-  return result;
+  return split_text(strategy, '|');
 }
 
 bool equal_besides(const names& a, const names& b, std::size_t axis) {
