@@ -6,6 +6,7 @@
 #include "models/utf8.hpp"
 #include "planner/case_file.hpp"
 #include "planner/catalog.hpp"
+#include "planner/learned_costs.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -34,7 +35,22 @@ Value value_or_throw(tl::expected<Value, std::string> result) {
 struct plan_request {
   std::filesystem::path case_file;
   std::string planner;
+  std::filesystem::path measured_file; ///< With --learn.
+  std::filesystem::path costs_file;    ///< With --learn.
 };
+
+/// Fits costs of operators to measured ones, for planner learned:costs=FILE.
+int learn(const plan_request& request) {
+  const auto measured =
+    value_or_throw(planner::read_measured_operators(request.measured_file));
+  const auto saved = planner::learned_costs::fit(measured).save(request.costs_file);
+  if (!saved)
+    throw usage_error(saved.error());
+  std::cout << "costs of " << measured.size() << " measured operators are in "
+            << request.costs_file.string()
+            << ": give --planner learned:costs=" << request.costs_file.string() << '\n';
+  return std::cout.flush() ? 0 : 1;
+}
 
 int answer(const plan_request& request) {
   const auto chosen = value_or_throw(planner::parse_planner(request.planner));
@@ -53,11 +69,26 @@ int main(int argc, char** argv) {
                "plan"};
   add_help(app);
   plan_request request;
-  app.add_option("--case", request.case_file, "File with a problem, as JSON.")
-    ->required();
-  app.add_option("--planner", request.planner, "Planner.")->required();
+  auto* const problem =
+    app.add_option("--case", request.case_file, "File with a problem, as JSON.");
+  auto* const planner = app.add_option("--planner", request.planner, "Planner.");
+  auto* const measured =
+    app.add_option("--learn", request.measured_file,
+                   "CSV file of measured operators: fits costs and writes --save.");
+  auto* const saved =
+    app.add_option("--save", request.costs_file, "File for the costs of --learn.");
+  problem->needs(planner);
+  planner->needs(problem);
+  measured->needs(saved)->excludes(problem);
+  saved->needs(measured);
   try {
     app.parse(argc, argv);
+    if (*measured)
+      return learn(request);
+    if (!*problem)
+      throw usage_error(
+        "a plan needs --case FILE and --planner NAME; costs of operators "
+        "need --learn FILE and --save FILE");
     return answer(request);
   } catch (const CLI::Success& help) {
     return app.exit(help);
