@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "planner/catalog.hpp"
 
+#include "planner/searches/baselines.hpp"
 #include "planner/searches/searches.hpp"
 
 #include <algorithm>
@@ -27,6 +28,19 @@ method of_kind() {
   return {content::kind, [](const any_problem& p, const search_options& options) {
             return search_one_kind(std::get<content>(p), options);
           }};
+}
+
+/// A baseline for all kinds that can be cut as a row of layers.
+template <std::vector<int> (*sizes)(const layer_chain&)>
+std::vector<method> cuts_of_layers() {
+  std::vector<method> result{of_kind<&baseline<pipedream_problem, sizes>>(),
+                             of_kind<&baseline<tarnawski_problem, sizes>>(),
+                             of_kind<&baseline<piper_problem, sizes>>(),
+                             of_kind<&baseline<dapple_problem, sizes>>(),
+                             of_kind<&baseline<placement_problem, sizes>>()};
+  if constexpr (sizes == &uniform_sizes) // costs of Alpa's stages have no bytes
+    result.push_back(of_kind<&baseline<alpa_problem, sizes>>());
+  return result;
 }
 
 std::string names_of_planners() {
@@ -176,6 +190,21 @@ const std::vector<planner_row>& catalog() {
               "Networks, 2017",
      .methods = {of_kind<&learned>()},
      .options = {"costs"}},
+    {.name = "exhaustive",
+     .summary = "All plans of a small case: the optimum.",
+     .methods = {of_kind<&exhaustive_pipedream>(), of_kind<&exhaustive_tarnawski>(),
+                 of_kind<&exhaustive_piper>(), of_kind<&exhaustive_alpa>(),
+                 of_kind<&exhaustive_dapple>(), of_kind<&exhaustive_placement>(),
+                 of_kind<&exhaustive_intra>(), of_kind<&exhaustive_options>()}},
+    {.name = "uniform",
+     .summary = "Baseline: as many layers in each part.",
+     .methods = cuts_of_layers<&uniform_sizes>()},
+    {.name = "parameters",
+     .summary = "Baseline: parts with nearly equal parameters, as DeepSpeed's.",
+     .methods = cuts_of_layers<&parameter_sizes>()},
+    {.name = "mincut",
+     .summary = "Baseline: fewest bytes over cuts between parts of nearly equal time.",
+     .methods = cuts_of_layers<&mincut_sizes>()},
   };
   return rows;
 }

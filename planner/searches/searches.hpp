@@ -25,4 +25,13 @@ outcome gspmd(const propagation_problem&, const search_options&);
 outcome bayes(const options_problem&, const search_options&);
 outcome learned(const pipedream_problem&, const search_options&);
 
+outcome exhaustive_pipedream(const pipedream_problem&, const search_options&);
+outcome exhaustive_tarnawski(const tarnawski_problem&, const search_options&);
+outcome exhaustive_piper(const piper_problem&, const search_options&);
+outcome exhaustive_alpa(const alpa_problem&, const search_options&);
+outcome exhaustive_dapple(const dapple_problem&, const search_options&);
+outcome exhaustive_placement(const placement_problem&, const search_options&);
+outcome exhaustive_intra(const intra_problem&, const search_options&);
+outcome exhaustive_options(const options_problem&, const search_options&);
+
 } // namespace troupe::planner
