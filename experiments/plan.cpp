@@ -3,7 +3,10 @@
 
 #include "experiments/options/help.hpp"
 #include "experiments/options/parse_mistake.hpp"
+#include "experiments/options/parsing.hpp"
+#include "experiments/report/plan_report.hpp"
 #include "models/utf8.hpp"
+#include "models/whole_file.hpp"
 #include "planner/case_file.hpp"
 #include "planner/catalog.hpp"
 #include "planner/learned_costs.hpp"
@@ -11,10 +14,12 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include <chrono>
 #include <filesystem>
 #include <iostream>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 using namespace troupe;
 
@@ -35,6 +40,8 @@ Value value_or_throw(tl::expected<Value, std::string> result) {
 struct plan_request {
   std::filesystem::path case_file;
   std::string planner;
+  std::string planners; ///< Several names with commas, or all.
+  std::filesystem::path page_file, results_file;
   std::filesystem::path measured_file; ///< With --learn.
   std::filesystem::path costs_file;    ///< With --learn.
 };
@@ -60,6 +67,87 @@ int answer(const plan_request& request) {
   return std::cout.flush() ? 0 : 1;
 }
 
+/// Names with commas. A comma within options, as in mcmc:seed=1,chains=2, belongs to
+/// the name before.
+std::vector<std::string> split_planners(const std::string& names) {
+  std::vector<std::string> result;
+  for (const auto& part : split(names, ',')) {
+    const bool is_option = part.find('=') != part.npos && part.find(':') == part.npos;
+    if (is_option && !result.empty())
+      result.back() += "," + part;
+    else
+      result.push_back(part);
+  }
+  return result;
+}
+
+/// The planners that --planners names; `all`: those that answer the kind.
+std::vector<std::string> asked_planners(const std::string& names,
+                                        const planner::any_problem& problem) {
+  if (names != "all")
+    return split_planners(names);
+  std::vector<std::string> result;
+  for (const auto& row : planner::catalog())
+    // A learned cost model needs a file.
+    if (row.method_for(planner::kind_of(problem)) && row.name != "learned")
+      result.emplace_back(row.name);
+  return result;
+}
+
+planned_row planned_by(const std::string& name, const planner::any_problem& problem) {
+  const auto chosen = value_or_throw(planner::parse_planner(name));
+  planned_row result{.planner = name, .paper = std::string{chosen.row->paper}};
+  const auto begin = std::chrono::steady_clock::now();
+  auto found = planner::search(chosen, problem);
+  result.search_ms =
+    std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin)
+      .count();
+  if (!found) {
+    result.error = found.error();
+    return result;
+  }
+  result.found = std::move(*found);
+  if (!result.found.best)
+    return result;
+  if (const auto judged = planner::judge(problem, *result.found.best))
+    result.judged = *judged;
+  else
+    result.broken_rule = judged.error();
+  return result;
+}
+
+void write_or_throw(const std::filesystem::path& path, const std::string& content) {
+  if (path.empty())
+    return;
+  if (const auto error = write_whole_file(path, content); !error.empty())
+    throw usage_error(error);
+}
+
+/// Asks several planners, and prints a table.
+int compare(const plan_request& request, const std::string& command) {
+  planned_case planned{.problem =
+                         value_or_throw(planner::read_case(request.case_file))};
+  const auto& problem = planned.problem.content;
+  for (const auto& name : asked_planners(request.planners, problem))
+    planned.rows.push_back(planned_by(name, problem));
+  for (const auto& row : planned.rows)
+    if (row.planner == "exhaustive")
+      planned.optimum = row.judged;
+  if (!planned.optimum)
+    planned.optimum = planned_by("exhaustive", problem).judged;
+  write_or_throw(request.page_file, plan_page(planned));
+  write_or_throw(request.results_file, plan_json(planned, command));
+  std::cout << plan_table(planned);
+  return std::cout.flush() ? 0 : 1;
+}
+
+std::string command_of(int argc, char** argv) {
+  std::string result = "plan";
+  for (int i = 1; i < argc; ++i)
+    result += std::string{" "} + argv[i];
+  return result;
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -71,24 +159,35 @@ int main(int argc, char** argv) {
   plan_request request;
   auto* const problem =
     app.add_option("--case", request.case_file, "File with a problem, as JSON.");
-  auto* const planner = app.add_option("--planner", request.planner, "Planner.");
+  auto* const planner = app.add_option("--planner", request.planner,
+                                       "Planner, also with options: mcmc:seed=3.");
+  auto* const planners =
+    app.add_option("--planners", request.planners,
+                   "Several planners with commas, or all, for a table of their plans.");
+  auto* const page = app.add_option("--page", request.page_file,
+                                    "HTML file for the table and drawings of plans.");
+  auto* const results = app.add_option("--json", request.results_file,
+                                       "JSON file for the table's numbers.");
   auto* const measured =
     app.add_option("--learn", request.measured_file,
                    "CSV file of measured operators: fits costs and writes --save.");
   auto* const saved =
     app.add_option("--save", request.costs_file, "File for the costs of --learn.");
-  problem->needs(planner);
-  planner->needs(problem);
+  planner->needs(problem)->excludes(planners);
+  planners->needs(problem);
+  page->needs(planners);
+  results->needs(planners);
   measured->needs(saved)->excludes(problem);
   saved->needs(measured);
   try {
     app.parse(argc, argv);
     if (*measured)
       return learn(request);
-    if (!*problem)
-      throw usage_error(
-        "a plan needs --case FILE and --planner NAME; costs of operators "
-        "need --learn FILE and --save FILE");
+    if (!*planner && !*planners)
+      throw usage_error("a plan needs --case FILE and --planner NAME; a table needs "
+                        "--planners all; costs of operators need --learn and --save");
+    if (*planners)
+      return compare(request, command_of(argc, argv));
     return answer(request);
   } catch (const CLI::Success& help) {
     return app.exit(help);

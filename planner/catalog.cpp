@@ -120,7 +120,7 @@ const std::vector<planner_row>& catalog() {
      .paper =
        "Tarnawski et al., Efficient Algorithms for Device Placement of DNN Graph "
        "Operators, 2020",
-     .methods = {of_kind<&tarnawski>()}},
+     .methods = {of_kind<&tarnawski>(), of_kind<&tarnawski_on_pipedream>()}},
     {.name = "tarnawski_ip",
      .summary = "Integer programme for contiguous parts, or for any.",
      .paper =
@@ -131,18 +131,18 @@ const std::vector<planner_row>& catalog() {
      .summary = "Piper's dynamic programme: replicas, tensor degrees, recomputation.",
      .paper = "Tarnawski, Narayanan, Phanishayee, Piper: Multidimensional Planner for "
               "DNN Parallelization, 2021",
-     .methods = {of_kind<&piper>()}},
+     .methods = {of_kind<&piper>(), of_kind<&piper_on_pipedream>()}},
     {.name = "alpa",
      .summary = "Alpa's dynamic programme of layers on submeshes.",
      .paper =
        "Zheng et al., Alpa: Automating Inter- and Intra-Operator Parallelism for "
        "Distributed Deep Learning, 2022",
-     .methods = {of_kind<&alpa>()}},
+     .methods = {of_kind<&alpa>(), of_kind<&alpa_on_pipedream>()}},
     {.name = "dapple",
      .summary = "DAPPLE's search: layers on devices by three placement rules.",
      .paper = "Fan et al., DAPPLE: A Pipelined Data Parallel Approach for Training "
               "Large Models, 2021",
-     .methods = {of_kind<&dapple>()}},
+     .methods = {of_kind<&dapple>(), of_kind<&dapple_on_pipedream>()}},
     {.name = "dapple_latency",
      .summary = "DAPPLE's estimate of a batch, for stages that are given.",
      .paper = "Fan et al., DAPPLE: A Pipelined Data Parallel Approach for Training "

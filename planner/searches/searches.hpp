@@ -25,6 +25,11 @@ outcome gspmd(const propagation_problem&, const search_options&);
 outcome bayes(const options_problem&, const search_options&);
 outcome learned(const pipedream_problem&, const search_options&);
 
+outcome tarnawski_on_pipedream(const pipedream_problem&, const search_options&);
+outcome piper_on_pipedream(const pipedream_problem&, const search_options&);
+outcome dapple_on_pipedream(const pipedream_problem&, const search_options&);
+outcome alpa_on_pipedream(const pipedream_problem&, const search_options&);
+
 outcome exhaustive_pipedream(const pipedream_problem&, const search_options&);
 outcome exhaustive_tarnawski(const tarnawski_problem&, const search_options&);
 outcome exhaustive_piper(const piper_problem&, const search_options&);
