@@ -94,9 +94,9 @@ install(PROGRAMS "${PROJECT_BINARY_DIR}/troupe.launcher" DESTINATION "${CMAKE_IN
 if(BUILD_SHARED_LIBS) # what the programs link to, beside them
   set_target_properties(${programs} PROPERTIES INSTALL_RPATH "$ORIGIN")
   install(TARGETS troupe_schedules troupe_kernels troupe_models troupe_messaging
-    troupe_plan troupe_actors troupe_support DESTINATION "${program_dir}")
+    troupe_plan troupe_planner troupe_actors troupe_support DESTINATION "${program_dir}")
   set_target_properties(troupe_schedules troupe_kernels troupe_models troupe_messaging
-    troupe_plan troupe_actors troupe_support PROPERTIES INSTALL_RPATH "$ORIGIN")
+    troupe_plan troupe_planner troupe_actors troupe_support PROPERTIES INSTALL_RPATH "$ORIGIN")
 endif()
 
 # As in the source, so that pages find one another.

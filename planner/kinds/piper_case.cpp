@@ -58,9 +58,13 @@ piper_problem read_piper(const case_value& from) {
     auto& added = result.operators.emplace_back();
     if (element.has("name"))
       added.name = element.member("name").text();
-    for (const auto& option : element.member("options").elements())
-      added.options.push_back(
-        read_option(option, static_cast<int>(result.edges.size())));
+    for (const auto& option : element.member("options").elements()) {
+      const auto read = read_option(option, static_cast<int>(result.edges.size()));
+      for (const auto& earlier : added.options)
+        if (earlier.tensor == read.tensor && earlier.name == read.name)
+          option.fail("repeats the degree and the name of an earlier option");
+      added.options.push_back(read);
+    }
   }
   return result;
 }

@@ -35,7 +35,7 @@ TEST_CASE("every program helps and knows its version", "[programs]") {
   temporary_folder folder;
   const std::string name = GENERATE(
     "bench", "certificates", "checkpoint", "collectives", "compare", "evaluate",
-    "generate", "local", "memory", "node", "simulate", "train", "verify");
+    "generate", "local", "memory", "node", "plan", "simulate", "train", "verify");
   const auto help = run_program_in(folder, name + " --help");
   CHECK(help.exit_code == 0);
   CHECK_THAT(help.out, ContainsSubstring("usage", CaseSensitive::No));
@@ -56,7 +56,7 @@ TEST_CASE("help fits on a screen, and no line of it or of all help is too long",
   temporary_folder folder;
   for (const std::string name :
        {"bench", "certificates", "checkpoint", "collectives", "compare", "evaluate",
-        "generate", "local", "memory", "node", "simulate", "train", "verify"}) {
+        "generate", "local", "memory", "node", "plan", "simulate", "train", "verify"}) {
     const auto most_used = run_program_in(folder, name + " --help").out,
                all = run_program_in(folder, name + " --help-all").out;
     INFO(most_used << all);
@@ -140,12 +140,13 @@ TEST_CASE("a mistake gets one sentence, exit code 2, and no file", "[programs]")
     "compare --report r --save r/trace.json",
     "train --save x --config options.toml --json options.toml",
     "train --data text:options.toml --vocab 256 --save options.toml",
-    "train --data options.toml", "node --nonsense", "node stay", "checkpoint",
-    "certificates --nonsense", "certificates here", "certificates options.toml a",
-    "train --json /dev/null", "train --save /dev/null", "train --report /dev/null",
-    "train --save .", "simulate --report options.toml", "train --config pipe",
-    "simulate --quiet --print", "train --steps 010",
-    "train --model mlp --layers 1000000");
+    "train --data options.toml", "node --nonsense", "node stay", "checkpoint", "plan",
+    "plan --planner alpa", "plan --case options.toml --planner alpa",
+    "plan --case options.toml --planner nobody", "certificates --nonsense",
+    "certificates here", "certificates options.toml a", "train --json /dev/null",
+    "train --save /dev/null", "train --report /dev/null", "train --save .",
+    "simulate --report options.toml", "train --config pipe", "simulate --quiet --print",
+    "train --steps 010", "train --model mlp --layers 1000000");
   const auto wrong = run_program_in(folder, typed);
   INFO(typed << "\n" << wrong.err);
   CHECK(wrong.exit_code == 2);

@@ -6,7 +6,7 @@ import os
 import re
 import sys
 
-FOLDERS = "kernels|schedules|messaging|models|plan|actors|experiments|examples|tests|docs|cmake"
+FOLDERS = "kernels|schedules|messaging|models|plan|planner|actors|experiments|examples|tests|docs|cmake"
 PATH = re.compile(rf"`((?:{FOLDERS})/[\w./-]+)`")
 PLACEHOLDER = re.compile(r"(?<![A-Za-z])(?:[A-Z]{3,}(?!\.md)|x|my_\w+)(?![A-Za-z])")  # NAME, x.cpp, my_schedule.cpp
 

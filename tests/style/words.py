@@ -11,7 +11,7 @@ RATES = {  # words of each kind, at most so many of 1,000
     "what": (r"what", 3),
     "pronouns": (r"it|its|they|their|them|those|these", 15),
 }
-FOLDERS = ["kernels", "schedules", "messaging", "models", "plan", "actors", "experiments"]
+FOLDERS = ["kernels", "schedules", "messaging", "models", "plan", "planner", "actors", "experiments"]
 SOURCES = (".hpp", ".cpp", ".cu", ".cuh")
 NAMES = 8  # function words among identifiers of a folder, at most so many of 1,000
 FUNCTION_WORDS = set("""what how who whom of by on at all one with about some own other others there here it made told

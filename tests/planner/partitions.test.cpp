@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Partitioners and the costs of their kinds, beside plans and optima of another
+// program: its dynamic programmes, integer programmes and enumerations.
+
+#include "planner/graph.hpp"
+#include "tests/planner/judged_cases.hpp"
+
+#include <catch2/generators/catch_generators.hpp>
+
+namespace troupe::partitions_test {
+
+using namespace planner;
+using json = judged_cases::json;
+
+/// Cases of a file with graphs put in, without those of another kind or name.
+std::vector<json> cases_of(const std::string& file, const std::string& kind) {
+  std::vector<json> result;
+  for (auto problem : judged_cases::cases_of(file)) {
+    if (problem.at("kind") != kind)
+      continue;
+    if (problem.contains("graph_file")) {
+      const auto graph = problem.at("graph_file").get<std::string>();
+      problem["graph"] = judged_cases::cases_of(
+        graph.substr(0, graph.size() - std::string{".json"}.size()));
+      problem.erase("graph_file");
+    }
+    result.push_back(std::move(problem));
+  }
+  return result;
+}
+
+any_problem problem_of(const json& from) {
+  const auto parsed = parse_case(from.dump());
+  INFO((parsed ? "" : parsed.error()));
+  REQUIRE(parsed);
+  return parsed->content;
+}
+
+std::vector<pipedream_stage> pipedream_stages(const json& from) {
+  std::vector<pipedream_stage> result;
+  for (const auto& stage : from)
+    result.push_back({stage.at("operators").get<std::vector<int>>(),
+                      stage.at("replicas").get<int>(),
+                      stage.contains("inner") ? pipedream_stages(stage.at("inner"))
+                                              : std::vector<pipedream_stage>{}});
+  return result;
+}
+
+any_plan plan_of(const std::string& kind, const json& from) {
+  if (kind == "pipedream")
+    return pipedream_plan{pipedream_stages(from)};
+  if (kind == "tarnawski") {
+    tarnawski_plan result;
+    for (const auto& part : from)
+      result.parts.push_back(
+        {part.at("device") == "cpu", part.at("operators").get<std::vector<int>>()});
+    return result;
+  }
+  if (kind == "piper") {
+    piper_plan result;
+    for (const auto& stage : from)
+      result.stages.push_back({stage.at("operators").get<std::vector<int>>(),
+                               stage.at("tensor").get<int>(),
+                               stage.at("replicas").get<int>(),
+                               stage.at("options").get<std::vector<std::string>>()});
+    return result;
+  }
+  if (kind == "alpa") {
+    alpa_plan result;
+    for (const auto& stage : from)
+      result.stages.push_back(
+        {stage.at("first").get<int>(), stage.at("last").get<int>(),
+         stage.at("submesh").get<int>(), stage.at("config").get<int>()});
+    return result;
+  }
+  dapple_plan result;
+  for (const auto& stage : from)
+    result.stages.push_back({stage.at("first").get<int>(), stage.at("last").get<int>(),
+                             stage.at("devices").get<std::vector<int>>()});
+  return result;
+}
+
+/// The planner that answers a case exactly.
+std::string planner_of(const json& problem) {
+  const auto kind = problem.at("kind").get<std::string>();
+  if (kind == "tarnawski" && problem.at("split") != "pipeline")
+    return "tarnawski_ip";
+  return kind;
+}
+
+/// Whether an answer is as good as the reference's: its optimum, or its best known
+/// load.
+bool is_best(const json& problem, const json& answer, double within) {
+  const auto& expected = problem.at("expected");
+  if (expected.contains("at_most"))
+    return answer.at("cost").get<double>()
+           <= expected.at("at_most").get<double>() * (1 + 1e-9);
+  if (expected.at("cost").is_null() || answer.at("cost").is_null())
+    return expected.at("cost") == answer.at("cost");
+  const double optimum = expected.at("cost").get<double>();
+  const double found = answer.at("cost").get<double>();
+  return found <= optimum * within * (1 + 1e-9) && found >= optimum * (1 - 1e-6);
+}
+
+TEST_CASE("costs of partitions are those of the reference", "[planner]") {
+  const std::string kind =
+    GENERATE("pipedream", "tarnawski", "piper", "alpa", "dapple");
+  const std::string file = GENERATE("own", "real");
+  int judged_plans = 0;
+  for (const auto& problem : cases_of(file == "own" ? kind : file, kind)) {
+    INFO(problem.at("name"));
+    const auto& expected = problem.at("expected");
+    if (expected.at("plan").is_null())
+      continue;
+    const auto paid = judge(problem_of(problem), plan_of(kind, expected.at("plan")));
+    INFO((paid ? "" : paid.error()));
+    REQUIRE(paid);
+    const auto cost = expected.value("cost", expected.value("at_most", json{}));
+    CHECK(judged_cases::is_near(*paid, cost.get<double>()));
+    ++judged_plans;
+  }
+  CHECK((judged_plans > 0 || file == "real"));
+}
+
+TEST_CASE("partitioners find the optimum", "[planner]") {
+  const std::string kind =
+    GENERATE("pipedream", "tarnawski", "piper", "alpa", "dapple");
+  const std::string file = GENERATE("own", "real");
+  for (const auto& problem : cases_of(file == "own" ? kind : file, kind)) {
+    INFO(problem.at("name"));
+    const auto answer = judged_cases::asked(problem, planner_of(problem));
+    const double within = kind == "dapple" ? 1.05 : 1;
+    CHECK(is_best(problem, answer, within));
+    if (answer.at("cost").is_null())
+      continue;
+    const auto paid = judge(problem_of(problem), plan_of(kind, answer.at("plan")));
+    REQUIRE(paid);
+    CHECK(judged_cases::is_near(*paid, answer.at("cost").get<double>()));
+  }
+}
+
+TEST_CASE("DAPPLE's estimate has the reference's terms", "[planner]") {
+  const auto cases = cases_of("dapple", "dapple_latency");
+  REQUIRE(cases.size() == 12);
+  for (const auto& problem : cases) {
+    INFO(problem.at("name"));
+    const auto answer = judged_cases::asked(problem, "dapple_latency");
+    const auto& expected = problem.at("expected");
+    CHECK(answer.at("pivot") == expected.at("pivot"));
+    for (const auto* const term : {"warm_up", "steady", "end", "cost"})
+      CHECK(judged_cases::is_near(answer.at(term).get<double>(),
+                                  expected.at(term).get<double>()));
+  }
+}
+
+TEST_CASE("an enumeration finds the reference's optimum", "[planner]") {
+  const std::string kind = GENERATE("pipedream", "piper", "alpa");
+  for (const auto& problem : cases_of(kind, kind)) {
+    INFO(problem.at("name"));
+    if (kind == "pipedream" && problem.at("levels").size() > 1)
+      continue;
+    CHECK(is_best(problem, judged_cases::asked(problem, "exhaustive"), 1));
+  }
+}
+
+TEST_CASE("no baseline is better than the optimum", "[planner]") {
+  const std::string kind = GENERATE("pipedream", "tarnawski", "piper", "dapple");
+  const std::string baseline = GENERATE("uniform", "parameters", "mincut");
+  int plans = 0;
+  for (const auto& problem : cases_of(kind, kind)) {
+    INFO(problem.at("name"));
+    const auto answer = judged_cases::asked(problem, baseline);
+    if (answer.at("cost").is_null())
+      continue;
+    ++plans;
+    REQUIRE(!problem.at("expected").at("cost").is_null());
+    CHECK(answer.at("cost").get<double>()
+          >= problem.at("expected").at("cost").get<double>() * (1 - 1e-9));
+    const auto paid = judge(problem_of(problem), plan_of(kind, answer.at("plan")));
+    REQUIRE(paid);
+    CHECK(judged_cases::is_near(*paid, answer.at("cost").get<double>()));
+  }
+  CHECK(plans > 0);
+}
+
+TEST_CASE("plans that break a rule have no cost", "[planner]") {
+  pipedream_problem problem{.operators = {{"a", 1, 1, 8, 8}, {"b", 1, 1, 8, 8}},
+                            .edges = {{0, 1}},
+                            .levels = {{2, 1}}};
+  const auto error = [&](std::vector<pipedream_stage> stages) {
+    const auto paid = cost(problem, pipedream_plan{std::move(stages)});
+    return paid ? "" : paid.error();
+  };
+  CHECK(error({{{0}, 1, {}}, {{1}, 1, {}}}).empty());
+  CHECK(error({{{1}, 1, {}}, {{0}, 1, {}}}) == "edge 0-1 leads back");
+  CHECK(error({{{0, 1}, 1, {}}}) == "not all 2 workers of level 0 are used");
+  CHECK(error({{{0}, 2, {}}}) == "an operator has no place");
+  CHECK(error({{{0, 0}, 2, {}}}) == "operator 0 has two places");
+  CHECK(error({{{0, 2}, 2, {}}}) == "there is no operator 2");
+  problem.memory = 31; // the first of two stages keeps two versions of 16 bytes
+  CHECK(error({{{0}, 1, {}}, {{1}, 1, {}}})
+        == "stage 0 needs more memory than there is");
+  problem.memory = 32;
+  CHECK(error({{{0}, 1, {}}, {{1}, 1, {}}}).empty());
+  CHECK(error({{{0, 1}, 2, {}}}).empty());
+  problem.straight = true;
+  CHECK_FALSE(error({{{0, 1}, 2, {}}}).empty());
+}
+
+TEST_CASE("ideals of a diamond are those that its picture has", "[planner]") {
+  // 0 -> 1 -> 3, 0 -> 2 -> 3
+  const auto ideals = ideals_of(4, {{0, 1}, {0, 2}, {1, 3}, {2, 3}}, 100);
+  REQUIRE(ideals);
+  std::vector<std::vector<int>> members;
+  for (const auto& ideal : *ideals)
+    members.push_back(ideal.members());
+  CHECK(
+    members
+    == std::vector<std::vector<int>>{{}, {0}, {0, 1}, {0, 2}, {0, 1, 2}, {0, 1, 2, 3}});
+  CHECK_FALSE(ideals_of(4, {}, 15));
+  CHECK(ideals_of(4, {}, 16)->size() == 16);
+  CHECK(ideals_of(70, {}, 1000) == std::nullopt);
+  std::vector<edge> chain;
+  for (int o = 0; o + 1 < 130; ++o)
+    chain.push_back({o, o + 1});
+  CHECK(ideals_of(130, chain, 1000)->size() == 131);
+}
+
+} // namespace troupe::partitions_test
