@@ -5,7 +5,10 @@
 //   propose: one operator, drawn at random, gets another random choice
 //   accept with probability min(1, exp(beta (cost - proposed cost)))        equation 2
 //
-// Two additions help where memory is scarce. One proposal in four changes two
+// Chains have different betas: low ones cross high costs of small problems, high ones
+// descend in large problems.
+//
+// Two additions help where memory is scarce. One proposal in three changes two
 // operators, so that operators can change places. Excess memory costs time, so that a
 // chain can cross assignments that do not fit; only those that fit are answers.
 
@@ -14,6 +17,7 @@
 #include "planner/searches/searches.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -22,9 +26,11 @@ namespace troupe::planner {
 
 namespace {
 
-constexpr double beta = 10;           // in units of the chain's lowest cost
-constexpr int proposals_per_pair = 4; // one of them changes two operators
-constexpr double excess_penalty = 5;  // in units of the chain's first cost
+// In units of the chain's lowest cost; chains take them in turn.
+constexpr std::array betas{5., 10., 20., 40.};
+constexpr int proposals_per_pair = 3; // one of them changes two operators
+// Of memory, in units of the chain's first cost: for each limit, and for any excess.
+constexpr double excess_penalty = 5;
 constexpr double refusal_penalty = 0.05;
 
 struct found_assignment {
@@ -34,8 +40,8 @@ struct found_assignment {
 
 class chain {
 public:
-  chain(const assignment_space& space, random_draws& draws)
-    : space_(space), draws_(draws), current_(space.choices.size()) {
+  chain(const assignment_space& space, random_draws& draws, double beta)
+    : space_(space), draws_(draws), beta_(beta), current_(space.choices.size()) {
     for (std::size_t i = 0; i < current_.size(); ++i)
       current_[i] = draws.below(space.choices[i]);
     unit_ = space.cost(current_);
@@ -49,7 +55,7 @@ public:
       change_operator(proposed);
     const double energy = energy_of(proposed);
     if (energy > energy_
-        && draws_.unit() >= std::exp(beta * (energy_ - energy) / lowest_))
+        && draws_.unit() >= std::exp(beta_ * (energy_ - energy) / lowest_))
       return;
     current_ = std::move(proposed);
     energy_ = energy;
@@ -80,6 +86,7 @@ private:
 
   const assignment_space& space_;
   random_draws& draws_;
+  double beta_;
   assignment current_;
   double unit_ = 0, energy_ = 0, lowest_ = 0;
   found_assignment best_;
@@ -92,7 +99,7 @@ assignment best_assignment(const assignment_space& space,
   if (space.choices.empty())
     return {};
   for (int index = 0; index < options.chains; ++index) {
-    chain states{space, draws};
+    chain states{space, draws, betas[static_cast<std::size_t>(index) % betas.size()]};
     for (int proposal = 0; proposal < options.proposals; ++proposal)
       states.step();
     if (states.best().cost < best.cost)
