@@ -134,6 +134,7 @@ struct workplace : temporary_folder {
     fs::permissions(path() / "troupe", fs::perms::owner_all);
     fs::create_directory(path() / "experiments");
     fs::create_directory_symlink(TROUPE_DATA, path() / "experiments" / "data");
+    fs::create_directory_symlink(root / "examples", path() / "examples");
     const auto text = content_of(fs::path{TROUPE_DATA} / "emma.txt").substr(0, 9000);
     write("mine.txt", text);
     std::string tokens;
