@@ -51,9 +51,9 @@ std::vector<std::int64_t> held_of(const run_plan& plan, shared_out tensors, posi
 std::vector<position> norm_group(const run_plan& plan, position p);
 
 /// The optimizer shards whose squares make the norm of an update's gradients, whether
-/// or not the optimizer clips. Empty where no norm is measured: in a simulation, under
-/// a local rule, where an update is of one replica's gradients, and on GPUs without
-/// clipping, where a norm would wait for the GPU.
+/// or not the optimizer clips. Empty in a simulation, under a local rule, and where an
+/// update is of one replica's gradients. Empty also on GPUs without clipping, as the
+/// host would wait for the norm.
 std::vector<position> norm_shards(const run_plan& plan);
 
 /// True if the optimizer shard at `p` is one of norm_shards().
