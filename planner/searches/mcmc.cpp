@@ -6,7 +6,8 @@
 //   accept with probability min(1, exp(beta (cost - proposed cost)))        equation 2
 //
 // Chains have different betas: low ones cross high costs of small problems, high ones
-// descend in large problems.
+// descend in large problems. The last quarter of a chain returns to the lowest cost so
+// far, and has a higher beta.
 //
 // Two additions help where memory is scarce. One proposal in three changes two
 // operators, so that operators can change places. Excess memory costs time, so that a
@@ -27,7 +28,9 @@ namespace troupe::planner {
 namespace {
 
 // In units of the chain's lowest cost; chains take them in turn.
-constexpr std::array betas{5., 10., 20., 40.};
+constexpr std::array betas{10., 10., 20., 40.};
+constexpr double last_part = 0.25;    // of a chain's proposals, from its lowest cost on
+constexpr double last_factor = 3;     // of beta in the last part
 constexpr int proposals_per_pair = 3; // one of them changes two operators
 // Of memory, in units of the chain's first cost: for each limit, and for any excess.
 constexpr double excess_penalty = 5;
@@ -46,6 +49,7 @@ public:
       current_[i] = draws.below(space.choices[i]);
     unit_ = space.cost(current_);
     energy_ = lowest_ = energy_of(current_);
+    lowest_choices_ = current_;
   }
 
   void step() {
@@ -59,7 +63,17 @@ public:
       return;
     current_ = std::move(proposed);
     energy_ = energy;
-    lowest_ = std::min(lowest_, energy);
+    if (energy < lowest_) {
+      lowest_ = energy;
+      lowest_choices_ = current_;
+    }
+  }
+
+  /// Continues from the lowest cost so far, with a higher beta.
+  void descend() {
+    current_ = lowest_choices_;
+    energy_ = lowest_;
+    beta_ *= last_factor;
   }
 
   const found_assignment& best() const { return best_; }
@@ -87,7 +101,7 @@ private:
   const assignment_space& space_;
   random_draws& draws_;
   double beta_;
-  assignment current_;
+  assignment current_, lowest_choices_;
   double unit_ = 0, energy_ = 0, lowest_ = 0;
   found_assignment best_;
 };
@@ -100,8 +114,12 @@ assignment best_assignment(const assignment_space& space,
     return {};
   for (int index = 0; index < options.chains; ++index) {
     chain states{space, draws, betas[static_cast<std::size_t>(index) % betas.size()]};
-    for (int proposal = 0; proposal < options.proposals; ++proposal)
+    const int descent = static_cast<int>(options.proposals * (1 - last_part));
+    for (int proposal = 0; proposal < options.proposals; ++proposal) {
+      if (proposal == descent)
+        states.descend();
       states.step();
+    }
     if (states.best().cost < best.cost)
       best = states.best();
   }

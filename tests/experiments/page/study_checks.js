@@ -99,8 +99,10 @@ for (const measure of data.measures) {
   hold('a head says how it sorts', button.parentElement.getAttribute('aria-sort') === (measure.better === 'less' ? 'ascending' : 'descending'));
 }
 
-// Sentences above the figure count combinations.
-for (const measure of data.measures) {
+// Sentences above the figure count combinations, of what people ask first.
+const asked = ['bubble', 'peak_bytes', 'evaluation_loss_nats', 'loss_after_shortest_nats'];
+hold('sentences are few', section.querySelectorAll('.answers li').length <= 6);
+for (const measure of data.measures.filter(({key}) => asked.includes(key))) {
   const item = [...section.querySelectorAll('.answers li')].find(one => one.textContent.includes(measure.name + ': '));
   const groups = Object.values(Object.groupBy(data.summary.filter(row => row.measure === measure.key), row => JSON.stringify(row.options)));
   if (!item) { hold(`${measure.name}: nothing is best`, groups.every(rows => rows.every(row => near(row.mean, rows[0].mean, 0.01 * Math.abs(rows[0].mean))))); continue; }
