@@ -183,6 +183,46 @@ TEST_CASE("no baseline is better than the optimum", "[planner]") {
   CHECK(plans > 0);
 }
 
+TEST_CASE("each split of a graph has its own optimum", "[planner]") {
+  // Loads by an enumeration of another program.
+  tarnawski_problem problem{
+    .edges = {{0, 2}, {0, 4}, {0, 5}, {1, 2}, {1, 3}, {1, 4}, {2, 3}},
+    .accelerators = 2,
+    .memory = 99};
+  const double times[] = {8, 11, 4, 9, 10, 10}, transfers[] = {1, 1, 0, 1, 0, 0};
+  for (std::size_t o = 0; o < 6; ++o)
+    problem.operators.push_back(
+      {.accelerator = times[o], .cpu = 1000, .size = 1, .transfer = transfers[o]});
+  const auto load_by = [&](const char* planner, tarnawski_split split) {
+    problem.split = split;
+    const auto found = search(*parse_planner(planner), problem);
+    REQUIRE(found);
+    return *found->cost;
+  };
+  CHECK(load_by("tarnawski", tarnawski_split::pipeline) == 31);
+  CHECK(load_by("tarnawski_ip", tarnawski_split::contiguous) == 30);
+  CHECK(load_by("tarnawski_ip", tarnawski_split::any) == 29);
+  for (const auto& [split, load] : {std::pair{tarnawski_split::pipeline, 31},
+                                    {tarnawski_split::contiguous, 30},
+                                    {tarnawski_split::any, 29}})
+    CHECK(load_by("exhaustive", split) == load);
+}
+
+TEST_CASE("Alpa's stages have memory for all later stages", "[planner]") {
+  // Two stages of a second each would be faster, but the first has no memory for the
+  // second one's microbatches.
+  alpa_problem problem{
+    .mesh = {1, 2},
+    .layers = 2,
+    .microbatches = 4,
+    .submeshes = {{1, 1}, {1, 2}},
+    .costs = {{0, 0, 0, 0, 1, 0}, {1, 1, 0, 0, 1, 0}, {0, 1, 1, 0, 5, 0}}};
+  const auto best = [&] { return *search(*parse_planner("alpa"), problem)->cost; };
+  CHECK(best() == 20);
+  problem.costs.front().most_later = 1;
+  CHECK(best() == 5);
+}
+
 TEST_CASE("plans that break a rule have no cost", "[planner]") {
   pipedream_problem problem{.operators = {{"a", 1, 1, 8, 8}, {"b", 1, 1, 8, 8}},
                             .edges = {{0, 1}},
