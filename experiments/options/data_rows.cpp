@@ -36,8 +36,7 @@ option_rows data_rows() {
                    every_run},
         .changeable = true}),
      row<group, &data_options::seed>(
-       "--seed",
-       "Seed of initial weights, synthetic data, data order and gates' noise.",
+       "--seed", "Seed of initial weights, data and gates' noise.",
        {.has = reads_data,
         .record = {recorded_in::weights, value_of<&options::data, &data_options::seed>},
         .changeable = true}),

@@ -319,15 +319,16 @@ TEST_CASE("measured rows of the documents' tables are what their commands give",
 
 TEST_CASE("tables of compare in the documents have the memory that compare measures",
           "[documents]") {
-  // schedule, samples/s, tokens/s, timing, makespan, idle, bubble; then numbers that
-  // are equal on all machines: activations, MiB, versions, the largest staleness.
+  // schedule, samples/s, tokens/s, timing, makespan, idle, bubble, other programs; then
+  // numbers that are equal on all machines: activations, MiB, versions, the largest
+  // staleness.
   const auto cells_of = [](const std::string& text) {
     std::map<std::string, documents::row> result;
     for (const auto& line : lines_of(text)) {
       std::istringstream words{line};
       const documents::row cells{std::istream_iterator<std::string>{words}, {}};
-      if (cells.size() == 14 && cells[3] == "modelled")
-        result[cells[0]] = {cells.begin() + 7, cells.begin() + 11};
+      if (cells.size() == 16 && cells[3] == "modelled")
+        result[cells[0]] = {cells.begin() + 8, cells.begin() + 12};
     }
     return result;
   };

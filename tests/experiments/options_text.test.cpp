@@ -113,6 +113,7 @@ std::multimap<std::string, std::pair<words, words>> sayings(const std::string& l
     {"--evaluate-every", {{"3"}, {}}},
     {"--evaluate-samples", {{"17"}, {}}},
     {"--verify", {{"2"}, {}}},
+    {"--target-loss", {{"2.5"}, {}}},
     {"--ranks", {{"4,6"}, {}}},
     {"--values", {{"12"}, {}}},
     {"--bytes", {{"48"}, {}}},
