@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
 #include "experiments/options/help.hpp"
+#include "experiments/options/option_row.hpp"
 #include "experiments/options/parse_mistake.hpp"
 #include "experiments/options/parsing.hpp"
 #include "experiments/report/plan_report.hpp"
+#include "experiments/session/counted_problem.hpp"
 #include "models/utf8.hpp"
 #include "models/whole_file.hpp"
 #include "planner/case_file.hpp"
@@ -37,8 +39,15 @@ Value value_or_throw(tl::expected<Value, std::string> result) {
   return std::move(*result);
 }
 
+/// The options of a model belong to a program that computes with one.
+const program_info program{.name = "plan", .description = ""};
+
 struct plan_request {
   std::filesystem::path case_file;
+  bool has_model = false;
+  typed_model model;
+  std::int64_t batch = 16;
+  planned_devices devices;
   std::string planner;
   std::string planners; ///< Several names with commas, or all.
   std::filesystem::path page_file, results_file;
@@ -59,9 +68,29 @@ int learn(const plan_request& request) {
   return std::cout.flush() ? 0 : 1;
 }
 
+/// The problem of a file, or of a model on equal devices.
+planner::named_problem problem_of(const plan_request& request) {
+  if (!request.has_model)
+    return value_or_throw(planner::read_case(request.case_file));
+  const auto& [count, bandwidth, memory] = request.devices;
+  constexpr int most_devices = 1024;
+  constexpr std::int64_t most_samples = 1 << 20;
+  if (count < 1 || count > most_devices)
+    throw usage_error("--devices " + std::to_string(count)
+                      + ": give 1 to 1024 devices");
+  if (request.batch < 1 || request.batch > most_samples)
+    throw usage_error("--batch " + std::to_string(request.batch)
+                      + ": a minibatch has 1 to 1,048,576 samples");
+  if (!(bandwidth > 0) || (memory && !(*memory > 0)))
+    throw usage_error("--bandwidth and --memory-limit are numbers of bytes above 0");
+  const auto model = value_or_throw(parse(request.model, 1));
+  const auto whole = value_or_throw(make_network<float>(model));
+  return {model.model, counted_problem(whole, request.batch, request.devices)};
+}
+
 int answer(const plan_request& request) {
   const auto chosen = value_or_throw(planner::parse_planner(request.planner));
-  const auto problem = value_or_throw(planner::read_case(request.case_file));
+  const auto problem = problem_of(request);
   const auto found = value_or_throw(planner::search(chosen, problem.content));
   std::cout << json_text(planner::to_json(found)) << '\n';
   return std::cout.flush() ? 0 : 1;
@@ -125,8 +154,7 @@ void write_or_throw(const std::filesystem::path& path, const std::string& conten
 
 /// Asks several planners, and prints a table.
 int compare(const plan_request& request, const std::string& command) {
-  planned_case planned{.problem =
-                         value_or_throw(planner::read_case(request.case_file))};
+  planned_case planned{.problem = problem_of(request)};
   const auto& problem = planned.problem.content;
   for (const auto& name : asked_planners(request.planners, problem))
     planned.rows.push_back(planned_by(name, problem));
@@ -159,6 +187,23 @@ int main(int argc, char** argv) {
   plan_request request;
   auto* const problem =
     app.add_option("--case", request.case_file, "File with a problem, as JSON.");
+  typed_options typed;
+  typed.model.layers = 12;
+  option_list list{app};
+  for (const auto& rows : {model_rows(), expert_rows()})
+    for (const auto& row : rows)
+      if (row.rules.has(program)) {
+        list.begin_group(
+          "Model, in place of --case: times are counted from operations");
+        row.add(list, row, typed);
+      }
+  list.add_option("--batch", request.batch, "Samples of a minibatch of --model.");
+  list.add_option("--devices", request.devices.count, "Equal devices for --model.");
+  list.add_option("--bandwidth", request.devices.bandwidth,
+                  "Bytes a second between two devices.");
+  list.add_option("--memory-limit", request.devices.memory,
+                  "Bytes of a device. Default: no limit.");
+  auto* const model = app.get_option("--model");
   auto* const planner = app.add_option("--planner", request.planner,
                                        "Planner, also with options: mcmc:seed=3.");
   auto* const planners =
@@ -173,8 +218,8 @@ int main(int argc, char** argv) {
                    "CSV file of measured operators: fits costs and writes --save.");
   auto* const saved =
     app.add_option("--save", request.costs_file, "File for the costs of --learn.");
-  planner->needs(problem)->excludes(planners);
-  planners->needs(problem);
+  planner->excludes(planners);
+  problem->excludes(model);
   page->needs(planners);
   results->needs(planners);
   measured->needs(saved)->excludes(problem);
@@ -183,9 +228,12 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
     if (*measured)
       return learn(request);
-    if (!*planner && !*planners)
-      throw usage_error("a plan needs --case FILE and --planner NAME; a table needs "
-                        "--planners all; costs of operators need --learn and --save");
+    request.has_model = bool(*model);
+    request.model = typed.model;
+    if ((!*planner && !*planners) || (!*problem && !*model))
+      throw usage_error("a plan needs --case FILE or --model NAME, and --planner NAME; "
+                        "a table needs --planners all in place of --planner; costs of "
+                        "operators need --learn and --save");
     if (*planners)
       return compare(request, command_of(argc, argv));
     return answer(request);

@@ -15,6 +15,8 @@
 #include <sstream>
 #include <thread>
 
+namespace troupe::study_test {
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -277,3 +279,5 @@ TEST_CASE("options of a study's file are options of its runs", "[programs][study
   CHECK(runs[0].at("gradient_bytes") != "0"); // of two replicas
   CHECK(runs[1].at("gradient_bytes") == "0");
 }
+
+} // namespace troupe::study_test
