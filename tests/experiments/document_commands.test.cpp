@@ -96,7 +96,9 @@ std::string shortened(std::string command) {
     return command.find(option) != std::string::npos;
   };
   const bool trains =
-    std::regex_search(command, std::regex{R"(^\./troupe (local 2 )?(train|compare))"});
+    std::regex_search(command, std::regex{R"(^\./troupe (local 2 )?(train|compare))"})
+    || (command.starts_with("./troupe study")
+        && !command.starts_with("./troupe study simulate"));
   if (trains) {
     const auto steps = number_of(command, "--steps");
     command = replaced(command, "--epochs [0-9]+", "--steps 2");
@@ -110,6 +112,12 @@ std::string shortened(std::string command) {
     if (!says("--d-model") && !says("lenet") && !says("--init")
         && !says("--resume mine"))
       command += " --d-model 32";
+  }
+  if (command.starts_with("./troupe study")) { // two values of an option, and one seed
+    command = replaced(command, "--seeds [0-9]+", "--seeds 1");
+    command = replaced(command, R"((--vary [a-z-]+=[^, ]+,[^, ]+)[^ ]*)", "$1");
+    if (!says("--schedule"))
+      command += " --schedules gpipe,pipedream";
   }
   if (command.starts_with("./troupe memory") && !says("--d-model"))
     command += " --d-model 32";
