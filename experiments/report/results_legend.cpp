@@ -123,9 +123,10 @@ std::string reached_legend(const std::vector<run_account>& runs,
   if (runs.empty() || (!losses.shortest && !losses.target))
     return "";
   const auto window = std::to_string(window_of(runs.front()));
-  const std::string clock = runs.front().virtual_time()
-                              ? "the virtual clock"
-                              : "the wall clock of this machine";
+  const auto timing = runs.front().timing();
+  const std::string clock = timing == timing_kind::virtual_time ? "the virtual clock"
+                            : timing == timing_kind::modelled   ? "modelled times"
+                                                                : "the wall clock";
   std::string result;
   if (losses.shortest)
     result += "\nloss at a time: after the shortest time of all schedules, by " + clock
