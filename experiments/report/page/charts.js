@@ -20,6 +20,11 @@ class Losses {
     for (const many of [1, 10, 100]) element('option', many === 1 ? 'a loss' : `mean of ${many}`, pick).value = many;
     pick.onchange = () => { this.many = Number(pick.value); this.show(this.over); };
     this.many = 1;
+    this.measures = new Map([['loss', 'loss'], ['gradient_norms', 'gradient norm'], ['learning_rates', 'learning rate']].filter(([key]) => this.runs.some(({run}) => run[key]?.length > 0)));
+    this.measure = 'loss';
+    const curve = element('select', undefined, element('label', 'curve: ', buttons));
+    for (const [key, name] of this.measures) element('option', name, curve).value = key;
+    curve.onchange = () => { this.measure = curve.value; this.show(this.over); };
     element('button', 'save CSV', buttons).onclick = () => save('losses.csv', 'text/csv', this.csv());
     this.names = element('p', undefined, section, 'legend names');
     this.outputs = new Map(this.runs.map(({text, index}) => [text, this.addName(text, index)]));
@@ -40,13 +45,13 @@ class Losses {
     for (const [text, output] of this.outputs) {
       const of = kind => row ? this.drawn.findIndex(curve => curve.name === text && curve.kind === kind) : -1;
       const values = ['training', 'evaluated'].map(kind => [kind, of(kind) < 0 ? null : row[1 + of(kind)]]).filter(([, loss]) => isNumber(loss));
-      output.textContent = values.map(([kind, loss]) => ` ${kind === 'evaluated' ? '● ' : ''}${loss.toFixed(4)}`).join('');
+      output.textContent = values.map(([kind, loss]) => ` ${kind === 'evaluated' ? '● ' : ''}${this.measure === 'loss' ? loss.toFixed(4) : loss.toPrecision(4)}`).join('');
     }
   }
 
   // [samples, seconds (or undefined), loss] of a run, in training and evaluated. No second is known of evaluations
   // before the first loss, as of a run that began again.
-  trained(run) { return run.loss.map((loss, i) => [run.loss_samples[i], run.loss_seconds?.[i], loss]); }
+  trained(run, measure = 'loss') { return (run[measure] ?? []).map((value, i) => [run.loss_samples[i], run.loss_seconds?.[i], value]); }
   evaluated(run) {
     const last = {samples: run.loss_samples[run.loss_samples.length - 1], loss: run.evaluation.loss};
     const atEnd = last.loss === null || run.evaluations.some(({samples}) => samples === last.samples) ? [] : [last];
@@ -60,13 +65,13 @@ class Losses {
   curves(over) {
     const x = over === 'samples' ? 0 : 1, known = points => points.filter(p => p[x] !== undefined && p[2] !== null).map(p => [p[x], p[2]]);
     return this.runs.flatMap(({run, text, index}) => {
-      const losses = known(this.trained(run)), means = [], color = lineColour(index);
+      const losses = known(this.trained(run, this.measure)), means = [], color = lineColour(index);
       for (let i = 0; i < losses.length; i += this.many) {
         const some = losses.slice(i, i + this.many);
         means.push([some[some.length - 1][0], sumOf(some.map(p => p[1])) / some.length]);
       }
       return [{name: text, kind: 'training', text, points: means, style: {color, strokePattern: dashes[index % dashes.length]}},
-        {name: text, kind: 'evaluated', text: text + ' ●', points: known(this.evaluated(run)), style: {color, strokeWidth: 0, drawPoints: true, pointSize: 3}}];
+        {name: text, kind: 'evaluated', text: text + ' ●', points: this.measure === 'loss' ? known(this.evaluated(run)) : [], style: {color, strokeWidth: 0, drawPoints: true, pointSize: 3}}];
     }).filter(curve => curve.points.length > 0);
   }
 
@@ -93,7 +98,8 @@ class Losses {
     const every = this.many * Math.max(...this.runs.map(({run}) => run.loss_every));
     this.note.textContent = (every > 1 ? `Each point is the mean of up to ${every} losses. ` : '')
       + (over === 'seconds' ? 'Seconds are of the clock that the timelines have.' : 'Samples that the run had seen by then.')
-      + (this.runs.some(({run}) => run.evaluations.length > 0 || run.evaluation.loss !== null)
+      + (this.measure === 'gradient_norms' ? ' Norm of the mean gradient before clipping.' : '')
+      + (this.measure === 'loss' && this.runs.some(({run}) => run.evaluations.length > 0 || run.evaluation.loss !== null)
         ? ` A line is training, a dot an evaluation on ${data.results.data.evaluates_training_data ? 'data that training sees too' : 'held-out data'}.` : '');
     if (typeof Dygraph === 'undefined') {
       this.place.textContent = 'troupe was built without dygraphs, so there are no curves here; results.json has the losses.';
@@ -106,7 +112,7 @@ class Losses {
     this.showValues();
     this.chart = new Dygraph(this.place, rows, {labels: [over, ...curves.map(({text}) => text)], series,
       highlightCallback: (event, x, points, row) => this.showValues(rows[row]), unhighlightCallback: () => this.showValues(),
-      connectSeparatedPoints: true, legend: 'never', strokeWidth: 1.5, xRangePad: 5, xlabel: over, ylabel: 'loss',
+      connectSeparatedPoints: true, legend: 'never', strokeWidth: 1.5, xRangePad: 5, xlabel: over, ylabel: this.measures.get(this.measure),
       highlightSeriesOpts: {strokeWidth: 3}, axes: {x: {pixelsPerLabel: 70}}});
   }
 

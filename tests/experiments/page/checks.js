@@ -324,6 +324,13 @@ if (learned.length > 0) {
   hold('a point of ten losses is their mean', Math.abs(mean.points[0][1] - ten.reduce((a, b) => a + b) / ten.length) < 1e-9
     && mean.points[0][0] === first.loss_samples[ten.length - 1] && mean.points.length === Math.ceil(first.loss.length / 10));
   losses.many = 1;
+  for (const measure of ['gradient_norms', 'learning_rates']) {
+    losses.measure = measure;
+    const of = losses.curves('samples').filter(curve => curve.kind === 'training'), told = learned.filter(run => run[measure]);
+    hold('a curve of ' + measure, of.length === told.length && of.every((curve, i) => curve.points.map(p => p[1]).join() === told[i][measure].filter(x => x !== null).join())
+      && losses.curves('samples').every(curve => curve.kind === 'training') && losses.measures.has(measure) === told.length > 0);
+  }
+  losses.measure = 'loss';
   hold('losses as CSV', losses.csv().split('\n').length === learned.reduce((sum, run) => sum + run.loss.length + dots(run), 2));
   hold('memory of all ranks', document.querySelectorAll('.memory').length === learned.filter(run => run.peak_bytes && run.peak_bytes.length).reduce((sum, run) => sum + run.ranks, 0));
 }
