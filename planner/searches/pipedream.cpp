@@ -115,9 +115,10 @@ private:
           const double links =
             std::max(i == 0 ? 0 : receiving(bytes[i], bandwidth, r),
                      i == 0 || j == last ? 0 : sending(bytes[j], bandwidth, r));
-          extend(best, states, i, j, r, std::max(stage, links), workers, [&](int used) {
-            return level > 0 || fits(weights, outputs, workers - used, r);
-          });
+          extend(best, states, i, j, r, std::max(stage, links), workers,
+                 [&, all = workers](int used) {
+                   return level > 0 || fits(weights, outputs, all - used, r);
+                 });
         }
       }
     return unfold(best, states, inside, level);

@@ -169,13 +169,13 @@ private:
   /// Drops states that are no faster than a state with no more devices and replicas.
   static void drop_dominated(states& all) {
     states kept;
-    for (const auto& [used, state] : all)
+    for (const auto& worse : all)
       if (std::ranges::none_of(kept, [&](const auto& better) {
-            return better.first.devices <= used.devices
-                   && better.first.replicas <= used.replicas
-                   && better.second.slowest <= state.slowest;
+            return better.first.devices <= worse.first.devices
+                   && better.first.replicas <= worse.first.replicas
+                   && better.second.slowest <= worse.second.slowest;
           }))
-        kept.emplace(used, state);
+        kept.insert(worse);
     all = std::move(kept);
   }
 
