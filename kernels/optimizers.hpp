@@ -24,4 +24,9 @@ void update_values(const value_update& update, float scale, const update_arrays&
 std::vector<double> sums_of_squares(const std::vector<std::span<const float>>& arrays,
                                     stream& stream);
 
+/// Returns the sum of all squares in double, on the CPU, with the stream's threads. The
+/// order of additions is fixed, and differs from sums_of_squares(): for reports.
+double total_of_squares(const std::vector<std::span<const float>>& arrays,
+                        stream& stream);
+
 } // namespace troupe

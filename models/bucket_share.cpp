@@ -25,16 +25,36 @@ std::vector<parameter_part> parts_of(const layer_list<float>& layers,
   return result;
 }
 
-std::vector<double> squares_of(const std::vector<parameter_part>& parts,
-                               const std::vector<const float*>& buckets,
-                               stream& compute_stream, bool shards_only,
-                               bucket_extent extent) {
+namespace {
+
+/// The arrays of the parts that are measured.
+std::vector<std::span<const float>>
+measured_arrays(const std::vector<parameter_part>& parts,
+                const std::vector<const float*>& buckets, bool shards_only,
+                bucket_extent extent) {
   std::vector<std::span<const float>> measured;
   for (const auto& p : parts)
     if (!p.of_copy && (p.of_shard || !shards_only))
       measured.emplace_back(buckets[p.bucket] + p.offset_in(extent),
                             static_cast<std::size_t>(p.values()));
-  return sums_of_squares(measured, compute_stream);
+  return measured;
+}
+
+} // namespace
+
+std::vector<double> squares_of(const std::vector<parameter_part>& parts,
+                               const std::vector<const float*>& buckets,
+                               stream& compute_stream, bool shards_only,
+                               bucket_extent extent) {
+  return sums_of_squares(measured_arrays(parts, buckets, shards_only, extent),
+                         compute_stream);
+}
+
+double total_square_of(const std::vector<parameter_part>& parts,
+                       const std::vector<const float*>& buckets, stream& compute_stream,
+                       bool shards_only, bucket_extent extent) {
+  return total_of_squares(measured_arrays(parts, buckets, shards_only, extent),
+                          compute_stream);
 }
 
 } // namespace troupe

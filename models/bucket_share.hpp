@@ -69,4 +69,9 @@ std::vector<double> squares_of(const std::vector<parameter_part>& parts,
                                stream& compute_stream, bool shards_only = false,
                                bucket_extent extent = bucket_extent::whole);
 
+/// The sum of squares_of(), added in another order, and faster: for reports on the CPU.
+double total_square_of(const std::vector<parameter_part>& parts,
+                       const std::vector<const float*>& buckets, stream& compute_stream,
+                       bool shards_only, bucket_extent extent);
+
 } // namespace troupe

@@ -64,6 +64,7 @@ integer_program::solved integer_program::solve(double most_seconds) const {
   // Cbc would accept a plan a little worse than the best otherwise.
   Cbc_setAllowableGap(solver, 0);
   Cbc_setAllowableFractionGap(solver, 0);
+  Cbc_setParameter(solver, "timeMode", "elapsed"); // not processor time
   Cbc_setMaximumSeconds(solver, most_seconds);
   Cbc_solve(solver);
   if (Cbc_isProvenInfeasible(solver) != 0)

@@ -179,15 +179,15 @@ bool optimizer_core::is_copy() const {
 }
 
 /// Keeps the shard's part of the update for the recorder.
-/// \param squares of this shard's gradients, which no other shard measures
-void optimizer_core::report_part(const std::vector<double>& squares) {
+/// \param squares sum over this shard's gradients, which no other shard measures
+void optimizer_core::report_part(double squares) {
   if (!memory_.state || !measures_gradient(*plan_, where_))
     return;
   const auto samples = directions_.request_of(0).samples;
   part_ = {.where = where_,
            .version = 0, // the stage knows the version
            .samples = samples,
-           .squares = std::accumulate(squares.begin(), squares.end(), 0.0),
+           .squares = squares,
            .rate = memory_.state->next_rate(samples)};
 }
 
@@ -195,7 +195,7 @@ void optimizer_core::measure() {
   add_all();
   if (norm_) {
     auto parts = squares(is_copy());
-    report_part(parts);
+    report_part(std::accumulate(parts.begin(), parts.end(), 0.0));
     norm_->expect({where_, directions_.request_of(0).samples, std::move(parts)});
   }
   if (servers_)
@@ -210,8 +210,9 @@ void optimizer_core::measure() {
 /// The factor that clips the stage's gradients by the stage's own norm.
 double optimizer_core::stage_clip_factor() {
   const auto parts = squares(false);
-  report_part(parts);
-  const double norm = std::sqrt(std::accumulate(parts.begin(), parts.end(), 0.0));
+  const double sum = std::accumulate(parts.begin(), parts.end(), 0.0);
+  report_part(sum);
+  const double norm = std::sqrt(sum);
   return clip_factor(plan_->work->optimizer.clip,
                      norm / static_cast<double>(directions_.request_of(0).samples));
 }
@@ -223,7 +224,8 @@ void optimizer_core::apply() {
   const bool clips_alone = plan_->work && plan_->work->optimizer.clip > 0;
   const double factor = norm_ ? norm_->factor() : clips_alone ? stage_clip_factor() : 1;
   if (!norm_ && !clips_alone && memory_.state && measures_gradient(*plan_, where_))
-    report_part(squares(is_copy()));
+    report_part(total_square_of(measured_, readable(sum.gradients), stream_of(0),
+                                is_copy(), extent_of(*plan_, shared_out::gradients)));
   if (memory_.parameters) {
     if (memory_.state)
       stream_of(0).wait(); // inputs of the update and of the saved copy are read here

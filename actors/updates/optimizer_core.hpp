@@ -85,7 +85,7 @@ private:
   std::vector<double> squares(bool shards_only) const;
   bool is_copy() const;
   double stage_clip_factor();
-  void report_part(const std::vector<double>& squares);
+  void report_part(double squares);
 
   std::shared_ptr<const run_plan> plan_;
   position where_;

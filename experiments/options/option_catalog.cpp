@@ -107,6 +107,15 @@ const option_rows& all_rows() {
   return rows;
 }
 
+option_rows rows_of(const program_info& program) {
+  option_rows result;
+  for (const auto group : groups_of(program))
+    for (auto& row : group())
+      if (row.rules.has(program))
+        result.push_back(std::move(row));
+  return result;
+}
+
 recorded_in files_with(std::string_view recorded_name) {
   auto result = recorded_in::nothing;
   for (const auto& row : all_rows())

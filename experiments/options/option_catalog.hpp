@@ -14,6 +14,9 @@ namespace troupe {
 /// rows. The list stays valid until the program ends.
 const option_rows& all_rows();
 
+/// The options of a program, in the order of --help-all.
+option_rows rows_of(const program_info& program);
+
 /// The files that record an option.
 /// \param recorded_name name in files: "--lr"
 recorded_in files_with(std::string_view recorded_name);

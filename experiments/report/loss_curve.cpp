@@ -32,16 +32,18 @@ std::optional<reached_loss> first_at(const loss_curve& curve, double target,
     const auto samples = curve.samples[i] - curve.samples_before;
     if (samples < window || !(mean_loss(curve, i + 1, window) <= target))
       continue;
-    return reached_loss{samples, i < curve.seconds.size()
-                                   ? std::optional{curve.seconds[i]}
-                                   : std::nullopt};
+    // Losses of a local rule may end in another order than their samples.
+    return reached_loss{samples,
+                        i < curve.seconds.size() ? std::optional{*std::max_element(
+                          curve.seconds.begin(),
+                          curve.seconds.begin() + static_cast<std::ptrdiff_t>(i) + 1)}
+                                                 : std::nullopt};
   }
   return {};
 }
 
 std::optional<double> loss_after(const loss_curve& curve, double seconds,
                                  std::int64_t window) {
-  // Losses of a local rule may end in another order than their samples.
   const auto end =
     std::ranges::find_if(curve.seconds, [&](double t) { return t > seconds; });
   return mean_loss(curve, static_cast<std::size_t>(end - curve.seconds.begin()),

@@ -12,6 +12,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 #include <system_error>
 
 namespace troupe {
@@ -109,6 +110,8 @@ ended_program run_to_end(const std::vector<std::string>& words,
     dup2(out.to, STDOUT_FILENO);
     dup2(err.to, STDERR_FILENO);
     execv(path.c_str(), arguments.data());
+    constexpr std::string_view why = "the program cannot be started\n";
+    (void)!write(STDERR_FILENO, why.data(), why.size());
     _exit(127);
   }
   out.close_writer();

@@ -37,6 +37,8 @@ int complain(const std::string& why) {
 /// the reference to --help.
 std::string sentence_of(const std::string& program, const std::string& err) {
   auto text = err.substr(0, err.find('\n'));
+  if (text.empty())
+    return "the program ended without a sentence";
   if (const auto prefix = program + ": "; text.starts_with(prefix))
     text.erase(0, prefix.size());
   return text.substr(0, text.rfind("; see " + program + " --help"));
@@ -124,13 +126,15 @@ private:
         const auto result = result_of(plan().program, ended);
         auto error = folder_.keep(*run, result);
         const std::lock_guard guard{lock_};
-        failure_ = std::move(error);
+        if (failure_.empty())
+          failure_ = std::move(error);
         set(*run, result);
         ++done_;
         show_progress();
       } catch (const std::exception& error) {
         const std::lock_guard guard{lock_};
-        failure_ = error.what();
+        if (failure_.empty())
+          failure_ = error.what();
       }
   }
 
@@ -167,7 +171,7 @@ private:
           {"study.html", study_page(study_json(plan(), runs, summaries))}})
       if (auto error = folder_.write(name, text); !error.empty() && failure_.empty())
         failure_ = std::move(error);
-    if (!quiet_)
+    if (!quiet_ && failure_.empty())
       print(runs, summaries);
     return exit_code(runs);
   }
@@ -207,8 +211,13 @@ private:
                 << folder_.path().string() << '\n';
       return ended_by_user;
     }
-    if (count("failed") + count("ended") > 0)
+    if (const auto failed = count("failed") + count("ended"); failed > 0) {
+      std::cerr << "study: " << failed << (failed == 1 ? " run" : " runs")
+                << " failed: see the column error of runs.csv, or go on by ./troupe "
+                   "study --continue "
+                << folder_.path().string() << '\n';
       return 1;
+    }
     return count("finished") == 0 ? 2 : 0;
   }
 
@@ -255,7 +264,7 @@ int run_study(int argc, const char* const* argv) {
   std::string_view program = "compare";
   if (argc > 1 && argv[1][0] != '-') {
     program = argv[1];
-    if (program != "compare" && program != "simulate")
+    if (!is_program(program))
       return complain(
         "'" + printable(argv[1])
         + "' is no program that a study repeats: say compare or simulate");

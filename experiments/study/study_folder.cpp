@@ -67,11 +67,21 @@ tl::expected<study_folder, std::string> study_folder::make(const fs::path& folde
   study_folder result{path, plan};
   if (auto error = result.lock(); !error.empty())
     return problem{"--report: " + error};
+  for (const char* name : {"runs.csv", "summary.csv", "study.html"})
+    if (fs::exists(fs::symlink_status(path / name, failed))
+        && !fs::exists(path / plan_file, failed))
+      return problem{"--report " + path.string() + " has a file " + name
+                     + " that is of no study: name another folder"};
+  if (!fs::is_empty(path / "runs", failed) && !fs::exists(path / plan_file, failed))
+    return problem{"--report " + path.string()
+                   + " has a folder runs with files of no study: name another folder"};
   if (fs::exists(path / plan_file, failed))
     return problem{"--report " + path.string() + " has a study: say --continue "
                    + path.string()
                    + " to go on with that study, or name another folder"};
-  const json facts{{"troupe", version()}, {"plan", json::parse(to_text(plan))}};
+  const json facts{{"troupe", version()},
+                   {"started_in", utf8(fs::current_path(failed).string())},
+                   {"plan", json::parse(to_text(plan))}};
   if (auto error = result.write(plan_file, json_text(facts, 1) + "\n"); !error.empty())
     return problem{error};
   return result;
@@ -87,10 +97,21 @@ tl::expected<study_folder, std::string> study_folder::open(const fs::path& folde
     return problem{named + " is a study of troupe " + printable(written_by)
                    + ", and this is troupe " + version()
                    + ": begin a new study, as results of both do not compare"};
+  std::error_code unknown;
+  if (const auto begun = text_in(*facts, "started_in");
+      begun != utf8(fs::current_path(unknown).string()))
+    return problem{named + " was begun in " + printable(begun)
+                   + ": continue there, as its options may name files from there"};
   try {
     study_folder result{folder, study_from(facts->at("plan").dump())};
     if (auto error = result.lock(); !error.empty())
       return problem{"--continue: " + error};
+    fs::create_directory(folder / "runs", unknown);
+    for (const auto& within : {folder, folder / "runs"})
+      for (const auto& entry : fs::directory_iterator{within, unknown})
+        if (entry.is_symlink(unknown))
+          return problem{named + " has a link, " + printable(entry.path().string())
+                         + ", and a study writes none: remove the link"};
     return result;
   } catch (const std::exception&) {
     return problem{named + " has a damaged " + std::string{plan_file}

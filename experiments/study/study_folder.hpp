@@ -24,8 +24,9 @@ struct study_result {
   std::string error;   ///< One sentence; empty if the run finished.
   std::string results; ///< The text of results.json; empty if there is none.
 
-  /// True if another try would give the same.
-  bool is_final() const { return ending == "finished" || ending == "refused"; }
+  /// True if the run need not be tried again. A refusal may depend on files and on free
+  /// memory, and costs no time.
+  bool is_final() const { return ending == "finished"; }
 };
 
 class study_folder {
@@ -42,7 +43,7 @@ public:
   const std::filesystem::path& path() const { return path_; }
   const study_plan& plan() const { return plan_; }
 
-  /// The kept result of a run, if the run ended and another try would give the same.
+  /// The kept result of a run, if the run finished.
   /// A file that is no result of this run counts as absent.
   std::optional<study_result> kept(std::size_t run) const;
 

@@ -62,6 +62,9 @@ constexpr std::array sources{
   measure_source{{"makespan_seconds", "makespan", "s", "less"}, number_at, "/makespan"},
   measure_source{
     {"idle_seconds", "idle time of a rank", "s", "less"}, mean_at, "/idle"},
+  measure_source{{"other_programs_share", "time that other programs took", "", "less"},
+                 number_at,
+                 "/other_programs/share"},
   measure_source{{"wall_seconds", "wall time", "s", "less"}, number_at, "/seconds"},
   measure_source{{"samples_per_second", "samples a second", "1/s", "more"},
                  number_at,
@@ -164,7 +167,14 @@ measured_run measure(const std::string& results) {
   for (std::size_t i = 0; i < sources.size(); ++i)
     if (sources[i].read != nullptr)
       result.values[i] = sources[i].read(run, sources[i].pointer);
+  // Times of ranks that took turns on fewer threads are not the schedule's.
+  if (result.timing == "shared")
+    for (const char* key :
+         {"bubble", "makespan_seconds", "idle_seconds", "target_seconds"})
+      result.values[index_of(key)] = {};
   result.curve = curve_of(run);
+  if (result.timing == "shared")
+    result.curve.seconds.clear();
   const auto batch =
     static_cast<std::int64_t>(number_at(all, "/data/batch").value_or(0));
   result.curve.samples_before =

@@ -12,6 +12,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
+#include <set>
+#include <span>
+#include <stdexcept>
 
 namespace troupe {
 
@@ -20,13 +24,14 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(study_plan, program, command, varied, fixed, 
 
 namespace {
 
-constexpr std::size_t most_runs = 100'000;
+constexpr std::size_t most_runs = 20'000; // each keeps a curve of losses
 
-const option_row* row_of(const std::string& option, const program_info& program) {
-  for (const auto& row : all_rows())
-    if (row.rules.has(program) && std::ranges::count(split(row.names, ','), option) > 0)
-      return &row;
-  return nullptr;
+std::optional<option_row> row_of(const std::string& option,
+                                 const program_info& program) {
+  for (auto& row : rows_of(program))
+    if (std::ranges::count(split(row.names, ','), option) > 0)
+      return std::move(row);
+  return {};
 }
 
 /// Whether each run of a study has its own value, which the study gives.
@@ -37,8 +42,8 @@ bool belongs_to_study(const option_row& row) {
 
 std::vector<std::string> names_to_vary(const program_info& repeated) {
   std::vector<std::string> result;
-  for (const auto& row : all_rows())
-    if (row.rules.has(repeated) && !belongs_to_study(row))
+  for (const auto& row : rows_of(repeated))
+    if (!belongs_to_study(row))
       result.push_back(row.name().substr(2));
   return result;
 }
@@ -46,8 +51,8 @@ std::vector<std::string> names_to_vary(const program_info& repeated) {
 /// One sentence about an option that cannot be varied, else an empty text.
 std::string error_in(const varied_option& varied, const program_info& repeated,
                      int seeds) {
-  const auto* const row = row_of("--" + varied.name, repeated);
-  if (row == nullptr)
+  const auto row = row_of("--" + varied.name, repeated);
+  if (!row)
     return "--vary: " + unknown_name("option", varied.name, names_to_vary(repeated));
   if (row->name() == "--schedules")
     return "--vary " + varied.name
@@ -87,8 +92,8 @@ typed_parts shared_by_runs(const program_info& repeated, const typed_words& type
   typed_parts result;
   for (const auto& word : typed.words) {
     const auto name = word.substr(0, word.find('='));
-    const auto* const row = row_of(name, repeated);
-    if (row == nullptr || belongs_to_study(*row) || name == "--seed"
+    const auto row = row_of(name, repeated);
+    if (!row || belongs_to_study(*row) || name == "--seed"
         || std::ranges::count(varied, name.substr(2), &varied_option::name) > 0)
       continue;
     result.words.push_back(word);
@@ -96,6 +101,21 @@ typed_parts shared_by_runs(const program_info& repeated, const typed_words& type
                                                 ? word.substr(name.size() + 1)
                                                 : "true");
   }
+  return result;
+}
+
+/// The words that begin the command of every run.
+std::vector<std::string> first_words(const program_info& repeated) {
+  return {repeated.name, "--quiet", "--json=-"};
+}
+
+/// The names of all options that a study may give to a run.
+std::set<std::string> passed_names(const program_info& repeated) {
+  std::set<std::string> result{"--schedule"};
+  for (const auto& row : rows_of(repeated))
+    if (!belongs_to_study(row))
+      for (const auto& name : split(row.names, ','))
+        result.insert(name);
   return result;
 }
 
@@ -113,6 +133,10 @@ std::vector<std::string> schedules_of(const typed_options& typed) {
 }
 
 } // namespace
+
+bool is_program(std::string_view name) {
+  return name == "compare" || name == "simulate";
+}
 
 program_info repeated_program(std::string_view name) {
   const bool trains = name == "compare";
@@ -151,7 +175,7 @@ tl::expected<study_plan, std::string> plan_study(const program_info& repeated,
       return problem{option.error()};
     if (auto error = error_in(*option, repeated, asked.seeds); !error.empty())
       return problem{error};
-    const auto* const row = row_of("--" + option->name, repeated);
+    const auto row = row_of("--" + option->name, repeated);
     option->name = row->name().substr(2);
     if (std::ranges::count(varied, option->name, &varied_option::name) > 0)
       return problem{"--vary names " + option->name
@@ -171,6 +195,9 @@ tl::expected<study_plan, std::string> plan_study(const program_info& repeated,
                     .fixed = std::move(shared.fixed),
                     .runs = {}};
   const auto schedules = schedules_of(typed.typed);
+  for (const auto& schedule : schedules)
+    if (std::ranges::count(schedules, schedule) > 1)
+      return problem{"--schedules has " + schedule + " twice: name each schedule once"};
   auto count = schedules.size() * static_cast<std::size_t>(asked.seeds);
   for (const auto& option : varied) {
     result.varied.push_back(option.name);
@@ -183,7 +210,7 @@ tl::expected<study_plan, std::string> plan_study(const program_info& repeated,
   for (std::vector<std::size_t> at(varied.size(), 0);;) {
     for (int s = 0; s < asked.seeds; ++s)
       for (const auto& schedule : schedules) {
-        study_run run{schedule, {}, "", {repeated.name, "--quiet", "--json=-"}};
+        study_run run{schedule, {}, "", first_words(repeated)};
         run.words.insert(run.words.end(), shared.words.begin(), shared.words.end());
         for (std::size_t i = 0; i < varied.size(); ++i) {
           run.values.push_back(varied[i].values[at[i]]);
@@ -211,7 +238,21 @@ std::string to_text(const study_plan& plan) {
 }
 
 study_plan study_from(const std::string& text) {
-  return nlohmann::json::parse(text).get<study_plan>();
+  auto plan = nlohmann::json::parse(text).get<study_plan>();
+  if (!is_program(plan.program) || plan.runs.empty())
+    throw std::invalid_argument{"no plan of a study"};
+  const auto repeated = repeated_program(plan.program);
+  const auto first = first_words(repeated);
+  const auto passed = passed_names(repeated);
+  for (const auto& run : plan.runs)
+    if (run.values.size() != plan.varied.size() || run.words.size() < first.size()
+        || !std::equal(first.begin(), first.end(), run.words.begin())
+        || !std::ranges::all_of(
+          std::span{run.words}.subspan(first.size()), [&](const std::string& word) {
+            return passed.contains(word.substr(0, word.find('=')));
+          }))
+      throw std::invalid_argument{"no run of a study"};
+  return plan;
 }
 
 } // namespace troupe

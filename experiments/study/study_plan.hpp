@@ -36,7 +36,10 @@ struct study_plan {
   bool operator==(const study_plan&) const = default;
 };
 
-/// The programs that a study repeats.
+/// True for the programs that a study repeats: compare and simulate.
+bool is_program(std::string_view name);
+
+/// \pre is_program(name)
 program_info repeated_program(std::string_view name);
 
 /// The program `study` of a repeated program.
@@ -50,7 +53,8 @@ tl::expected<study_plan, std::string> plan_study(const program_info& repeated,
                                                  std::vector<std::string> command);
 
 /// The plan as JSON, and back.
-/// \throws std::exception if the text is no plan
+/// \throws std::exception if the text is no plan, or a plan whose words could start
+/// anything but the repeated program with options that a study passes on
 std::string to_text(const study_plan& plan);
 study_plan study_from(const std::string& text);
 

@@ -66,7 +66,8 @@ std::optional<spread> difference_of(const by_seed& values, const by_seed& refere
 }
 
 /// A field of a CSV file (RFC 4180).
-std::string quoted(const std::string& text) {
+std::string quoted(const std::string& raw) {
+  const auto text = utf8(raw);
   if (text.find_first_of(",\"\n\r") == std::string::npos)
     return text;
   std::string result = "\"";
@@ -155,6 +156,23 @@ constexpr table_column table_columns[] = {
   {"target_seconds", "s to target", "%.3f"},
 };
 
+/// One sentence if other programs took much time of some runs, else an empty text.
+std::string busy_warning(const std::vector<measured_run>& runs) {
+  constexpr double usual_share = 0.1;
+  const auto measures = study_measures();
+  const auto share =
+    std::ranges::find(measures, std::string_view{"other_programs_share"},
+                      [](const auto& m) { return std::string_view{m.key}; })
+    - measures.begin();
+  const auto busy = std::ranges::count_if(runs, [&](const measured_run& run) {
+    return run.values[static_cast<std::size_t>(share)].value_or(0) > usual_share;
+  });
+  return busy == 0 ? ""
+                   : "warning: other programs took more than 10% of the time of "
+                       + std::to_string(busy) + (busy == 1 ? " run" : " runs")
+                       + ": seconds and rates are lower on a calm machine";
+}
+
 spread scaled(spread of, double factor) {
   of.mean *= factor;
   if (of.deviation)
@@ -200,7 +218,9 @@ std::string runs_csv(const study_plan& plan, const std::vector<measured_run>& ru
   head.insert(head.end(), plan.varied.begin(), plan.varied.end());
   for (const auto& [name, value] : plan.fixed)
     head.push_back(name);
-  for (const char* name : {"seed", "ending", "error", "timing"})
+  if (has_seeds(plan))
+    head.emplace_back("seed");
+  for (const char* name : {"ending", "error", "timing"})
     head.emplace_back(name);
   for (const auto& measure : study_measures())
     head.emplace_back(measure.key);
@@ -211,8 +231,9 @@ std::string runs_csv(const study_plan& plan, const std::vector<measured_run>& ru
     fields.insert(fields.end(), run.values.begin(), run.values.end());
     for (const auto& [name, value] : plan.fixed)
       fields.push_back(value);
-    fields.insert(fields.end(),
-                  {run.seed, runs[i].ending, runs[i].error, runs[i].timing});
+    if (has_seeds(plan))
+      fields.push_back(run.seed);
+    fields.insert(fields.end(), {runs[i].ending, runs[i].error, runs[i].timing});
     for (const auto& value : runs[i].values)
       fields.push_back(number(value));
     result += line_of(fields);
@@ -261,7 +282,11 @@ std::string study_json(const study_plan& plan, const std::vector<measured_run>& 
               {"program", plan.program},
               {"clock", timings.contains("virtual") ? "virtual" : "real"},
               {"timings", timings},
-              {"seeds", seeds.size()},
+              {"seeds", has_seeds(plan) ? json(seeds.size()) : json(nullptr)},
+              {"warning", busy_warning(runs)},
+              {"files",
+               {{"runs.csv", runs_csv(plan, runs)},
+                {"summary.csv", summary_csv(plan, summaries)}}},
               {"varied", plan.varied},
               {"fixed", json::object()},
               {"reference", plan.runs.front().schedule},
@@ -345,7 +370,9 @@ std::string study_table(const study_plan& plan, const std::vector<measured_run>&
       ++errors[run.ending + ": " + run.error];
   for (const auto& [error, count] : errors)
     result += "\n" + std::to_string(count) + (count == 1 ? " run " : " runs ") + error;
-  return result + (errors.empty() ? "" : "\n");
+  if (const auto warning = busy_warning(runs); !warning.empty())
+    result += "\n" + warning;
+  return result + "\n";
 }
 
 } // namespace troupe

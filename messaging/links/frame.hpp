@@ -83,7 +83,7 @@ struct greeting {
 
   std::uint64_t magic = right_magic;
   purpose intent = purpose::leader;
-  std::uint32_t version = 2; ///< Version of the format of all bytes that follow.
+  std::uint32_t version = 3; ///< Version of the format of all bytes that follow.
   std::array<std::uint64_t, 2> session{};
   std::uint32_t generation = 0;
   /// Number of the sending node in the run; 0: the leader, or a process outside of the

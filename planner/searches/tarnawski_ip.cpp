@@ -12,6 +12,7 @@
 #include "planner/searches/searches.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <set>
 
@@ -57,8 +58,13 @@ public:
     // The solver's rows hold to 1e-7 of the memory. A part that needs more memory than
     // that by so little becomes a row of its own.
     constexpr int most_attempts = 20;
+    const auto begin = std::chrono::steady_clock::now();
     for (int attempt = 0; attempt < most_attempts; ++attempt) {
-      const auto values = program_.best_found(most_seconds / (attempt + 1));
+      const std::chrono::duration<double> passed =
+        std::chrono::steady_clock::now() - begin;
+      if (passed.count() >= most_seconds)
+        return std::nullopt;
+      const auto values = program_.best_found(most_seconds - passed.count());
       if (!values)
         return std::nullopt;
       auto result = parts_of(*values);

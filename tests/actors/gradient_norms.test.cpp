@@ -120,8 +120,13 @@ TEST_CASE("updates are reported in order when all their parts are there", "[norm
   CHECK(log.add(part(1, 1, 1, 3)).empty());
   CHECK(log.add(part(1, 0, 1, 10))
         == std::vector<update_so_far>{{2, 2, 0.5}, {4, 3, 1}});
-  CHECK(log.norms() == std::vector<double>{2, 3});
-  CHECK(log.rates() == std::vector<double>{0.5, 1});
+  CHECK(log.add(part(1, 0, 1, 10)).empty()); // a repetition of a whole update
+  for (const int stage : {0, 1}) {
+    CHECK(log.add(part(3, stage, 0, 1)).empty());
+    CHECK(log.add(part(3, stage, 1, 0)).size() == static_cast<std::size_t>(stage));
+  }
+  CHECK(log.norms() == std::vector<double>{2, 3, std::sqrt(2.0) / 2});
+  CHECK(log.rates() == std::vector<double>{0.5, 1, 1.5});
 }
 
 } // namespace troupe::gradient_norms_test

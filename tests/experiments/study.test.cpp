@@ -11,6 +11,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <sstream>
 #include <thread>
@@ -229,6 +230,9 @@ TEST_CASE("a wrong study says what is allowed", "[programs][study]") {
          {"--vary report=a,b", "--vary report: each run has a file of its own"},
          {"--vary steps=1,2 --vary steps=3", "--vary names steps twice"},
          {"--vary seed=1,2 --seeds 2", "leave --vary seed or --seeds out"},
+         {"--schedules gpipe,gpipe", "name each schedule once"},
+         {"simulate --vary weights=1,2", "there is no option 'weights'"},
+         {"--vary operation=a,b", "there is no option 'operation'"},
          {"--seeds 0", "--seeds 0 is out of range: give 1 to 10000"},
          {"simulate --seeds 2", "there is no option '--seeds'"},
          {"--jobs 2", "--jobs 2 needs --clock virtual in every run"},
@@ -239,7 +243,7 @@ TEST_CASE("a wrong study says what is allowed", "[programs][study]") {
          {"--continue nowhere --steps 3", "leave --steps out"},
          {"--vary steps=1,2,3,4,5,6,7,8,9,10 --vary batch=1,2,3,4,5,6,7,8,9,10 "
           "--seeds 10000",
-          "give at most 100000"}}) {
+          "give at most 20000"}}) {
     INFO(words);
     CHECK_THAT(refusal(words), ContainsSubstring(sentence));
   }
@@ -278,6 +282,93 @@ TEST_CASE("options of a study's file are options of its runs", "[programs][study
   CHECK(runs[0].at("steps") == "2");
   CHECK(runs[0].at("gradient_bytes") != "0"); // of two replicas
   CHECK(runs[1].at("gradient_bytes") == "0");
+}
+
+TEST_CASE("the folder of a study starts nothing but runs of a study",
+          "[programs][study]") {
+  const temporary_folder folder;
+  REQUIRE(
+    run_program_in(folder, "study simulate --schedules gpipe,1f1b --report s").exit_code
+    == 0);
+  const auto facts = json::parse(content_of(folder.path() / "s/study.json"));
+  const std::vector<std::pair<std::string, std::function<void(json&)>>> changes{
+    {"a shell",
+     [](json& p) {
+       p["runs"][0]["words"] = {"/bin/sh", "-c", "touch ran"};
+     }},
+    {"a program", [](json& p) { p["program"] = "train"; }},
+    {"a path", [](json& p) { p["runs"][0]["words"][0] = "../simulate"; }},
+    {"a file", [](json& p) { p["runs"][1]["words"].push_back("--json=ran"); }},
+    {"a report", [](json& p) { p["runs"][1]["words"].push_back("--report=ran"); }},
+    {"no run", [](json& p) { p["runs"] = json::array(); }},
+    {"no word", [](json& p) { p["runs"][0]["words"] = json::array(); }},
+    {"a value", [](json& p) { p["runs"][0]["values"] = {"4"}; }},
+    {"a list", [](json& p) { p = json::array(); }}};
+  for (const auto& [name, change] : changes) {
+    INFO(name);
+    auto changed = facts;
+    change(changed["plan"]);
+    folder.write("s/study.json", changed.dump());
+    fs::remove(folder.path() / "s/runs/00001.json");
+    const auto ended = run_program_in(folder, "study --continue s");
+    CHECK(ended.exit_code == 2);
+    CHECK_THAT(ended.err, ContainsSubstring("--continue s has a damaged study.json"));
+    CHECK_FALSE(fs::exists(folder.path() / "ran"));
+  }
+  folder.write("s/study.json", facts.dump());
+  CHECK(run_program_in(folder, "study --continue s").exit_code == 0);
+  fs::create_directory(folder.path() / "other");
+  CHECK_THAT(run_shell_in(folder, "cd other && study --continue ../s").err,
+             ContainsSubstring("--continue ../s was begun in "));
+  fs::create_symlink("../../victim", folder.path() / "s/runs/00003.json");
+  CHECK_THAT(run_program_in(folder, "study --continue s").err,
+             ContainsSubstring("a study writes none: remove the link"));
+}
+
+TEST_CASE("a study that cannot keep a result says so", "[programs][study]") {
+  const temporary_folder folder;
+  const std::string words = "study simulate --schedules gpipe,1f1b,naive --report s ";
+  REQUIRE(run_program_in(folder, words).exit_code == 0);
+  fs::remove(folder.path() / "s/runs/00001.json");
+  fs::create_directory(folder.path() / "s/runs/00001.json");
+  fs::remove(folder.path() / "s/runs/00002.json");
+  for (const char* jobs : {"1", "3"}) {
+    const auto ended =
+      run_program_in(folder, std::string{"study --continue s --jobs "} + jobs);
+    CHECK(ended.exit_code == 1);
+    CHECK_THAT(ended.err, ContainsSubstring("00001.json"));
+  }
+  // Files that no study has written stay.
+  fs::create_directory(folder.path() / "mine");
+  folder.write("mine/runs.csv", "mine");
+  CHECK_THAT(
+    run_program_in(folder, "study simulate --schedule gpipe --report mine").err,
+    ContainsSubstring("--report mine has a file runs.csv that is of no study"));
+  CHECK(content_of(folder.path() / "mine/runs.csv") == "mine");
+}
+
+TEST_CASE("schedules of a study are compared at one time", "[programs][study]") {
+  const temporary_folder folder;
+  auto longer = tiny;
+  longer.replace(longer.find("--steps 4"), 9, "--steps 24");
+  longer += "--schedules naive,pipedream --stages 2 --target-loss 2.35 --quiet ";
+  REQUIRE(run_program_in(folder, longer + "--seeds 2 --report s").exit_code == 0);
+  const auto together =
+    run_program_in(folder, "compare" + longer.substr(5) + "--seed 2 --json -");
+  REQUIRE(together.exit_code == 0);
+  const auto told = json::parse(together.out)["runs"];
+  std::size_t compared = 0;
+  for (const auto& row : rows_of(folder.path() / "s/runs.csv")) {
+    if (row.at("seed") != "2")
+      continue;
+    const auto& run = told[row.at("schedule") == "naive" ? 0 : 1];
+    CHECK(number_in(row, "loss_after_shortest_nats") == run["after_shortest"]["loss"]);
+    CHECK(
+      row.at("target_samples")
+      == (run["target"]["samples"].is_null() ? "" : run["target"]["samples"].dump()));
+    ++compared;
+  }
+  CHECK(compared == 2);
 }
 
 } // namespace troupe::study_test

@@ -219,7 +219,8 @@ element('h1', `Study of ${listed(schedules)}` + (varied.length > 0 ? ` over ${li
 document.title = 'troupe: ' + main.firstChild.textContent;
 element('code', data.command.join(' '), element('p', undefined, main));
 const counted = [...groupedBy(runs, run => run.ending)].map(([ending, all]) => `${all.length} ${ending}`);
-element('p', `troupe ${data.troupe}; ${data.program} in ${data.clock} time; ${seedsText(data.seeds)}; ${runs.length} runs: ${listed(counted)}`, main, 'faint');
+element('p', `troupe ${data.troupe}; ${data.program} in ${data.clock} time; ${data.seeds === null ? '' : seedsText(data.seeds) + '; '}${runs.length} runs: ${listed(counted)}`, main, 'faint');
+if (data.warning) element('p', data.warning[0].toUpperCase() + data.warning.slice(1) + '.', main, 'alarm');
 const figure = new StudyFigure(main);
 const losses = new StudyLosses(main);
 refusedOf(main);
@@ -227,8 +228,8 @@ const files = element('section', undefined, main);
 element('h2', 'Data', files);
 element('p', 'runs.csv has a row a run, summary.csv a row a combination and measure, with all digits. Both also lie beside this page.', files, 'faint');
 const saving = element('p', undefined, files, 'bar');
-element('button', 'save runs.csv', saving).onclick = () => save('runs.csv', 'text/csv', runsCsv(data));
-element('button', 'save summary.csv', saving).onclick = () => save('summary.csv', 'text/csv', summaryCsv(data));
+element('button', 'save runs.csv', saving).onclick = () => save('runs.csv', 'text/csv', data.files['runs.csv']);
+element('button', 'save summary.csv', saving).onclick = () => save('summary.csv', 'text/csv', data.files['summary.csv']);
 
 let waiting = 0;
 window.addEventListener('resize', () => {

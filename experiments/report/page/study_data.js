@@ -36,19 +36,3 @@ function axisOf(texts) {
 
 const combinationOf = (row, varied) => varied.map(option => row.options[option] ?? '').join('\n');
 const combinationText = (row, varied) => varied.map(option => `${option} ${row.options[option] ?? '-'}`).join(', ');
-
-// A file of CSV from rows of fields; unknown numbers are empty.
-const csvLines = rows => rows.map(row => row.map(field => field === null || field === undefined ? '' : quoted(String(field))).join(',')).join('\n') + '\n';
-const withUnit = ({key, unit}) => unit === '' || key.endsWith('_' + unit) ? key : `${key}_${unit}`;
-
-function runsCsv({varied, measures, runs}) {
-  return csvLines([['run', 'schedule', ...varied, 'seed', 'ending', 'error', ...measures.map(withUnit)],
-    ...runs.map(run => [run.run, run.schedule, ...varied.map(option => run.options[option]), run.seed, run.ending, run.error, ...measures.map(({key}) => run.measures?.[key])])]);
-}
-
-function summaryCsv({varied, summary, measures}) {
-  const units = new Map(measures.map(({key, unit}) => [key, unit]));
-  return csvLines([['schedule', ...varied, 'measure', 'unit', 'mean', 'deviation', 'n', 'difference_mean', 'difference_deviation', 'difference_n'],
-    ...summary.map(row => [row.schedule, ...varied.map(option => row.options[option]), row.measure, units.get(row.measure), row.mean, row.deviation, row.n,
-      row.difference?.mean, row.difference?.deviation, row.difference?.n])]);
-}

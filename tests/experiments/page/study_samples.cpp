@@ -78,16 +78,19 @@ public:
     for (const auto& options_of_run : combinations_of(study_))
       for (std::size_t s = 0; s < study_.schedules.size(); ++s)
         run_all(options_of_run, static_cast<int>(s));
-    return {{"troupe", "0.1.0"},
-            {"command", {"study", "</script><!--", "--seeds", "3"}},
-            {"program", "compare"},
-            {"clock", "virtual"},
-            {"seeds", study_.seeds},
-            {"varied", options},
-            {"reference", study_.schedules.front()},
-            {"measures", measures},
-            {"runs", runs_},
-            {"summary", summary_}};
+    return {
+      {"troupe", "0.1.0"},
+      {"command", {"study", "</script><!--", "--seeds", "3"}},
+      {"program", "compare"},
+      {"clock", "virtual"},
+      {"seeds", study_.seeds},
+      {"warning", study_.varied.empty() ? "warning: a busy machine" : ""},
+      {"files", {{"runs.csv", "run\n\"</script>\"\n"}, {"summary.csv", "measure\n"}}},
+      {"varied", options},
+      {"reference", study_.schedules.front()},
+      {"measures", measures},
+      {"runs", runs_},
+      {"summary", summary_}};
   }
 
 private:
