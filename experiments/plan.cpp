@@ -3,6 +3,7 @@
 
 #include "experiments/options/help.hpp"
 #include "experiments/options/option_row.hpp"
+#include "experiments/options/output_places.hpp"
 #include "experiments/options/parse_mistake.hpp"
 #include "experiments/options/parsing.hpp"
 #include "experiments/report/plan_report.hpp"
@@ -54,6 +55,21 @@ struct plan_request {
   std::filesystem::path measured_file; ///< With --learn.
   std::filesystem::path costs_file;    ///< With --learn.
 };
+
+/// One sentence if a file is written twice, or written and read, else an empty text.
+std::string files_error(const plan_request& request) {
+  std::vector<named_file> written, read;
+  for (const auto& [option, file] : {std::pair{"--json", request.results_file},
+                                     {"--page", request.page_file},
+                                     {"--save", request.costs_file}})
+    if (!file.empty())
+      written.push_back({option, file});
+  for (const auto& [option, file] :
+       {std::pair{"--case", request.case_file}, {"--learn", request.measured_file}})
+    if (!file.empty())
+      read.push_back({option, file});
+  return written_twice(written, read);
+}
 
 /// Fits costs of operators to measured ones, for planner learned:costs=FILE.
 int learn(const plan_request& request) {
@@ -113,6 +129,8 @@ std::vector<std::string> split_planners(const std::string& names) {
 /// The planners that --planners names; `all`: those that answer the kind.
 std::vector<std::string> asked_planners(const std::string& names,
                                         const planner::any_problem& problem) {
+  if (names.empty())
+    throw usage_error("--planners is empty: name planners with commas, or all");
   if (names != "all")
     return split_planners(names);
   std::vector<std::string> result;
@@ -190,20 +208,26 @@ int main(int argc, char** argv) {
   typed_options typed;
   typed.model.layers = 12;
   option_list list{app};
+  std::vector<CLI::Option*> of_models;
   for (const auto& rows : {model_rows(), expert_rows()})
     for (const auto& row : rows)
       if (row.rules.has(program)) {
         list.begin_group(
           "Model, in place of --case: times are counted from operations");
-        row.add(list, row, typed);
+        of_models.push_back(row.add(list, row, typed));
       }
-  list.add_option("--batch", request.batch, "Samples of a minibatch of --model.");
-  list.add_option("--devices", request.devices.count, "Equal devices for --model.");
-  list.add_option("--bandwidth", request.devices.bandwidth,
-                  "Bytes a second between two devices.");
-  list.add_option("--memory-limit", request.devices.memory,
-                  "Bytes of a device. Default: no limit.");
+  of_models.insert(
+    of_models.end(),
+    {list.add_option("--batch", request.batch, "Samples of a minibatch of --model."),
+     list.add_option("--devices", request.devices.count, "Equal devices for --model."),
+     list.add_option("--bandwidth", request.devices.bandwidth,
+                     "Bytes a second between two devices."),
+     list.add_option("--memory-limit", request.devices.memory,
+                     "Bytes of a device. Default: no limit.")});
   auto* const model = app.get_option("--model");
+  for (auto* const option : of_models)
+    if (option != model)
+      option->needs(model);
   auto* const planner = app.add_option("--planner", request.planner,
                                        "Planner, also with options: mcmc:seed=3.");
   auto* const planners =
@@ -222,10 +246,13 @@ int main(int argc, char** argv) {
   problem->excludes(model);
   page->needs(planners);
   results->needs(planners);
-  measured->needs(saved)->excludes(problem);
+  measured->needs(saved)->excludes(problem)->excludes(model);
+  measured->excludes(planner)->excludes(planners);
   saved->needs(measured);
   try {
     app.parse(argc, argv);
+    if (auto error = files_error(request); !error.empty())
+      throw usage_error(error);
     if (*measured)
       return learn(request);
     request.has_model = bool(*model);

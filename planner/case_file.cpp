@@ -4,6 +4,7 @@
 #include "models/input_file.hpp"
 #include "planner/kinds/readers.hpp"
 
+#include <algorithm>
 #include <functional>
 #include <stdexcept>
 #include <type_traits>
@@ -36,6 +37,8 @@ std::vector<reader> readers() {
 named_problem read_content(const case_value& from) {
   named_problem result;
   result.name = from.has("name") ? from.member("name").text() : "case";
+  std::ranges::replace_if(
+    result.name, [](unsigned char c) { return c < ' ' || c == 127; }, '?');
   const auto kind = from.member("kind");
   std::string known;
   for (const auto& r : readers()) {
@@ -72,6 +75,8 @@ tl::expected<named_problem, std::string> parse_case(const std::string& text) {
   } catch (const ordered_json::parse_error& error) {
     return mistake{"byte " + std::to_string(error.byte)
                    + " is no JSON: a case is one JSON object with 'kind'"};
+  } catch (const ordered_json::out_of_range&) {
+    return mistake{"a number is too large: numbers are below 1e308"};
   } catch (const case_error& error) {
     return mistake{error.what()};
   }

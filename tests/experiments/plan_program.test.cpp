@@ -72,6 +72,7 @@ TEST_CASE("a table of planners is written as JSON and as a page", "[programs][pl
 TEST_CASE("a wrong request of a plan says what is allowed", "[programs][plan]") {
   const temporary_folder folder;
   folder.write("c.json", "{}");
+  folder.write("big.json", R"({"kind": "pipedream", "memory": 1e999})");
   for (const auto& [words, sentence] : std::vector<std::pair<std::string, std::string>>{
          {"--planner pipedream", "a plan needs --case FILE or --model NAME"},
          {"--model gpt", "a plan needs --case FILE or --model NAME"},
@@ -82,6 +83,10 @@ TEST_CASE("a wrong request of a plan says what is allowed", "[programs][plan]") 
          {"--model gpt --batch 0 --planner pipedream", "has 1 to 1,048,576 samples"},
          {"--model gpt --bandwidth 0 --planner pipedream", "numbers of bytes above 0"},
          {"--model gpt --case c.json --planner pipedream", "excludes"},
+         {"--case c.json --planner pipedream --devices 3", "--model"},
+         {"--case c.json --planners all --json c.json",
+          "give each option another file"},
+         {"--case big.json --planner pipedream", "a number is too large"},
          {"--case c.json --planner pipedream", "c.json"},
          {"--case none.json --planner pipedream", "none.json"}}) {
     INFO(words);
@@ -90,6 +95,7 @@ TEST_CASE("a wrong request of a plan says what is allowed", "[programs][plan]") 
     CHECK(ran.out.empty());
     CHECK_THAT(ran.err, ContainsSubstring(sentence));
   }
+  CHECK(content_of(folder.path() / "c.json") == "{}");
 }
 
 } // namespace troupe::plan_program_test
