@@ -20,6 +20,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <future>
 #include <memory>
 #include <stdexcept>
@@ -235,12 +236,12 @@ TEST_CASE("losses of a GPU that are reported late are each its own", "[streams]"
   stream on{1, precision::fp32, std::make_shared<cuda::stream>(0)};
   constexpr int calls = 40; // ends are reported late at random
   std::vector<loss_sum> sums(calls);
-  std::vector<gpu::array<float>> logits, row_losses;
-  const gpu::array<std::int32_t> labels{"labels", {0}};
+  std::deque<gpu::array<float>> logits, row_losses; // elements never move
+  const gpu::array<std::int32_t> labels{"labels", std::vector<std::int32_t>{0}};
   for (int i = 0; i < calls; ++i) {
     logits.emplace_back("logits", std::vector{0.0F, static_cast<float>(i)},
                         gpu::use::updated);
-    row_losses.emplace_back("row losses", 1);
+    row_losses.emplace_back("row losses", std::int64_t{1});
   }
   for (std::size_t i = 0; i < calls; ++i) {
     const matrix<float> row{logits[i].data(), 1, 2, 2};
