@@ -19,4 +19,10 @@ std::string utf8(const std::string& text);
 std::string json_text(const nlohmann::json& value, int indent = -1);
 std::string json_text(const nlohmann::ordered_json& value, int indent = -1);
 
+/// Parses JSON from outside.
+/// \throws std::invalid_argument if values are nested deeper than `most_depth`, as
+/// recursive writers and destructors would recurse as deep
+/// \throws nlohmann::json::exception if the text is no JSON
+nlohmann::json shallow_json(const std::string& text, int most_depth);
+
 } // namespace troupe

@@ -219,12 +219,11 @@ training_facts training_in(const json& object) {
 
 /// Parses JSON from an untrusted source.
 json parsed(const std::string& text) {
-  const auto look = [](int depth, json::parse_event_t, const json&) {
-    if (depth > most_depth) // recursive writers and destructors would recurse as deep
-      throw broken_checkpoint("it is nested too deep");
-    return true;
-  };
-  return json::parse(text, look);
+  try {
+    return shallow_json(text, most_depth);
+  } catch (const std::invalid_argument&) {
+    throw broken_checkpoint("it is nested too deep");
+  }
 }
 
 /// The checksum of the JSON's contents, independent of white space.

@@ -28,8 +28,12 @@ std::optional<json> json_in(const fs::path& file) {
   const auto opened = input_file::open(file, "the study's file");
   if (!opened)
     return {};
-  auto value = json::parse(opened->content(), nullptr, false);
-  return value.is_discarded() ? std::nullopt : std::optional{std::move(value)};
+  try {
+    constexpr int most_depth = 32;
+    return shallow_json(opened->content(), most_depth);
+  } catch (const std::exception&) {
+    return {};
+  }
 }
 
 std::string text_in(const json& from, const char* key) {
