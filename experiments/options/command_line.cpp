@@ -142,6 +142,12 @@ void find_beginning(typed_options& typed) {
     typed.data.init.clear();
 }
 
+/// Prints one sentence about a mistake, and returns the exit code.
+tl::unexpected<int> refuse(const program_info& program, const std::string& why) {
+  std::cerr << program.name << ": " << why << "; see " << program.name << " --help\n";
+  return tl::unexpected{2};
+}
+
 /// The word that gives an option the values that were typed.
 std::string word_of(const CLI::Option& option) {
   const auto name = option.get_name();
@@ -159,11 +165,8 @@ tl::expected<typed_words, int> read_words(const program_info& program, int argc,
                                           const char* const* argv) {
   reading read{program, program.defaults};
   try {
-    if (const auto error = read.parse(argc, argv); !error.empty()) {
-      std::cerr << program.name << ": " << error << "; see " << program.name
-                << " --help\n";
-      return tl::unexpected{2};
-    }
+    if (const auto error = read.parse(argc, argv); !error.empty())
+      return refuse(program, error);
   } catch (const CLI::Success& asked) {
     return tl::unexpected{read.app.exit(asked)};
   }
@@ -177,19 +180,15 @@ tl::expected<typed_words, int> read_words(const program_info& program, int argc,
 
 tl::expected<options, int> read_command_line(const program_info& program, int argc,
                                              const char* const* argv) {
-  const auto refuse = [&](const std::string& why) {
-    std::cerr << program.name << ": " << why << "; see " << program.name << " --help\n";
-    return tl::unexpected{2};
-  };
   reading first{program, program.defaults};
   try {
     if (const auto error = first.parse(argc, argv); !error.empty())
-      return refuse(error);
+      return refuse(program, error);
   } catch (const CLI::Success& asked) {
     return tl::unexpected{first.app.exit(asked)};
   }
   if (auto error = unreadable_folder_error(first.typed.checkpoint); !error.empty())
-    return refuse(error);
+    return refuse(program, error);
   find_beginning(first.typed);
   const auto defaults = defaults_after(program, first);
   if (!defaults) {
@@ -201,11 +200,12 @@ tl::expected<options, int> read_command_line(const program_info& program, int ar
   auto& typed = second.typed;
   find_beginning(typed);
   if (typed.mesh.axes.find("pipe") != std::string::npos && second.says("--stages"))
-    return refuse("--stages and pipe= in --mesh both give the ranks of a pipeline: "
+    return refuse(program,
+                  "--stages and pipe= in --mesh both give the ranks of a pipeline: "
                   "leave --stages or pipe= out");
   if (const auto error = error_beside_all(second.app);
       typed.output.whole_catalog && !error.empty())
-    return refuse(error);
+    return refuse(program, error);
   if (second.file->count() > 0)
     typed.output.config = second.file->as<std::string>();
   typed.mesh.says_stages = second.says("--stages");
@@ -221,7 +221,7 @@ tl::expected<options, int> read_command_line(const program_info& program, int ar
   auto without_saved = program;
   without_saved.defaults = *defaults;
   if (const auto error = without_effect(typed, *o, without_saved); !error.empty())
-    return refuse(error);
+    return refuse(program, error);
   return std::move(*o);
 }
 

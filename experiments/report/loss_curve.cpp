@@ -26,6 +26,12 @@ std::optional<double> mean_loss(const loss_curve& curve, std::size_t end,
   return count > 0 ? std::optional{sum / static_cast<double>(count)} : std::nullopt;
 }
 
+std::optional<double> end_of(const loss_curve& curve) {
+  return curve.seconds.empty()
+           ? std::nullopt
+           : std::optional{*std::ranges::max_element(curve.seconds)};
+}
+
 std::optional<reached_loss> first_at(const loss_curve& curve, double target,
                                      std::int64_t window) {
   for (std::size_t i = 0; i < curve.loss.size(); ++i) {

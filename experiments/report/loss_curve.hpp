@@ -28,6 +28,9 @@ constexpr std::int64_t samples_of_target(std::int64_t batch) {
 std::optional<double> mean_loss(const loss_curve& curve, std::size_t end,
                                 std::int64_t samples);
 
+/// The time of the last loss; absent if times are unknown or there is no entry.
+std::optional<double> end_of(const loss_curve& curve);
+
 /// The samples and seconds after which a training reached a loss.
 struct reached_loss {
   std::int64_t samples;          ///< Since the first entry's beginning.

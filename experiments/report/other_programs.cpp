@@ -15,9 +15,6 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-/// The largest share without a warning.
-constexpr double usual_share = 0.1;
-
 /// Whether times without a processor are known: the clock is real, the run has times,
 /// and the rank is on a CPU.
 bool is_known(const run_plan& plan, const run_result& result, int rank) {

@@ -12,6 +12,9 @@
 
 namespace troupe {
 
+/// The largest share of other programs without a warning.
+inline constexpr double usual_share = 0.1;
+
 /// The share of the wall time of a run's actions in which the actions' threads had no
 /// processor, from 0 to 1. Ranks on GPUs do not count. Absent in virtual time, in a
 /// simulation, if the run failed, and if no action of a CPU took time.

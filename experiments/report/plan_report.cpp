@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/report/plan_report.hpp"
 
+#include "experiments/report/table_text.hpp"
 #include "models/short_text.hpp"
 #include "models/utf8.hpp"
 
@@ -16,20 +17,14 @@ namespace {
 using nlohmann::ordered_json;
 
 std::string number_or_dash(const std::optional<double>& value) {
-  if (!value)
-    return "-";
-  char text[32];
-  std::snprintf(text, sizeof text, "%.6g", *value);
-  return text;
+  return text(value, "%.6g");
 }
 
 /// The excess of a cost over the optimum: "+1.25%".
 std::string excess(const planned_row& row, const std::optional<double>& optimum) {
   if (!row.judged || !optimum || *optimum <= 0)
     return row.judged && optimum && *row.judged == *optimum ? "+0.00%" : "-";
-  char text[32];
-  std::snprintf(text, sizeof text, "%+.2f%%", (*row.judged / *optimum - 1) * 100);
-  return text;
+  return text((*row.judged / *optimum - 1) * 100, "%+.2f%%");
 }
 
 std::string remark(const planned_row& row) {
@@ -153,20 +148,17 @@ std::string drawing(const std::vector<drawn_part>& parts) {
 } // namespace
 
 std::string plan_table(const planned_case& planned) {
-  char line[256];
-  std::string result =
-    planned.problem.name + ", " + planner::kind_of(planned.problem.content) + "\n\n";
-  std::snprintf(line, sizeof line, "%-24s  %12s  %12s  %10s  %10s\n", "planner",
-                "predicted", "judged", "optimum", "search ms");
-  result += line;
-  for (const auto& row : planned.rows) {
-    std::snprintf(line, sizeof line, "%-24s  %12s  %12s  %10s  %10.2f",
-                  row.planner.c_str(), number_or_dash(row.found.cost).c_str(),
-                  number_or_dash(row.judged).c_str(),
-                  excess(row, planned.optimum).c_str(), row.search_ms);
-    const auto more = remark(row);
-    result += line + (more.empty() ? "" : "  " + more) + "\n";
-  }
+  std::vector<std::vector<std::string>> rows(
+    1, {"planner", "predicted", "judged", "optimum", "search ms"});
+  for (const auto& row : planned.rows)
+    rows.push_back({row.planner, number_or_dash(row.found.cost),
+                    number_or_dash(row.judged), excess(row, planned.optimum),
+                    text(row.search_ms, "%.2f")});
+  auto result = planned.problem.name + ", " + planner::kind_of(planned.problem.content)
+                + "\n\n" + in_columns(rows);
+  for (const auto& row : planned.rows)
+    if (const auto more = remark(row); !more.empty())
+      result += "\n" + row.planner + ": " + more;
   result += "\npredicted: cost by the planner's own formula\n"
             "judged: cost by the formula of the case's kind\n"
             "optimum: excess of the judged cost over the least cost of all plans";

@@ -10,6 +10,7 @@
 #include "experiments/session/started_program.hpp"
 #include "experiments/session/throughput.hpp"
 #include "experiments/study/study_folder.hpp"
+#include "experiments/study/study_json.hpp"
 #include "experiments/study/study_plan.hpp"
 #include "experiments/study/study_tables.hpp"
 
@@ -156,8 +157,8 @@ private:
   /// Writes the tables and the page, and prints the summary. Returns the exit code.
   int write() {
     std::vector<measured_run> runs;
-    for (const auto& run : runs_) {
-      runs.push_back(run.value_or(measured_run{}));
+    for (auto& run : runs_) {
+      runs.push_back(run ? std::move(*run) : measured_run{});
       if (!run) {
         runs.back().ending = "not run";
         runs.back().values.resize(study_measures().size());
@@ -289,6 +290,7 @@ int run_study(int argc, const char* const* argv) {
     const auto plan = plan_study(repeated, *typed, std::move(command));
     if (!plan)
       return complain(plan.error());
+    // Before the folder is made.
     if (auto error = error_of_jobs(*plan, asked.jobs); !error.empty())
       return complain(error);
     folder = study_folder::make(typed->typed.output.report, *plan);
@@ -296,7 +298,7 @@ int run_study(int argc, const char* const* argv) {
   if (!folder)
     return complain(folder.error());
   if (auto error = error_of_jobs(folder->plan(), asked.jobs); !error.empty())
-    return complain(error);
+    return complain(error); // of a study that goes on
   return study{std::move(*folder), asked.jobs, typed->typed.output.quiet}.perform();
 }
 

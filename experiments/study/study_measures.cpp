@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/study/study_measures.hpp"
 
+#include "experiments/report/other_programs.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -139,6 +141,8 @@ loss_curve curve_of(const json& run) {
   result.seconds = numbers_at(run, "/loss_seconds");
   if (result.samples.size() != result.loss.size())
     return {};
+  if (result.seconds.size() != result.loss.size())
+    result.seconds.clear();
   return result;
 }
 
@@ -185,11 +189,23 @@ measured_run measure(const std::string& results) {
   return result;
 }
 
+std::string busy_warning(const std::vector<measured_run>& runs) {
+  const auto share = index_of("other_programs_share");
+  const auto busy = std::ranges::count_if(runs, [&](const measured_run& run) {
+    return run.values[share].value_or(0) > usual_share;
+  });
+  return busy == 0 ? ""
+                   : "warning: other programs took more than 10% of the time of "
+                       + std::to_string(busy) + (busy == 1 ? " run" : " runs")
+                       + ": their seconds are longer, and their rates lower, than on "
+                         "an idle machine";
+}
+
 void compare_in_time(std::span<measured_run*> runs) {
   double shortest = std::numeric_limits<double>::infinity();
   for (const auto* run : runs)
-    if (run->ending == "finished" && !run->curve.seconds.empty())
-      shortest = std::min(shortest, *std::ranges::max_element(run->curve.seconds));
+    if (run->ending == "finished")
+      shortest = std::min(shortest, end_of(run->curve).value_or(shortest));
   for (auto* run : runs)
     if (run->ending == "finished")
       run->values[index_of(after_shortest)] =

@@ -37,6 +37,9 @@ struct measured_run {
 /// empty or no such file.
 measured_run measure(const std::string& results);
 
+/// One sentence if other programs took much time of some runs, else an empty text.
+std::string busy_warning(const std::vector<measured_run>& runs);
+
 /// Sets the measure that compares several runs: the loss of each after as many seconds
 /// as the run with the shortest time took. Runs without times are left out.
 void compare_in_time(std::span<measured_run*> runs);

@@ -87,14 +87,12 @@ struct typed_parts {
 };
 
 /// The typed options that all runs share.
-typed_parts shared_by_runs(const program_info& repeated, const typed_words& typed,
-                           const std::vector<varied_option>& varied) {
+typed_parts shared_by_runs(const program_info& repeated, const typed_words& typed) {
   typed_parts result;
   for (const auto& word : typed.words) {
     const auto name = word.substr(0, word.find('='));
     const auto row = row_of(name, repeated);
-    if (!row || belongs_to_study(*row) || name == "--seed"
-        || std::ranges::count(varied, name.substr(2), &varied_option::name) > 0)
+    if (!row || belongs_to_study(*row) || name == "--seed")
       continue;
     result.words.push_back(word);
     result.fixed.emplace_back(name.substr(2), word.size() > name.size()
@@ -134,6 +132,10 @@ std::vector<std::string> schedules_of(const typed_options& typed) {
 
 } // namespace
 
+bool has_seeds(const study_plan& plan) {
+  return std::ranges::any_of(plan.runs, [](const auto& r) { return !r.seed.empty(); });
+}
+
 bool is_program(std::string_view name) {
   return name == "compare" || name == "simulate";
 }
@@ -152,9 +154,8 @@ program_info study_of(const program_info& repeated) {
   result.name = "study";
   result.description =
     "Study of schedules: runs " + repeated.name
-    + " for every combination of schedules, values of options and seeds. Writes a "
-      "page, "
-      "runs.csv and summary.csv. Usage: study compare or study simulate, then options.";
+    + " for every combination of schedules, values of options and seeds. Writes a page "
+      "and two tables. Usage: study compare or study simulate, then options.";
   result.draws = false;
   result.studies = true;
   result.defaults.output.new_report = "runs/study";
@@ -165,8 +166,6 @@ tl::expected<study_plan, std::string> plan_study(const program_info& repeated,
                                                  const typed_words& typed,
                                                  std::vector<std::string> command) {
   const auto& asked = typed.typed.study;
-  if (auto error = validation_error(asked); !error.empty())
-    return problem{error};
   std::vector<varied_option> varied;
   std::vector<bool> flags;
   for (const auto& text : asked.varied) {
@@ -180,6 +179,10 @@ tl::expected<study_plan, std::string> plan_study(const program_info& repeated,
     if (std::ranges::count(varied, option->name, &varied_option::name) > 0)
       return problem{"--vary names " + option->name
                      + " twice: give all its values at once"};
+    for (const auto& word : typed.words)
+      if (word == row->name() || word.starts_with(row->name() + "="))
+        return problem{row->name() + " and --vary both give " + option->name
+                       + ": leave " + row->name() + " out"};
     flags.push_back(is_flag(*row));
     varied.push_back(std::move(*option));
   }
@@ -188,7 +191,7 @@ tl::expected<study_plan, std::string> plan_study(const program_info& repeated,
       < static_cast<std::uint64_t>(asked.seeds) - 1)
     return problem{"--seed " + std::to_string(first_seed)
                    + " leaves no room for --seeds: give a smaller --seed"};
-  auto shared = shared_by_runs(repeated, typed, varied);
+  auto shared = shared_by_runs(repeated, typed);
   study_plan result{.program = repeated.name,
                     .command = std::move(command),
                     .varied = {},

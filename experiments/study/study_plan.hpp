@@ -19,8 +19,6 @@ struct study_run {
   std::string seed;                ///< Empty in a simulation, or if --vary gives seeds.
   /// The program's bare name, then its options.
   std::vector<std::string> words;
-
-  bool operator==(const study_run&) const = default;
 };
 
 /// All runs of a study, in their order. Schedules follow one another, so that slow
@@ -32,9 +30,10 @@ struct study_plan {
   /// Options with one value in all runs: name without dashes, and value.
   std::vector<std::pair<std::string, std::string>> fixed;
   std::vector<study_run> runs;
-
-  bool operator==(const study_plan&) const = default;
 };
+
+/// True if the runs differ in seeds that the study gives.
+bool has_seeds(const study_plan& plan);
 
 /// True for the programs that a study repeats: compare and simulate.
 bool is_program(std::string_view name);
@@ -48,6 +47,7 @@ program_info study_of(const program_info& repeated);
 /// Combines schedules, values and seeds. The error is one sentence.
 /// \param repeated the program of the runs
 /// \param command as study_plan::command
+/// \pre validation_error(typed.typed.study) is empty
 tl::expected<study_plan, std::string> plan_study(const program_info& repeated,
                                                  const typed_words& typed,
                                                  std::vector<std::string> command);

@@ -45,10 +45,6 @@ std::string runs_csv(const study_plan& plan, const std::vector<measured_run>& ru
 std::string summary_csv(const study_plan& plan,
                         const std::vector<study_summary>& summaries);
 
-/// The data of the study's page, in JSON: see report/page/study.js.
-std::string study_json(const study_plan& plan, const std::vector<measured_run>& runs,
-                       const std::vector<study_summary>& summaries);
-
 /// The table for the terminal, with mean and deviation of the main measures. Each
 /// refused combination follows with its reason.
 std::string study_table(const study_plan& plan, const std::vector<measured_run>& runs,

@@ -233,6 +233,8 @@ TEST_CASE("a wrong study says what is allowed", "[programs][study]") {
          {"--schedules gpipe,gpipe", "name each schedule once"},
          {"simulate --vary weights=1,2", "there is no option 'weights'"},
          {"--vary operation=a,b", "there is no option 'operation'"},
+         {"--microbatches 4 --vary microbatches=2,8",
+          "--microbatches and --vary both give microbatches: leave --microbatches out"},
          {"--seeds 0", "--seeds 0 is out of range: give 1 to 10000"},
          {"simulate --seeds 2", "there is no option '--seeds'"},
          {"--jobs 2", "--jobs 2 needs --clock virtual in every run"},
@@ -317,6 +319,14 @@ TEST_CASE("the folder of a study starts nothing but runs of a study",
   }
   folder.write("s/study.json", facts.dump());
   CHECK(run_program_in(folder, "study --continue s").exit_code == 0);
+  for (const char* file : {"s/runs/00001.json", "s/study.json"}) {
+    const auto kept = content_of(folder.path() / file);
+    folder.write(file, "{\"deep\":" + std::string(300'000, '[')
+                         + std::string(300'000, ']') + "," + kept.substr(1));
+    const bool is_run = std::string_view{file} != "s/study.json";
+    CHECK(run_program_in(folder, "study --continue s").exit_code == (is_run ? 0 : 2));
+    folder.write(file, kept);
+  }
   fs::create_directory(folder.path() / "other");
   CHECK_THAT(run_shell_in(folder, "cd other && study --continue ../s").err,
              ContainsSubstring("--continue ../s was begun in "));

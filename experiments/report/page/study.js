@@ -219,7 +219,7 @@ element('h1', `Study of ${listed(schedules)}` + (varied.length > 0 ? ` over ${li
 document.title = 'troupe: ' + main.firstChild.textContent;
 element('code', data.command.join(' '), element('p', undefined, main));
 const counted = [...groupedBy(runs, run => run.ending)].map(([ending, all]) => `${all.length} ${ending}`);
-element('p', `troupe ${data.troupe}; ${data.program} in ${data.clock} time; ${data.seeds === null ? '' : seedsText(data.seeds) + '; '}${runs.length} runs: ${listed(counted)}`, main, 'faint');
+element('p', `troupe ${data.troupe}; ${data.program} in ${data.clock} time${data.clock === 'real' && data.timings.length > 0 ? ` (times ${listed(data.timings)})` : ''}; ${data.seeds === null ? '' : seedsText(data.seeds) + '; '}${runs.length} runs: ${listed(counted)}`, main, 'faint');
 if (data.warning) element('p', data.warning[0].toUpperCase() + data.warning.slice(1) + '.', main, 'alarm');
 const figure = new StudyFigure(main);
 const losses = new StudyLosses(main);

@@ -83,6 +83,7 @@ public:
       {"command", {"study", "</script><!--", "--seeds", "3"}},
       {"program", "compare"},
       {"clock", "virtual"},
+      {"timings", {"virtual"}},
       {"seeds", study_.seeds},
       {"warning", study_.varied.empty() ? "warning: a busy machine" : ""},
       {"files", {{"runs.csv", "run\n\"</script>\"\n"}, {"summary.csv", "measure\n"}}},
