@@ -4,6 +4,7 @@
 #include "plan/replica_rules.hpp"
 #include "plan/stage_buckets.hpp"
 
+#include <algorithm>
 #include <cstddef>
 
 namespace troupe {
@@ -50,10 +51,10 @@ std::vector<position> shards_of_norm(const run_plan& plan, int data, int first_s
   return result;
 }
 
-bool measures_norms(const run_plan& plan) {
+/// True if the norm covers every update's gradients, on whichever processors.
+bool has_norms(const run_plan& plan) {
   return plan.work && !plan.sch.local_rule()
-         && updates_are_by(plan, update_by::all_replicas)
-         && (plan.work->optimizer.clip > 0 || !plan.machine.has_gpus());
+         && updates_are_by(plan, update_by::all_replicas);
 }
 
 } // namespace
@@ -65,15 +66,22 @@ std::vector<position> norm_group(const run_plan& plan, position p) {
 }
 
 std::vector<position> norm_shards(const run_plan& plan) {
-  return measures_norms(plan) ? shards_of_norm(plan, 0, 0, plan.dims.stages)
-                              : std::vector<position>{};
+  if (!has_norms(plan))
+    return {};
+  auto result = shards_of_norm(plan, 0, 0, plan.dims.stages);
+  const auto measures = [&](position p) { return measures_gradient(plan, p); };
+  return std::ranges::all_of(result, measures) ? result : std::vector<position>{};
 }
 
+// A node knows only the processors of its own ranks, so no other shard's processor
+// decides.
 bool measures_gradient(const run_plan& plan, position p) {
-  return measures_norms(plan) && p.direction == 0 && p.data >= 0
+  return has_norms(plan) && p.direction == 0 && p.data >= 0
          && p.data < replicas_of_norm(plan) && p.stage >= 0
          && p.stage < plan.dims.stages && p.tensor >= 0
-         && p.tensor < plan.mesh[axis::tensor];
+         && p.tensor < plan.mesh[axis::tensor]
+         && (plan.work->optimizer.clip > 0
+             || !plan.machine.processor_of(plan.rank_of(p)).is_gpu());
 }
 
 std::vector<bucket_group> groups_of(const run_plan& plan, position p) {

@@ -52,11 +52,12 @@ std::vector<position> norm_group(const run_plan& plan, position p);
 
 /// The optimizer shards whose squares make the norm of an update's gradients, whether
 /// or not the optimizer clips. Empty in a simulation, under a local rule, and where an
-/// update is of one replica's gradients. Empty also on GPUs without clipping, as the
-/// host would wait for the norm.
+/// update is of one replica's gradients. Empty also without clipping if a shard is on
+/// a GPU, as the host would wait for the norm.
 std::vector<position> norm_shards(const run_plan& plan);
 
-/// True if the optimizer shard at `p` is one of norm_shards().
+/// True if the optimizer shard at `p` measures its gradients. norm_shards() is empty if
+/// any shard of a norm does not.
 bool measures_gradient(const run_plan& plan, position p);
 
 /// The data replicas that sum each bucket. For an expert's bucket: the replicas that

@@ -101,6 +101,26 @@ TEST_CASE("where no norm is known a run reports none", "[norms]") {
   CHECK(result.learning_rates.empty());
 }
 
+TEST_CASE("a node and its leader agree which shards measure their gradients",
+          "[norms]") {
+  auto leader = trained({}, gpipe());
+  leader.machine.processors = {{.gpu = 0}, {}};
+  auto node = leader; // of the rank on the CPU; ranks of other nodes are not told
+  node.machine.processors = {{}, {}};
+  const position on_gpu{0, 0, 0, 0}, on_cpu{0, 0, 1, 0};
+  CHECK(measures_gradient(leader, on_cpu));
+  CHECK(measures_gradient(node, on_cpu));
+  CHECK_FALSE(measures_gradient(leader, on_gpu));
+  CHECK(norm_shards(leader).empty());
+  update_log log{leader};
+  for (const int version : {1, 2})
+    CHECK(log.add({on_cpu, version, 2, 4.0, 0.5}).empty());
+  CHECK(log.norms().empty());
+  leader.work->optimizer.clip = 1;
+  CHECK(measures_gradient(leader, on_gpu));
+  CHECK(norm_shards(leader).size() == 2);
+}
+
 TEST_CASE("updates are reported in order when all their parts are there", "[norms]") {
   const auto plan = trained({.tensor = 2}, gpipe());
   update_log log{plan};

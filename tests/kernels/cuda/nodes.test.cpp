@@ -153,6 +153,7 @@ TEST_CASE("a node's GPU hands on to another node's CPU", "[streams]") {
   for (std::size_t i = 0; i < cpus.loss.size(); ++i)
     CHECK(std::abs(cpus.loss[i] - both.loss[i]) < 1e-5 * cpus.loss[i]);
   CHECK(both.parameters != cpus.parameters); // a GPU was among them
+  CHECK(both.gradient_norms.empty());        // that measures no norm
 }
 
 TEST_CASE("a node says which GPU it has not", "[streams]") {
