@@ -118,6 +118,8 @@ ordered_json to_json(const answer& found) {
     return result;
   }
   result["cost"] = *found.cost;
+  if (found.out_of_time)
+    result["out_of_time"] = true;
   std::visit([&](const auto& best) { write(result, best); }, *found.best);
   return result;
 }

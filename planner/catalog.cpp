@@ -71,6 +71,8 @@ constexpr number_option number_options[] = {
    [](search_options& o, std::int64_t value) { o.samples = static_cast<int>(value); }},
   {"askings", 1, 10'000,
    [](search_options& o, std::int64_t value) { o.askings = static_cast<int>(value); }},
+  {"seconds", 1, 86'400,
+   [](search_options& o, std::int64_t value) { o.seconds = static_cast<int>(value); }},
 };
 
 /// Stores one option, "seed=3". Returns a sentence about a mistake, or an empty text.
@@ -126,7 +128,8 @@ const std::vector<planner_row>& catalog() {
      .paper =
        "Tarnawski et al., Efficient Algorithms for Device Placement of DNN Graph "
        "Operators, 2020",
-     .methods = {of_kind<&tarnawski_ip>()}},
+     .methods = {of_kind<&tarnawski_ip>()},
+     .options = {"seconds"}},
     {.name = "piper",
      .summary = "Piper's dynamic programme: replicas, tensor degrees, recomputation.",
      .paper = "Tarnawski, Narayanan, Phanishayee, Piper: Multidimensional Planner for "
@@ -153,7 +156,8 @@ const std::vector<planner_row>& catalog() {
      .paper =
        "Zheng et al., Alpa: Automating Inter- and Intra-Operator Parallelism for "
        "Distributed Deep Learning, 2022",
-     .methods = {of_kind<&alpa_intra>()}},
+     .methods = {of_kind<&alpa_intra>()},
+     .options = {"seconds"}},
     {.name = "tofu",
      .summary =
        "Strategies axis by axis: the best for each axis after the former ones.",

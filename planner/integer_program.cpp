@@ -34,13 +34,7 @@ void integer_program::add_row(const std::vector<std::pair<int, double>>& terms,
   row_upper_.push_back(upper);
 }
 
-/// The end of a search.
-struct integer_program::solved {
-  bool is_proved = false; ///< Either the optimum is known, or that nothing fits.
-  std::optional<std::vector<double>> values;
-};
-
-integer_program::solved integer_program::solve(double most_seconds) const {
+solved_program integer_program::best_found(double most_seconds) const {
   std::vector<CoinBigIndex> begins;
   std::vector<int> rows;
   std::vector<double> factors;
@@ -61,7 +55,8 @@ integer_program::solved integer_program::solve(double most_seconds) const {
                   cost_.data(), row_lower_.data(), row_upper_.data());
   for (const int column : whole_)
     Cbc_setInteger(solver, column);
-  // Cbc would accept a plan a little worse than the best otherwise.
+  // CBC would accept a plan a little worse than the best otherwise.
+  Cbc_setParameter(solver, "increment", "1e-9");
   Cbc_setAllowableGap(solver, 0);
   Cbc_setAllowableFractionGap(solver, 0);
   Cbc_setParameter(solver, "timeMode", "elapsed"); // not processor time
@@ -72,8 +67,8 @@ integer_program::solved integer_program::solve(double most_seconds) const {
   const double* const values = Cbc_bestSolution(solver);
   if (!values)
     return {};
-  solved result{.is_proved = Cbc_isProvenOptimal(solver) != 0,
-                .values = std::vector<double>(values, values + columns())};
+  solved_program result{.values = std::vector<double>(values, values + columns()),
+                        .is_proved = Cbc_isProvenOptimal(solver) != 0};
   for (const int column : whole_) {
     auto& value = (*result.values)[static_cast<std::size_t>(column)];
     value = std::round(value);
@@ -83,18 +78,13 @@ integer_program::solved integer_program::solve(double most_seconds) const {
 
 tl::expected<std::optional<std::vector<double>>, std::string>
 integer_program::minimum(double most_seconds) const {
-  auto result = solve(most_seconds);
+  auto result = best_found(most_seconds);
   if (!result.is_proved)
     return tl::unexpected{"the integer programme of " + std::to_string(columns())
                           + " columns has no proved optimum after "
                           + std::to_string(static_cast<int>(most_seconds))
-                          + " seconds: take a smaller case"};
+                          + " s: give more seconds=, or take a smaller case"};
   return std::move(result.values);
-}
-
-std::optional<std::vector<double>>
-integer_program::best_found(double most_seconds) const {
-  return solve(most_seconds).values;
 }
 
 } // namespace troupe::planner

@@ -15,7 +15,15 @@ namespace troupe::planner {
 
 inline constexpr double infinite = std::numeric_limits<double>::infinity();
 
-/// Minimises the sum of costs times columns. Rows bound sums of columns.
+/// The end of a search.
+struct solved_program {
+  /// All columns; absent: none were found.
+  std::optional<std::vector<double>> values;
+  bool is_proved = false; ///< The optimum, or that no values satisfy all rows.
+};
+
+/// Minimises the sum of costs times columns. Rows bound sums of columns. The solver's
+/// tolerances are absolute, 1e-9 to 1e-6: an optimum far below 1 is found wrong.
 class integer_program {
 public:
   /// Adds a column and returns its number.
@@ -32,14 +40,10 @@ public:
   tl::expected<std::optional<std::vector<double>>, std::string>
   minimum(double most_seconds) const;
 
-  /// Like minimum(), but the best values found when the time was over count too. Absent
-  /// if no values were found.
-  std::optional<std::vector<double>> best_found(double most_seconds) const;
+  /// Like minimum(), but the best values found when the time was over count too.
+  solved_program best_found(double most_seconds) const;
 
 private:
-  struct solved;
-  solved solve(double most_seconds) const;
-
   std::vector<double> cost_, lower_, upper_;
   std::vector<int> whole_; // columns
   std::vector<double> row_lower_, row_upper_;

@@ -41,6 +41,8 @@ inline std::string kind_of(const any_problem& p) {
 struct answer {
   std::optional<double> cost;   ///< By the planner's own formula; absent: nothing fits.
   std::optional<any_plan> best; ///< Absent: nothing fits.
+  /// The search's time was over: the plan may not be the best, nor the same next time.
+  bool out_of_time = false;
 };
 
 /// An answer, or one sentence why the planner cannot search.

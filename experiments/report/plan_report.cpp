@@ -32,7 +32,11 @@ std::string remark(const planned_row& row) {
     return row.error;
   if (!row.broken_rule.empty())
     return row.broken_rule;
-  return row.found.best ? "" : "nothing fits";
+  if (!row.found.best)
+    return "nothing fits";
+  return row.found.out_of_time
+           ? "the time of the search was over: more seconds= may find a better plan"
+           : "";
 }
 
 std::string escaped(const std::string& text) {

@@ -20,22 +20,23 @@ namespace troupe::planner {
 
 namespace {
 
-constexpr double most_seconds = 60;
+constexpr int usual_seconds = 60;
 constexpr int most_refusals = 100;
 
 using terms = std::vector<std::pair<int, double>>;
 
 class strategy_program {
 public:
-  explicit strategy_program(const intra_problem& problem)
-    : problem_(problem), unit_(largest_cost(problem)) {
+  /// \param unit divides costs, because tolerances of solvers are absolute
+  strategy_program(const intra_problem& problem, double unit)
+    : problem_(problem), unit_(unit) {
     add_nodes();
     for (const auto& [ends, costs] : merged_edges())
       add_edge(ends.first, ends.second, costs);
     add_memory();
   }
 
-  tl::expected<std::optional<intra_plan>, std::string> minimum() const {
+  tl::expected<std::optional<intra_plan>, std::string> minimum(int most_seconds) const {
     const auto values = program_.minimum(most_seconds);
     if (!values)
       return tl::unexpected{values.error()};
@@ -62,19 +63,6 @@ public:
 
 private:
   using matrix = std::vector<std::vector<double>>;
-
-  // Costs are divided by the largest, because tolerances of solvers are absolute.
-  static double largest_cost(const intra_problem& problem) {
-    double largest = 0;
-    for (const auto& node : problem.nodes)
-      for (const double cost : node.cost)
-        largest = std::max(largest, cost);
-    for (const auto& edge : problem.edges)
-      for (const auto& row : edge.cost)
-        for (const double cost : row)
-          largest = std::max(largest, cost);
-    return largest > 0 ? largest : 1;
-  }
 
   void add_nodes() {
     for (const auto& node : problem_.nodes) {
@@ -139,6 +127,18 @@ private:
   std::vector<std::vector<int>> columns_; // by operator, then strategy
 };
 
+double largest_cost(const intra_problem& problem) {
+  double largest = 0;
+  for (const auto& node : problem.nodes)
+    for (const double cost : node.cost)
+      largest = std::max(largest, cost);
+  for (const auto& edge : problem.edges)
+    for (const auto& row : edge.cost)
+      for (const double cost : row)
+        largest = std::max(largest, cost);
+  return largest > 0 ? largest : 1;
+}
+
 double needed_memory(const intra_problem& problem, const intra_plan& plan) {
   double sum = 0;
   for (std::size_t node = 0; node < plan.strategies.size(); ++node)
@@ -146,24 +146,44 @@ double needed_memory(const intra_problem& problem, const intra_plan& plan) {
   return sum;
 }
 
-} // namespace
-
-outcome alpa_intra(const intra_problem& problem, const search_options&) {
-  strategy_program program{problem};
+/// The plan of least cost, of which a solver sees costs in `unit`.
+tl::expected<std::optional<intra_plan>, std::string>
+minimum_in(double unit, const intra_problem& problem, int most_seconds) {
+  strategy_program program{problem, unit};
   // The solver's tolerance may let a plan pass that exceeds the memory by a byte.
   for (int refusals = 0; refusals < most_refusals; ++refusals) {
-    const auto plan = program.minimum();
-    if (!plan)
-      return tl::unexpected{plan.error()};
-    if (!*plan)
-      return answer{};
-    if (!problem.memory || needed_memory(problem, **plan) <= *problem.memory)
-      return judged(problem, **plan);
+    auto plan = program.minimum(most_seconds);
+    if (!plan || !*plan || !problem.memory
+        || needed_memory(problem, **plan) <= *problem.memory)
+      return plan;
     program.refuse(**plan);
   }
   return tl::unexpected{
     std::string{"the solver found only plans that exceed the memory "
                 "by less than a millionth; raise 'memory'"}};
+}
+
+} // namespace
+
+outcome alpa_intra(const intra_problem& problem, const search_options& options) {
+  const int seconds = options.seconds.value_or(usual_seconds);
+  outcome best{answer{}};
+  // The cost of a plan is the unit of the next search, until costs are near 1.
+  double unit = largest_cost(problem), least = unit;
+  do {
+    unit = least;
+    const auto plan = minimum_in(unit, problem, seconds);
+    if (!plan)
+      return tl::unexpected{plan.error()};
+    if (!*plan)
+      break;
+    auto found = judged(problem, **plan);
+    if (!found)
+      return found;
+    least = *found->cost;
+    best = std::move(found);
+  } while (least > 0 && unit > 2 * least);
+  return best;
 }
 
 } // namespace troupe::planner

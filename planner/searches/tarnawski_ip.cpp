@@ -14,24 +14,32 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <optional>
 #include <set>
+#include <utility>
 
 namespace troupe::planner {
 
 namespace {
 
-constexpr double most_seconds = 8;
+constexpr int usual_seconds = 8;
 
 struct device_of_kind {
   bool on_cpu = false;
   int number = 0; // among devices of the kind
 };
 
+/// The end of a search for parts.
+struct found_parts {
+  std::optional<tarnawski_plan> best; ///< Absent: none were found.
+  bool is_proved = false;             ///< There are no better parts.
+};
+
 class tarnawski_program {
 public:
   /// \param bound a load that a plan of the problem has, or infinite
   tarnawski_program(const tarnawski_problem& problem, double bound)
-    : problem_(problem) {
+    : problem_(problem), bound_(bound * rounding) {
     for (int a = 0; a < problem.accelerators; ++a)
       devices_.push_back({false, a});
     for (int c = 0; c < problem.cpus; ++c)
@@ -45,16 +53,14 @@ public:
     if (scale_ == 0)
       scale_ = 1;
     add_operators();
-    // Loads are sums in another order than the judge's.
-    constexpr double rounding = 1 + 1e-9;
-    largest_load_ = program_.add_column(
-      1, 0, bound == infinite ? infinite : bound / scale_ * rounding, false);
+    largest_load_ =
+      program_.add_column(1, 0, bound == infinite ? infinite : bound_ / scale_, false);
     for (std::size_t d = 0; d < devices_.size(); ++d)
       add_device(d);
   }
 
-  /// The best parts that the time allows; absent if none were found.
-  std::optional<tarnawski_plan> best() {
+  /// The best parts that the time allows.
+  found_parts best(double most_seconds) {
     // The solver's rows hold to 1e-7 of the memory. A part that needs more memory than
     // that by so little becomes a row of its own.
     constexpr int most_attempts = 20;
@@ -63,18 +69,21 @@ public:
       const std::chrono::duration<double> passed =
         std::chrono::steady_clock::now() - begin;
       if (passed.count() >= most_seconds)
-        return std::nullopt;
-      const auto values = program_.best_found(most_seconds - passed.count());
-      if (!values)
-        return std::nullopt;
-      auto result = parts_of(*values);
-      if (!forbid_overfull(result))
-        return result;
+        break;
+      const auto found = program_.best_found(most_seconds - passed.count());
+      if (!found.values)
+        return {.is_proved = found.is_proved};
+      auto parts = parts_of(*found.values);
+      if (!forbid_overfull(parts))
+        return {.best = std::move(parts), .is_proved = found.is_proved};
     }
-    return std::nullopt;
+    return {};
   }
 
 private:
+  /// Loads are sums in another order than the judge's.
+  static constexpr double rounding = 1 + 1e-9;
+
   const tarnawski_operator& at(std::size_t o) const { return problem_.operators[o]; }
 
   std::size_t count() const { return problem_.operators.size(); }
@@ -110,10 +119,11 @@ private:
     std::map<int, double> load, size;
     for (std::size_t o = 0; o < count(); ++o) {
       const int column = placed_[o][d];
-      load[column] += (on_cpu ? at(o).cpu : at(o).accelerator) / scale_;
+      const double time = on_cpu ? at(o).cpu : at(o).accelerator;
+      load[column] += time / scale_;
       if (!on_cpu)
         size[column] += at(o).size / std::max(problem_.memory, 1.0);
-      if (!on_cpu && !at(o).accelerator_can)
+      if (time > bound_ || (!on_cpu && !at(o).accelerator_can))
         program_.add_row({{column, 1}}, 0, 0);
     }
     if (!on_cpu) {
@@ -208,6 +218,7 @@ private:
   }
 
   const tarnawski_problem& problem_;
+  double bound_; // of loads
   std::vector<device_of_kind> devices_;
   std::vector<std::vector<int>> placed_; // columns by operator and device
   int largest_load_ = 0;                 // a column
@@ -234,13 +245,35 @@ outcome tarnawski_ip(const tarnawski_problem& problem, const search_options& opt
     else
       best.reset();
   }
-  auto better = tarnawski_program{problem, bound}.best();
-  if (better) {
-    const auto load = cost(problem, *better);
-    if (load && *load <= bound)
-      best = std::move(better);
-  }
-  return best ? judged(problem, *best) : answer{};
+  const int seconds = options.seconds.value_or(usual_seconds);
+  const auto begin = std::chrono::steady_clock::now();
+  bool is_proved = false;
+  // The load of a plan is the unit of the next search, until loads are near 1.
+  double unit = infinite;
+  do {
+    unit = bound;
+    const std::chrono::duration<double> passed =
+      std::chrono::steady_clock::now() - begin;
+    auto found = tarnawski_program{problem, bound}.best(seconds - passed.count());
+    is_proved = found.is_proved;
+    if (!found.best)
+      break;
+    const auto load = cost(problem, *found.best);
+    if (!load || *load > bound)
+      break;
+    best = std::move(found.best);
+    bound = *load;
+  } while (unit > 2 * bound);
+  if (!best && !is_proved)
+    return tl::unexpected{"planner tarnawski_ip found no plan in "
+                          + std::to_string(seconds)
+                          + " s: give more seconds=, or take a smaller case"};
+  if (!best)
+    return answer{};
+  auto result = judged(problem, *best);
+  if (result)
+    result->out_of_time = !is_proved;
+  return result;
 }
 
 } // namespace troupe::planner

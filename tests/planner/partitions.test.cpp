@@ -3,6 +3,7 @@
 // program: its dynamic programmes, integer programmes and enumerations.
 
 #include "planner/graph.hpp"
+#include "tests/dice.hpp"
 #include "tests/planner/judged_cases.hpp"
 
 #include <catch2/generators/catch_generators.hpp>
@@ -197,6 +198,7 @@ TEST_CASE("each split of a graph has its own optimum", "[planner]") {
     problem.split = split;
     const auto found = search(*parse_planner(planner), problem);
     REQUIRE(found);
+    CHECK_FALSE(found->out_of_time);
     return *found->cost;
   };
   CHECK(load_by("tarnawski", tarnawski_split::pipeline) == 31);
@@ -206,6 +208,56 @@ TEST_CASE("each split of a graph has its own optimum", "[planner]") {
                                     {tarnawski_split::contiguous, 30},
                                     {tarnawski_split::any, 29}})
     CHECK(load_by("exhaustive", split) == load);
+}
+
+// A chain of sizes 6, 5, 5, 4 and 0 fits two devices of 10 in one way: not as a
+// pipeline, whose load would be the unit of the solver's absolute tolerances.
+TEST_CASE("times of unused devices hide no difference of others", "[planner]") {
+  dice random{11};
+  for (int count = 0; count < 20; ++count) {
+    tarnawski_problem problem{.split = tarnawski_split::any,
+                              .accelerators = 2,
+                              .cpus = count % 2,
+                              .memory = 10};
+    for (const int size : {6, 5, 5, 4, 0, 0, 0})
+      problem.operators.push_back({.accelerator = random.number(1000, 1100) / 7.,
+                                   .cpu = 1e12,
+                                   .size = double(size),
+                                   .transfer = random.number(0, 9) / 7.});
+    for (int o = 1; o < 7; ++o)
+      problem.edges.emplace_back(o - 1, o);
+    const auto optimum = search(*parse_planner("exhaustive"), problem);
+    const auto found = search(*parse_planner("tarnawski_ip"), problem);
+    REQUIRE((optimum && found));
+    CHECK_FALSE(found->out_of_time);
+    CHECK(judged_cases::is_near(*found->cost, *optimum->cost));
+  }
+}
+
+TEST_CASE("an integer programme whose time is over says so", "[planner]") {
+  // A schedule of 90 jobs on 9 equal machines: no solver proves it within a second.
+  tarnawski_problem problem{
+    .split = tarnawski_split::any, .accelerators = 9, .memory = 1000};
+  for (int o = 0; o < 90; ++o)
+    problem.operators.push_back({.accelerator = 1000 + 37 * o % 101 + o / 1000.,
+                                 .cpu = 1e6,
+                                 .size = 1,
+                                 .transfer = 0});
+  const auto found = search(*parse_planner("tarnawski_ip:seconds=1"), problem);
+  REQUIRE(found);
+  CHECK(found->out_of_time);
+  CHECK(to_json(*found).at("out_of_time") == true);
+  CHECK(judge(problem, *found->best).value() == found->cost);
+  // Two operators fit a device, 61 do not fit 30: a search does not prove that soon.
+  problem.operators.resize(61);
+  problem.accelerators = 30;
+  for (auto& o : problem.operators)
+    o.size = 340;
+  const auto none = search(*parse_planner("tarnawski_ip:seconds=1"), problem);
+  REQUIRE_FALSE(none);
+  CHECK(none.error()
+        == "planner tarnawski_ip found no plan in 1 s: give more seconds=, or "
+           "take a smaller case");
 }
 
 TEST_CASE("Alpa's stages have memory for all later stages", "[planner]") {

@@ -41,6 +41,25 @@ TEST_CASE("exact searches find the best of all strategies of small problems") {
   }
 }
 
+// Tolerances of solvers are absolute: costs in the unit of the largest would be 0.
+TEST_CASE("strategies that cost a billion times more hide no difference of others") {
+  dice random{5};
+  for (int count = 0; count < 40; ++count) {
+    auto problem = random_strategies(random);
+    auto& dear = problem["nodes"].back();
+    dear["strategies"].push_back("never");
+    dear["cost"].push_back(1e12);
+    dear["memory"].push_back(1);
+    for (auto& edge : problem["edges"])
+      if (edge["to"] == problem["nodes"].size() - 1)
+        for (auto& row : edge["cost"])
+          row.push_back(1e12);
+    INFO(problem.dump());
+    const double optimum = least_cost(problem);
+    CHECK(is_good(problem, asked(problem, "alpa_intra"), optimum, 1));
+  }
+}
+
 TEST_CASE("edges between the same operators count each") {
   json problem{{"name", "twice"}, {"kind", "intra"}};
   for (const auto* name : {"a", "b"})
