@@ -74,6 +74,28 @@ TEST_CASE("a search knows no seconds that were not asked for") {
   CHECK(asked(slower, "bayes:askings=1,seed=3").at("plan") == fast.at("plan"));
 }
 
+// One row of many is fast, and no other row tells which. A search that asks for a part
+// of the rows finds that row in as large a part of the seeds.
+TEST_CASE("a search asks for as many rows as it may, and for no more") {
+  json table{{"name", "t"}, {"kind", "options"}, {"columns", {"row", "seconds"}}};
+  for (int row = 0; row < 40; ++row)
+    table["rows"].push_back({"r" + std::to_string(row), row == 17 ? 1 : 10});
+  const auto found_with = [&](int askings) {
+    int result = 0;
+    for (int seed = 0; seed < 40; ++seed)
+      result += asked(table, "bayes:askings=" + std::to_string(askings)
+                               + ",seed=" + std::to_string(seed))
+                  .at("cost")
+                == 1;
+    return result;
+  };
+  CHECK(found_with(40) == 40);
+  const int with_half = found_with(20);
+  CHECK(with_half >= 12); // 20 are expected, with a deviation of 3
+  CHECK(with_half <= 28);
+  CHECK(found_with(4) <= 11);
+}
+
 TEST_CASE("a process passes through known values, and doubts far ones") {
   const dense_matrix points{{0.}, {0.3}, {0.7}, {1.}};
   const std::vector<double> values{3, 2, 2.5, 4};
