@@ -17,6 +17,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <iostream>
@@ -84,10 +85,29 @@ int learn(const plan_request& request) {
   return std::cout.flush() ? 0 : 1;
 }
 
+/// Warns about members of a case that no planner reads, as a misspelt one.
+void tell_unknown(const planner::named_problem& problem,
+                  const std::filesystem::path& file) {
+  if (problem.unknown.empty())
+    return;
+  constexpr std::size_t most_named = 3;
+  const auto count = problem.unknown.size();
+  std::cerr << "plan: " << file.string() << ": ";
+  for (std::size_t i = 0; i < std::min(most_named, count); ++i)
+    std::cerr << (i > 0 ? ", " : "") << problem.unknown[i];
+  if (count > most_named)
+    std::cerr << " and " << count - most_named << " more";
+  std::cerr << (count > 1 ? " are" : " is") << " ignored: cases of kind "
+            << planner::kind_of(problem.content) << " have no such member\n";
+}
+
 /// The problem of a file, or of a model on equal devices.
 planner::named_problem problem_of(const plan_request& request) {
-  if (!request.has_model)
-    return value_or_throw(planner::read_case(request.case_file));
+  if (!request.has_model) {
+    auto result = value_or_throw(planner::read_case(request.case_file));
+    tell_unknown(result, request.case_file);
+    return result;
+  }
   const auto& [count, bandwidth, memory] = request.devices;
   constexpr int most_devices = 1024;
   constexpr std::int64_t most_samples = 1 << 20;

@@ -5,8 +5,10 @@
 #include "planner/kinds/readers.hpp"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <stdexcept>
+#include <string_view>
 #include <type_traits>
 
 namespace troupe::planner {
@@ -15,6 +17,16 @@ namespace {
 
 using nlohmann::ordered_json;
 using mistake = tl::unexpected<std::string>;
+
+/// True if no planner reads the member, and a case may have it: a remark, or a fact of
+/// `graph` or `stated` that other kinds read. None of those two is optional.
+bool may_be_unread(std::string_view place) {
+  constexpr std::array<std::string_view, 5> remarks{"expected", "baselines",
+                                                    "graph_file", "source", "remark"};
+  const bool is_of_part = place.starts_with("graph.") || place.starts_with("stated.");
+  return std::ranges::find(remarks, place) != remarks.end()
+         || (is_of_part && place.find('[') == place.npos);
+}
 
 struct reader {
   const char* kind;
@@ -71,12 +83,17 @@ std::vector<edge> read_edges(const case_value& edges, int operators) {
 tl::expected<named_problem, std::string> parse_case(const std::string& text) {
   try {
     const auto document = ordered_json::parse(text);
-    return read_content({document, ""});
+    read_members read;
+    auto result = read_content({document, "", &read});
+    for (auto& place : unread_places(document, read))
+      if (!may_be_unread(place))
+        result.unknown.push_back(std::move(place));
+    return result;
   } catch (const ordered_json::parse_error& error) {
     return mistake{"byte " + std::to_string(error.byte)
                    + " is no JSON: a case is one JSON object with 'kind'"};
   } catch (const ordered_json::out_of_range&) {
-    return mistake{"a number is too large: numbers are below 1e308"};
+    return mistake{"a number is too large: numbers are at most 1e30"};
   } catch (const case_error& error) {
     return mistake{error.what()};
   }

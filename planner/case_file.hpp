@@ -11,12 +11,15 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace troupe::planner {
 
 struct named_problem {
   std::string name;
   any_problem content;
+  /// Places of members that the kind does not have, as "graph.operators[3].sise".
+  std::vector<std::string> unknown = {};
 };
 
 /// Reads a file with one case. The error is one sentence with the place of the mistake.

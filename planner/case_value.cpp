@@ -3,6 +3,7 @@
 
 #include "models/utf8.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace troupe::planner {
@@ -22,10 +23,26 @@ std::string shown(const nlohmann::ordered_json& value) {
   return text;
 }
 
+std::string member_place(const std::string& object, const std::string& name) {
+  return object.empty() ? name : object + "." + name;
+}
+
+std::string element_place(const std::string& array, std::size_t index) {
+  return array + "[" + std::to_string(index) + "]";
+}
+
 } // namespace
 
+void case_value::mark_read(const nlohmann::ordered_json& value) const {
+  if (read_)
+    read_->insert(&value);
+}
+
 bool case_value::has(const std::string& name) const {
-  return value_->is_object() && value_->contains(name) && !(*value_)[name].is_null();
+  if (!value_->is_object() || !value_->contains(name))
+    return false;
+  mark_read((*value_)[name]);
+  return !(*value_)[name].is_null();
 }
 
 case_value case_value::member(const std::string& name) const {
@@ -33,7 +50,8 @@ case_value case_value::member(const std::string& name) const {
     fail("is " + shown(*value_) + ", but an object with '" + name + "' is needed");
   if (!value_->contains(name))
     fail("has no '" + name + "'");
-  return {(*value_)[name], place_.empty() ? name : place_ + "." + name};
+  mark_read((*value_)[name]);
+  return {(*value_)[name], member_place(place_, name), read_};
 }
 
 std::vector<case_value> case_value::elements() const {
@@ -41,7 +59,7 @@ std::vector<case_value> case_value::elements() const {
     fail("is " + shown(*value_) + ", but an array is needed");
   std::vector<case_value> result;
   for (const auto& element : *value_)
-    result.emplace_back(element, place_ + "[" + std::to_string(result.size()) + "]");
+    result.emplace_back(element, element_place(place_, result.size()), read_);
   return result;
 }
 
@@ -57,23 +75,24 @@ std::vector<std::pair<std::string, case_value>> case_value::members() const {
   if (!value_->is_object())
     fail("is " + shown(*value_) + ", but an object is needed");
   std::vector<std::pair<std::string, case_value>> result;
-  for (const auto& [name, value] : value_->items())
-    result.emplace_back(name,
-                        case_value{value, place_.empty() ? name : place_ + "." + name});
+  for (const auto& [name, value] : value_->items()) {
+    mark_read(value);
+    result.emplace_back(name, case_value{value, member_place(place_, name), read_});
+  }
   return result;
 }
 
 double case_value::number() const {
-  if (!value_->is_number() || !std::isfinite(value_->get<double>())
-      || value_->get<double>() < 0)
-    fail("is " + shown(*value_) + ", but a number of 0 or more is needed");
-  return value_->get<double>();
+  const double result = value_->is_number() ? value_->get<double>() : -1;
+  if (!(result >= 0 && result <= largest))
+    fail("is " + shown(*value_) + ", but a number from 0 to 1e30 is needed");
+  return result;
 }
 
 double case_value::positive() const {
   const double result = value_->is_number() ? value_->get<double>() : 0;
-  if (!std::isfinite(result) || result <= 0)
-    fail("is " + shown(*value_) + ", but a number above 0 is needed");
+  if (!(result > 0 && result <= largest))
+    fail("is " + shown(*value_) + ", but a number above 0, to 1e30, is needed");
   return result;
 }
 
@@ -108,6 +127,38 @@ std::vector<double> case_value::numbers() const {
 
 void case_value::fail(const std::string& mistake) const {
   throw case_error{(place_.empty() ? std::string{"the case"} : place_) + " " + mistake};
+}
+
+namespace {
+
+constexpr int most_levels = 16; // no kind nests as many
+
+void add_unread(std::vector<std::string>& to, const nlohmann::ordered_json& value,
+                const std::string& place, const read_members& read, int level) {
+  if (level > most_levels)
+    return;
+  if (value.is_array())
+    for (std::size_t i = 0; i < value.size(); ++i)
+      add_unread(to, value[i], element_place(place, i), read, level + 1);
+  if (!value.is_object())
+    return;
+  const auto is_read = [&](const auto& member) { return read.contains(&member); };
+  if (std::ranges::none_of(value, is_read))
+    return;
+  for (const auto& [name, member] : value.items())
+    if (is_read(member))
+      add_unread(to, member, member_place(place, name), read, level + 1);
+    else
+      to.push_back(member_place(place, name));
+}
+
+} // namespace
+
+std::vector<std::string> unread_places(const nlohmann::ordered_json& document,
+                                       const read_members& read) {
+  std::vector<std::string> result;
+  add_unread(result, document, "", read, 0);
+  return result;
 }
 
 } // namespace troupe::planner

@@ -8,6 +8,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -18,12 +19,17 @@ struct case_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// Members of a document that a reader asked for.
+using read_members = std::unordered_set<const nlohmann::ordered_json*>;
+
 /// A value of a JSON document. Functions that return a value throw case_error if the
 /// document has another one at this place. The document must outlive the object.
 class case_value {
 public:
-  case_value(const nlohmann::ordered_json& value, std::string place)
-    : value_(&value), place_(std::move(place)) {
+  /// \param read is told each member that is asked for; may be null
+  case_value(const nlohmann::ordered_json& value, std::string place,
+             read_members* read = nullptr)
+    : value_(&value), place_(std::move(place)), read_(read) {
     // nop
   }
 
@@ -41,8 +47,8 @@ public:
   /// Names and values of an object, in the file's order.
   std::vector<std::pair<std::string, case_value>> members() const;
 
-  double number() const; ///< Finite, 0 or more.
-  double positive() const;
+  double number() const;   ///< 0 to `largest`.
+  double positive() const; ///< Above 0, to `largest`.
   int integer(int least, int most) const;
   bool flag() const; ///< true, false, 1 or 0.
   std::string text() const;
@@ -51,9 +57,19 @@ public:
   /// Throws case_error: "PLACE MISTAKE".
   [[noreturn]] void fail(const std::string& mistake) const;
 
+  /// Sums and products of such numbers are finite.
+  static constexpr double largest = 1e30;
+
 private:
+  void mark_read(const nlohmann::ordered_json& value) const;
+
   const nlohmann::ordered_json* value_;
   std::string place_;
+  read_members* read_;
 };
+
+/// Places of members that no reader asked for, beside members that one asked for.
+std::vector<std::string> unread_places(const nlohmann::ordered_json& document,
+                                       const read_members& read);
 
 } // namespace troupe::planner

@@ -28,13 +28,15 @@ std::string mistake_with(const std::string& pointer, const json& value) {
 TEST_CASE("a mistake in a case has its place and the allowed values", "[planner]") {
   REQUIRE(judged_cases::mistake_of(chain()).empty());
   CHECK(mistake_with("/graph/operators/1/3", -8)
-        == "graph.operators[1][3] is -8, but a number of 0 or more is needed");
+        == "graph.operators[1][3] is -8, but a number from 0 to 1e30 is needed");
   CHECK(mistake_with("/graph/operators/1/3", "many")
-        == "graph.operators[1][3] is \"many\", but a number of 0 or more is needed");
+        == "graph.operators[1][3] is \"many\", but a number from 0 to 1e30 is needed");
   CHECK(mistake_with("/levels/0/0", 1.5)
         == "levels[0][0] is 1.5, but a whole number from 1 to 4096 is needed");
   CHECK(mistake_with("/levels/0/1", 0)
-        == "levels[0][1] is 0, but a number above 0 is needed");
+        == "levels[0][1] is 0, but a number above 0, to 1e30, is needed");
+  CHECK(mistake_with("/graph/operators/1/3", 1e31)
+        == "graph.operators[1][3] is 1e+31, but a number from 0 to 1e30 is needed");
   CHECK(mistake_with("/levels/0", json::array({2}))
         == "levels[0] has 1 elements, but 2 are needed");
   CHECK(mistake_with("/levels", json::array())
@@ -53,6 +55,21 @@ TEST_CASE("a mistake in a case has its place and the allowed values", "[planner]
              ContainsSubstring("kind is 'pipe', but a case is one of pipedream, "));
   CHECK(mistake_with("/straight", 2)
         == "straight is 2, but true, false, 1 or 0 is needed");
+}
+
+TEST_CASE("members that a kind does not have are named", "[planner]") {
+  auto problem = chain();
+  problem["expected"] = {{"cost", 1}};
+  problem["remark"] = "from a paper";
+  CHECK(parse_case(problem.dump())->unknown.empty());
+  problem["graph"]["file"] = "of another kind too";
+  CHECK(parse_case(problem.dump())->unknown.empty());
+  problem["straigth"] = true;
+  CHECK(parse_case(problem.dump())->unknown == std::vector<std::string>{"straigth"});
+  problem = judged_cases::cases_of("tarnawski").front();
+  problem["graph"]["operators"][1]["color"] = 1;
+  CHECK(parse_case(problem.dump())->unknown
+        == std::vector<std::string>{"graph.operators[1].color"});
 }
 
 TEST_CASE("each member of a case is needed", "[planner]") {

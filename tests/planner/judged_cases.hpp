@@ -44,6 +44,7 @@ inline json asked(json problem, const std::string& planner) {
   INFO((chosen ? "" : chosen.error()) << (parsed ? "" : parsed.error()));
   REQUIRE(chosen);
   REQUIRE(parsed);
+  CHECK(parsed->unknown.empty());
   const auto found = planner::search(*chosen, parsed->content);
   INFO((found ? "" : found.error()));
   REQUIRE(found);
