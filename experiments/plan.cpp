@@ -201,8 +201,9 @@ int compare(const plan_request& request, const std::string& command) {
       planned.optimum = row.judged;
   if (!planned.optimum)
     planned.optimum = planned_by("exhaustive", problem).judged;
-  write_or_throw(request.page_file, plan_page(planned));
-  write_or_throw(request.results_file, plan_json(planned, command));
+  const auto results = plan_json(planned, command);
+  write_or_throw(request.page_file, plan_page(results));
+  write_or_throw(request.results_file, results);
   std::cout << plan_table(planned);
   return std::cout.flush() ? 0 : 1;
 }

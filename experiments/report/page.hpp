@@ -19,6 +19,9 @@ extern const std::string_view live_text;
 /// The HTML of the page of a study; the data replace `@page_data@`.
 extern const std::string_view study_text;
 
+/// The HTML of the page of `plan --planners`; the data replace `@page_data@`.
+extern const std::string_view planners_text;
+
 /// A page with JSON in place of `@page_data@`. No text in the JSON ends the page's
 /// script.
 std::string page_with_data(std::string_view page, std::string json);

@@ -35,10 +35,11 @@ struct planned_case {
 /// and time of the search.
 std::string plan_table(const planned_case& planned);
 
-/// A page of HTML with the table and the parts of each plan.
-std::string plan_page(const planned_case& planned);
-
 /// Results as JSON text.
 std::string plan_json(const planned_case& planned, const std::string& command);
+
+/// A page of HTML with the table and the parts of each plan.
+/// \param json text of plan_json()
+std::string plan_page(const std::string& json);
 
 } // namespace troupe
