@@ -225,7 +225,7 @@ TEST_CASE("times of unused devices hide no difference of others", "[planner]") {
                                    .size = double(size),
                                    .transfer = random.number(0, 9) / 7.});
     for (int o = 1; o < 7; ++o)
-      problem.edges.emplace_back(o - 1, o);
+      problem.edges.push_back({o - 1, o});
     const auto optimum = search(*parse_planner("exhaustive"), problem);
     const auto found = search(*parse_planner("tarnawski_ip"), problem);
     REQUIRE((optimum && found));
