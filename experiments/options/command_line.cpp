@@ -178,51 +178,67 @@ tl::expected<typed_words, int> read_words(const program_info& program, int argc,
   return result;
 }
 
-tl::expected<options, int> read_command_line(const program_info& program, int argc,
-                                             const char* const* argv) {
+tl::expected<options, option_mistake>
+options_of(const program_info& program, const std::vector<std::string>& words) {
+  std::vector<const char*> argv{program.name.c_str()};
+  for (const auto& word : words)
+    argv.push_back(word.c_str());
+  const auto argc = static_cast<int>(argv.size());
+  const auto mistaken = [](std::string sentence, bool help_tells_more = true) {
+    return tl::unexpected{option_mistake{std::move(sentence), help_tells_more}};
+  };
   reading first{program, program.defaults};
-  try {
-    if (const auto error = first.parse(argc, argv); !error.empty())
-      return refuse(program, error);
-  } catch (const CLI::Success& asked) {
-    return tl::unexpected{first.app.exit(asked)};
-  }
+  if (auto error = first.parse(argc, argv.data()); !error.empty())
+    return mistaken(std::move(error));
   if (auto error = unreadable_folder_error(first.typed.checkpoint); !error.empty())
-    return refuse(program, error);
+    return mistaken(std::move(error));
   find_beginning(first.typed);
   const auto defaults = defaults_after(program, first);
-  if (!defaults) {
-    std::cerr << program.name << ": " << defaults.error() << '\n';
-    return tl::unexpected{2};
-  }
+  if (!defaults)
+    return mistaken(defaults.error(), false);
   reading second{program, *defaults};
-  (void)second.parse(argc, argv); // correct, as the first was
+  (void)second.parse(argc, argv.data()); // correct, as the first was
   auto& typed = second.typed;
   find_beginning(typed);
   if (typed.mesh.axes.find("pipe") != std::string::npos && second.says("--stages"))
-    return refuse(program,
-                  "--stages and pipe= in --mesh both give the ranks of a pipeline: "
-                  "leave --stages or pipe= out");
-  if (const auto error = error_beside_all(second.app);
+    return mistaken("--stages and pipe= in --mesh both give the ranks of a pipeline: "
+                    "leave --stages or pipe= out");
+  if (auto error = error_beside_all(second.app);
       typed.output.whole_catalog && !error.empty())
-    return refuse(program, error);
+    return mistaken(std::move(error));
   if (second.file->count() > 0)
     typed.output.config = second.file->as<std::string>();
   typed.mesh.says_stages = second.says("--stages");
   typed.schedules.says_microbatches = second.says("--microbatches");
   typed.schedules.says_steps = second.says("--steps");
   typed.output.command = {program.name};
-  typed.output.command.insert(typed.output.command.end(), argv + 1, argv + argc);
+  typed.output.command.insert(typed.output.command.end(), words.begin(), words.end());
   auto o = parse(typed, program.trains);
-  if (!o) {
-    std::cerr << program.name << ": " << o.error() << '\n';
-    return tl::unexpected{2};
-  }
+  if (!o)
+    return mistaken(o.error(), false);
   auto without_saved = program;
   without_saved.defaults = *defaults;
-  if (const auto error = without_effect(typed, *o, without_saved); !error.empty())
-    return refuse(program, error);
+  if (auto error = without_effect(typed, *o, without_saved); !error.empty())
+    return mistaken(std::move(error));
   return std::move(*o);
+}
+
+tl::expected<options, int> read_command_line(const program_info& program, int argc,
+                                             const char* const* argv) {
+  reading shown{program, program.defaults};
+  try {
+    (void)shown.parse(argc, argv);
+  } catch (const CLI::Success& asked) {
+    return tl::unexpected{shown.app.exit(asked)};
+  }
+  auto o = options_of(program, {argv + 1, argv + argc});
+  if (o)
+    return std::move(*o);
+  const auto& [sentence, help_tells_more] = o.error();
+  if (help_tells_more)
+    return refuse(program, sentence);
+  std::cerr << program.name << ": " << sentence << '\n';
+  return tl::unexpected{2};
 }
 
 } // namespace troupe

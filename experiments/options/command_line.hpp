@@ -10,6 +10,18 @@
 
 namespace troupe {
 
+/// A mistake in options, as one sentence.
+struct option_mistake {
+  std::string sentence;
+  bool help_tells_more = false; ///< True if --help has the options that are allowed.
+};
+
+/// Reads the options of a program from words such as "--stages=4", as
+/// read_command_line() does, and prints nothing.
+/// \throws CLI::Success for --help, --help-all and --version
+tl::expected<options, option_mistake> options_of(const program_info& program,
+                                                 const std::vector<std::string>& words);
+
 /// Reads the options of a program from its command line and from the file that --config
 /// names. Options that both leave out may get values from the files of --init or
 /// --weights, or from the checkpoint of --resume. The error is the exit code of a

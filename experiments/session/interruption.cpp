@@ -10,6 +10,7 @@ namespace troupe {
 namespace {
 
 std::atomic<bool> interrupted = false;
+std::atomic<bool> leaves_signals = false;
 std::atomic<bool> no_reader = false;
 std::atomic<bool> announced = false;
 
@@ -58,6 +59,8 @@ void handle(int number, void (*handler)(int)) {
 }
 
 bool listen() {
+  if (leaves_signals)
+    return false;
   std::signal(SIGINT, end_once);
   std::signal(SIGTERM, end_once);
   handle(SIGHUP, end_once);
@@ -68,6 +71,8 @@ bool listen() {
 
 bool listen_to_announcements() {
   (void)interruption(); // the new handlers replace the ones installed there
+  if (leaves_signals)
+    return false;
   for (const int number : announcements)
     handle(number, note_announcement);
   return true;
@@ -79,6 +84,14 @@ const std::atomic<bool>& interruption() {
   static const bool listening = listen();
   (void)listening;
   return interrupted;
+}
+
+void leave_signals() {
+  leaves_signals = true;
+}
+
+void interrupt(bool is_set) {
+  interrupted = is_set;
 }
 
 const std::atomic<bool>& announced_end() {

@@ -21,6 +21,14 @@ const std::atomic<bool>& interruption();
 /// announcements set only this flag, and no longer the flag of interruption().
 const std::atomic<bool>& announced_end();
 
+/// Leaves all signals to the program around this library, such as Python:
+/// interruption() installs no handlers, and only interrupt() changes its flag.
+/// \pre interruption() was never called
+void leave_signals();
+
+/// Sets or clears the flag of interruption().
+void interrupt(bool is_set);
+
 /// Makes failed writes return errors from now on, instead of signals that kill the
 /// program. A write fails if a reader such as `head` has gone, or if a file is too
 /// large. A reader that has gone also sets interruption(). Valid for the whole process.

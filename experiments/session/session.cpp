@@ -9,6 +9,7 @@
 #include "experiments/options/training_options.hpp"
 #include "experiments/report/files.hpp"
 #include "experiments/report/loss_history.hpp"
+#include "experiments/report/page.hpp"
 #include "experiments/report/results.hpp"
 #include "experiments/report/results_legend.hpp"
 #include "experiments/session/interruption.hpp"
@@ -47,54 +48,46 @@ std::size_t losses_apart(const run_plan& plan, const checkpoint_options& o) {
 
 class session {
 public:
-  session(const options& o, const setup& shared, node_runs& performs)
-    : options_(o), output_(o.output), shared_(shared), performs_(performs), files_(o) {}
+  session(const options& o, const setup& shared, node_runs& performs,
+          const session_listener& listener, bool keeps_everything)
+    : options_(o),
+      output_(o.output),
+      shared_(shared),
+      performs_(performs),
+      listener_(listener),
+      keeps_everything_(keeps_everything),
+      files_(o) {}
 
-  int run_all() {
-    if (auto error = files_.prepare(shared_.runs); !error.empty()) {
-      complain(error);
-      return 2;
-    }
-    if (const auto& to = options_.checkpoint; !to.folder.empty())
-      if (auto error =
-            checkpoint_folder_error(to, shared_.runs.front().plan, checkpoints_lock_);
-          !error.empty()) {
-        complain(error);
-        return 2;
-      }
-    if (auto error = try_texts(); !error.empty()) {
-      complain(error);
-      return 2;
-    }
-    if (auto error = begin_watching(); !error.empty()) {
-      complain(error);
-      return 2;
-    }
+  tl::expected<ended_session, std::string> run_all() {
+    if (auto error = prepare(); !error.empty())
+      return tl::unexpected{error};
     for (const auto& note : shared_.notes)
-      std::cerr << output_.command.front() << ": " << note << '\n';
+      listener_.note(note);
     for (const auto& why : shared_.passed_over)
-      std::cerr << output_.command.front() << ": checkpoint skipped: " << why << '\n';
+      listener_.note("checkpoint skipped: " + why);
     if (!shared_.checkpoint.empty() && !shared_.resumed_training)
-      std::cerr << output_.command.front() << ": " << without_facts(shared_.checkpoint)
-                << '\n';
+      listener_.note(without_facts(shared_.checkpoint));
     if (const auto slow = warning_of(options_.run); options_.trains && !slow.empty())
-      std::cerr << output_.command.front() << ": " << slow << '\n';
+      listener_.note(slow);
     announce();
-    if (!std::cout.flush()) // before hours of training are lost
-      return 1;
+    if (!std::cout.flush()) { // before hours of training are lost
+      ended_.exit_code = 1;
+      return std::move(ended_);
+    }
     for (const auto& request : shared_.runs) {
       if (interruption())
         break;
       run(request);
     }
-    if (accounts_.size() < shared_.runs.size())
-      exit_code_ = ended_by_user;
+    if (accounts().size() < shared_.runs.size())
+      ended_.exit_code = ended_by_user;
     if (!has_begun_) // results of an earlier command stay as they are
-      return exit_code_;
-    const auto table = results_table(shared_, accounts_, options_.evaluation.target);
+      return std::move(ended_);
+    auto& [code, accounts, restarted, results, table, timelines] = ended_;
+    table = results_table(shared_, accounts, options_.evaluation.target);
     if (!output_.quiet)
       out() << '\n' << table << std::flush;
-    const auto results = results_json(options_, shared_, accounts_);
+    results = results_json(options_, shared_, accounts);
     complain(files_.end_results(results));
     const auto page_failed = files_.write_page(results, table);
     complain(page_failed);
@@ -102,10 +95,28 @@ public:
       out() << files_.summary() << std::flush;
     if (live_)
       live_->end(page_failed.empty());
-    return exit_code_;
+    return std::move(ended_);
   }
 
 private:
+  std::vector<run_account>& accounts() { return ended_.accounts; }
+  const std::vector<run_account>& accounts() const { return ended_.accounts; }
+
+  /// Prepares files, folders and the live page. Returns one sentence about a failure,
+  /// else an empty text.
+  std::string prepare() {
+    if (auto error = files_.prepare(shared_.runs); !error.empty())
+      return error;
+    if (const auto& to = options_.checkpoint; !to.folder.empty())
+      if (auto error =
+            checkpoint_folder_error(to, shared_.runs.front().plan, checkpoints_lock_);
+          !error.empty())
+        return error;
+    if (auto error = try_texts(); !error.empty())
+      return error;
+    return begin_watching();
+  }
+
   std::ostream& out() const {
     return output_.results_on_stdout() ? std::cerr : std::cout;
   }
@@ -113,8 +124,8 @@ private:
   void complain(const std::string& why) {
     if (why.empty())
       return;
-    std::cerr << output_.command.front() << ": " << why << '\n';
-    exit_code_ = std::max(exit_code_, 1);
+    listener_.error(why);
+    ended_.exit_code = std::max(ended_.exit_code, 1);
   }
 
   /// Makes once the texts that runs will write, before hours of training are lost.
@@ -148,8 +159,7 @@ private:
     if (!page)
       return page.error();
     live_ = std::move(*page);
-    std::cerr << output_.command.front() << ": watch the run at " << live_->address()
-              << std::endl;
+    listener_.note("watch the run at " + live_->address());
     return {};
   }
 
@@ -167,17 +177,18 @@ private:
 
   void run(const run_request& request) {
     auto& account =
-      accounts_.emplace_back(run_account{.request = &request, .result = {}});
+      accounts().emplace_back(run_account{.request = &request, .result = {}});
     if (options_.evaluation.verify > 0)
       prove(account);
     if (interruption()) { // the run has not begun
-      accounts_.pop_back();
+      accounts().pop_back();
       return;
     }
     auto plan = request.plan;
     run_callbacks callbacks{.interrupted = &interruption()};
     plan.keep.record = output_.print || !output_.exported.empty();
-    plan.keep.first_actions = files_.actions_shown(plan);
+    plan.keep.first_actions =
+      keeps_everything_ ? actions_in_trace : files_.actions_shown(plan);
     plan.observed.model_times = account.modelled =
       needs_modelled_times(plan, performs_.uses_nodes());
     plan.observed.watched = live_ != nullptr;
@@ -253,21 +264,23 @@ private:
       complain(plan.sch.name + ": " + result.failure
                + last_checkpoint(options_.checkpoint));
     if (result.outcome == ending::interrupted)
-      exit_code_ = ended_by_user;
+      ended_.exit_code = ended_by_user;
     if (const auto missing = missing_losses(account); !missing.empty())
-      std::cerr << output_.command.front() << ": " << plan.sch.name << ": " << missing
-                << '\n'; // the weights contain the updates: no failure
+      listener_.note(plan.sch.name + ": "
+                     + missing); // the weights contain the updates: no failure
     if (!result.ungrouped_reason.empty() && !output_.quiet)
-      std::cerr << output_.command.front() << ": " << plan.sch.name
-                << ": the CPU sums tensors, as GPUs do not exchange tensors directly: "
-                << result.ungrouped_reason << '\n'; // the results are right: no failure
+      listener_.note(
+        plan.sch.name
+        + ": the CPU sums tensors, as GPUs do not exchange tensors directly: "
+        + result.ungrouped_reason); // the results are right: no failure
     has_begun_ = has_begun_ || !refused;
     if (has_begun_)
       keep(account);
     if (judge)
       evaluate(*judge, account);
     observer.end(account);
-    account.result.parameters.clear();
+    if (!keeps_everything_)
+      account.result.parameters.clear();
     if (live_)
       show_end(account.outcome());
   }
@@ -296,8 +309,9 @@ private:
   void show_end(ending outcome) {
     std::string page;
     try {
-      page = files_.page(results_json(options_, shared_, accounts_),
-                         results_table(shared_, accounts_, options_.evaluation.target));
+      page =
+        files_.page(results_json(options_, shared_, accounts()),
+                    results_table(shared_, accounts(), options_.evaluation.target));
     } catch (const std::bad_alloc&) { // browsers keep the previous page
     }
     live_->end_run(outcome, std::move(page));
@@ -317,20 +331,22 @@ private:
       resume_from(std::move(begins.from), next);
     }
     for (const auto& why : begins.passed_over)
-      std::cerr << output_.command.front() << ": checkpoint skipped: " << why << '\n';
+      listener_.note("checkpoint skipped: " + why);
     const auto nodes = performs_.nodes();
-    std::cerr << output_.command.front() << ": " << lost.failure
-              << (lost.recovery_error.empty()
-                    ? ""
-                    : "; kept steps cannot be used: " + lost.recovery_error)
-              << "; restarts "
-              << (begins.description.empty() ? "from the first step"
-                                             : "after " + begins.description)
-              << " on " << nodes << (nodes == 1 ? " node\n" : " nodes\n");
-    if (restarted_.empty() || account.request != &restarted_.back())
-      restarted_.push_back(*account.request);
-    restarted_.back().plan = next; // each older plan holds a whole network
-    account.request = &restarted_.back();
+    listener_.note(lost.failure
+                   + (lost.recovery_error.empty()
+                        ? ""
+                        : "; kept steps cannot be used: " + lost.recovery_error)
+                   + "; restarts "
+                   + (begins.description.empty() ? "from the first step"
+                                                 : "after " + begins.description)
+                   + " on " + std::to_string(nodes)
+                   + (nodes == 1 ? " node" : " nodes"));
+    auto& restarted = ended_.restarted;
+    if (restarted.empty() || account.request != &restarted.back())
+      restarted.push_back(*account.request);
+    restarted.back().plan = next; // each older plan holds a whole network
+    account.request = &restarted.back();
     return next;
   }
 
@@ -344,10 +360,12 @@ private:
     judge.emplace(plan.work->whole, *plan.work->data, options_.evaluation.samples,
                   evaluation_batch(plan.work->batch), plan.machine.threads,
                   evaluated_parts(plan, !performs_.uses_nodes()));
-    callbacks.report = [&observer, &losses](const progress& p) {
+    callbacks.report = [this, &observer, &losses](const progress& p) {
       if (losses)
         losses->add(p.losses);
       observer.report_progress(p);
+      if (listener_.advance)
+        listener_.advance(p);
     };
     plan.keep.weights = true;
     callbacks.evaluate = [&](int batches, const std::vector<const float*>& parameters) {
@@ -383,22 +401,24 @@ private:
     complain(files_.write_schedule(request, result));
     if (result.outcome == ending::finished)
       report_export(request.plan.sch);
-    result.actions.clear();
+    if (keeps_everything_)
+      ended_.timelines.push_back(timeline_json(account));
+    else
+      result.actions.clear();
     // The last write reports a failure.
-    (void)files_.write_results(results_json(options_, shared_, accounts_));
+    (void)files_.write_results(results_json(options_, shared_, accounts()));
   }
 
   /// Says so if the exported schedule has a form that only troupe reads.
   void report_export(const schedule& sch) const {
     if (output_.exported.empty() || output_.quiet || is_pytorch_form(sch))
       return;
-    std::cerr << output_.command.front() << ": " << output_.exported
-              << " is not for PyTorch, which reads schedules that flush and have each "
-                 "stage on one rank: "
-              << sch.name
-              << (sch.asynchronous() ? " does not flush" : " has several directions")
-              << "; only troupe reads the file, by --schedule file:" << output_.exported
-              << '\n';
+    listener_.note(
+      output_.exported
+      + " is not for PyTorch, which reads schedules that flush and have "
+        "each stage on one rank: "
+      + sch.name + (sch.asynchronous() ? " does not flush" : " has several directions")
+      + "; only troupe reads the file, by --schedule file:" + output_.exported);
   }
 
   /// Evaluates the weights of a finished run; Ctrl-C ends the evaluation.
@@ -415,20 +435,20 @@ private:
         && steps.count % plan.copies.evaluate_every == 0)
       account.evaluations.emplace_back(steps, *account.evaluated);
     if (!account.evaluated_to_end)
-      exit_code_ = ended_by_user;
+      ended_.exit_code = ended_by_user;
   }
 
   const options& options_;
   const output_options& output_;
   const setup& shared_;
   node_runs& performs_;
+  const session_listener& listener_;
+  bool keeps_everything_;
   output_files files_;
   std::unique_ptr<live_page> live_; // null: there is no live page
   folder_lock checkpoints_lock_;
-  std::list<run_request> restarted_;
-  std::vector<run_account> accounts_;
+  ended_session ended_;
   bool has_begun_ = false; // of any run
-  int exit_code_ = 0;
 };
 
 /// Ends a command whose training is complete already. Returns the exit code. A chain of
@@ -455,7 +475,9 @@ int end_complete(const options& o, const std::string& completed) {
 
 } // namespace
 
-int run_session(const options& o, const setup& shared) {
+tl::expected<ended_session, std::string>
+perform_session(const options& o, const setup& shared, const session_listener& listener,
+                bool keeps_everything) {
   auto performs = node_runs::from(o);
   std::string error = performs ? "" : performs.error();
   for (const auto& request : shared.runs) {
@@ -465,9 +487,19 @@ int run_session(const options& o, const setup& shared) {
       if (const auto why = proof_error(request.plan); !why.empty())
         error = "--verify: " + why;
   }
-  if (error.empty())
-    return session{o, shared, *performs}.run_all();
-  std::cerr << o.output.command.front() << ": " << error << '\n';
+  if (!error.empty())
+    return tl::unexpected{error};
+  return session{o, shared, *performs, listener, keeps_everything}.run_all();
+}
+
+int run_session(const options& o, const setup& shared) {
+  const auto tell = [&](const std::string& sentence) {
+    std::cerr << o.output.command.front() << ": " << sentence << '\n';
+  };
+  const auto ended = perform_session(o, shared, {.error = tell, .note = tell}, false);
+  if (ended)
+    return ended->exit_code;
+  tell(ended.error());
   return 2;
 }
 

@@ -7,6 +7,7 @@
 #include "experiments/report/study_page.hpp"
 #include "experiments/session/changing_line.hpp"
 #include "experiments/session/interruption.hpp"
+#include "experiments/session/programs.hpp"
 #include "experiments/session/started_program.hpp"
 #include "experiments/session/throughput.hpp"
 #include "experiments/study/study_folder.hpp"
@@ -271,7 +272,7 @@ int run_study(int argc, const char* const* argv) {
         + "' is no program that a study repeats: say compare or simulate");
     words.erase(words.begin() + 1);
   }
-  const auto repeated = repeated_program(program);
+  const auto repeated = session_program(program);
   const auto typed =
     read_words(study_of(repeated), static_cast<int>(words.size()), words.data());
   if (!typed)

@@ -5,6 +5,7 @@
 #include "experiments/options/option_row.hpp"
 #include "experiments/options/parsing.hpp"
 #include "experiments/options/study_options.hpp"
+#include "experiments/session/programs.hpp"
 #include "models/utf8.hpp"
 #include "schedules/catalog/catalog.hpp"
 
@@ -140,15 +141,6 @@ bool is_program(std::string_view name) {
   return name == "compare" || name == "simulate";
 }
 
-program_info repeated_program(std::string_view name) {
-  const bool trains = name == "compare";
-  return {.name = std::string{name},
-          .description = "",
-          .trains = trains,
-          .draws = !trains,
-          .distributes = trains};
-}
-
 program_info study_of(const program_info& repeated) {
   auto result = repeated;
   result.name = "study";
@@ -244,7 +236,7 @@ study_plan study_from(const std::string& text) {
   auto plan = nlohmann::json::parse(text).get<study_plan>();
   if (!is_program(plan.program) || plan.runs.empty())
     throw std::invalid_argument{"no plan of a study"};
-  const auto repeated = repeated_program(plan.program);
+  const auto repeated = session_program(plan.program);
   const auto first = first_words(repeated);
   const auto passed = passed_names(repeated);
   for (const auto& run : plan.runs)

@@ -38,9 +38,6 @@ bool has_seeds(const study_plan& plan);
 /// True for the programs that a study repeats: compare and simulate.
 bool is_program(std::string_view name);
 
-/// \pre is_program(name)
-program_info repeated_program(std::string_view name);
-
 /// The program `study` of a repeated program.
 program_info study_of(const program_info& repeated);
 
