@@ -30,6 +30,12 @@ struct typed_schedules {
   bool says_microbatches = false;
   /// True if `steps` was typed, or set from a schedule's file; false: the default.
   bool says_steps = false;
+  /// Contents of schedules without a file, by the PATH of "file:PATH". No option sets
+  /// them.
+  std::map<std::string, std::string> texts = {};
+
+  /// The content that stands for the file in `text`; null: the file is read.
+  const std::string* text_of(const std::string& text) const;
 };
 
 /// Sets the ranks of a pipeline and microbatches to the sizes of schedules in files,

@@ -231,7 +231,7 @@ std::string set_sizes_from_files(typed_schedules& to, typed_mesh& mesh) {
       continue;
     optimizer_options any;
     any.clip = 1; // a norm, so that clip=stage is allowed too
-    const auto chosen = parse_schedule(text, false, &any);
+    const auto chosen = parse_schedule(text, false, &any, to.text_of(text));
     if (!chosen)
       return chosen.error();
     const auto& dims = *chosen->sizes;
@@ -296,7 +296,7 @@ parse(const typed_schedules& typed, const mesh_options& mesh,
     return problem{error};
   const auto texts = single_schedules(typed.names);
   const auto add = [&](const std::string& text, bool of_all) {
-    auto parsed = parse_schedule(text, of_all, default_optimizer);
+    auto parsed = parse_schedule(text, of_all, default_optimizer, typed.text_of(text));
     if (!parsed)
       return parsed.error();
     result.chosen.push_back(std::move(*parsed));
@@ -319,6 +319,12 @@ parse(const typed_schedules& typed, const mesh_options& mesh,
           return problem{error};
   }
   return result;
+}
+
+const std::string* typed_schedules::text_of(const std::string& text) const {
+  const auto entry =
+    names_file(text) ? texts.find(path_of_schedule(text)) : texts.end();
+  return entry == texts.end() ? nullptr : &entry->second;
 }
 
 bool names_file(const std::string& text) {
