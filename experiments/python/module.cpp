@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The compiled part of the Python module `troupe`: options, sessions and their results.
+// troupe/__init__.py is what users call.
+
+#include "actors/run/local_run.hpp"
+#include "experiments/options/command_line.hpp"
+#include "experiments/options/option_catalog.hpp"
+#include "experiments/options/option_row.hpp"
+#include "experiments/python/run_arrays.hpp"
+#include "experiments/report/page.hpp"
+#include "experiments/session/measured_options.hpp"
+#include "experiments/session/programs.hpp"
+#include "experiments/session/session.hpp"
+
+#include <pybind11/functional.h>
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <condition_variable>
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <thread>
+#include <utility>
+
+namespace py = pybind11;
+
+namespace troupe::python {
+
+namespace {
+
+/// A session and all that its accounts refer to.
+struct kept_session {
+  setup shared;
+  ended_session ended;
+  std::vector<std::string> errors, notes;
+};
+
+using session_pointer = std::shared_ptr<kept_session>;
+
+/// One run of a session.
+struct kept_run {
+  session_pointer session;
+  const run_account* account;
+};
+
+/// Performs a session in a thread, while the caller's thread passes on Python's
+/// signals. The session's thread takes Python's lock for the progress alone.
+class watched_session {
+public:
+  watched_session(const options& o, kept_session& to, const py::object& advance)
+    : advance_(advance) {
+    const session_listener listener{
+      .error = [&](const std::string& s) { to.errors.push_back(s); },
+      .note = [&](const std::string& s) { to.notes.push_back(s); },
+      .advance = advance.is_none()
+                   ? nullptr
+                   : std::function<void(const progress&)>{[this](const progress& p) {
+                       report(p);
+                     }}};
+    py::gil_scoped_release free;
+    interrupt(false);
+    std::thread worker{[&] {
+      try {
+        end(perform_session(o, to.shared, listener, true));
+      } catch (...) {
+        failure_ = std::current_exception();
+        end(tl::unexpected{std::string{}});
+      }
+    }};
+    wait();
+    worker.join();
+  }
+
+  /// Returns the runs. Throws what ended the session before its end: a Python exception
+  /// of the progress function, or an exception of the session.
+  tl::expected<ended_session, std::string> take() {
+    if (of_python_)
+      throw std::move(*of_python_);
+    if (failure_)
+      std::rethrow_exception(failure_);
+    return std::move(*result_);
+  }
+
+private:
+  void end(tl::expected<ended_session, std::string> result) {
+    const std::lock_guard lock{mutex_};
+    result_ = std::move(result);
+    has_ended_.notify_one();
+  }
+
+  void wait() {
+    constexpr auto interval = std::chrono::milliseconds{50};
+    std::unique_lock lock{mutex_};
+    while (!has_ended_.wait_for(lock, interval, [&] { return result_.has_value(); })) {
+      lock.unlock();
+      {
+        py::gil_scoped_acquire locked;
+        if (PyErr_CheckSignals() != 0) {
+          PyErr_Clear(); // the session's end is told by its exit code
+          interrupt(true);
+        }
+      }
+      lock.lock();
+    }
+  }
+
+  void report(const progress& p) {
+    py::gil_scoped_acquire locked;
+    if (of_python_)
+      return;
+    try {
+      for (const auto& loss : p.losses)
+        advance_(loss.samples, loss.loss);
+    } catch (py::error_already_set& error) {
+      of_python_.emplace(error);
+      interrupt(true);
+    }
+  }
+
+  const py::object& advance_;
+  std::mutex mutex_;
+  std::condition_variable has_ended_;
+  std::optional<tl::expected<ended_session, std::string>> result_;
+  std::exception_ptr failure_;
+  std::optional<py::error_already_set> of_python_;
+};
+
+/// \throws py::value_error with one sentence about options that cannot be fulfilled
+session_pointer run_program_of(const std::string& name,
+                               const std::vector<std::string>& words,
+                               std::map<std::string, std::string> schedules,
+                               const py::object& advance) {
+  auto program = session_program(name);
+  // A report is written where it is asked for.
+  program.defaults.output.new_report.clear();
+  program.defaults.schedules.texts = std::move(schedules);
+  auto o = options_of(program, words);
+  if (!o)
+    throw py::value_error{o.error().sentence};
+  auto to = std::make_shared<kept_session>();
+  {
+    py::gil_scoped_release free;
+    if (const auto error = measure_options(*o); !error.empty())
+      throw py::value_error{error};
+    auto shared = set_up(*o);
+    if (!shared)
+      throw py::value_error{shared.error()};
+    to->shared = std::move(*shared);
+  }
+  if (!to->shared.completed.empty())
+    throw py::value_error{to->shared.completed};
+  watched_session session{*o, *to, advance};
+  auto ended = session.take();
+  if (!ended)
+    throw py::value_error{ended.error()};
+  to->ended = std::move(*ended);
+  return to;
+}
+
+/// Values that `owner` keeps, without a copy; read-only.
+template <class Value>
+py::array view(const Value* values, std::vector<py::ssize_t> dims,
+               const py::object& owner) {
+  py::array_t<Value> result(std::move(dims), values, owner);
+  result.attr("setflags")(py::arg("write") = false);
+  return result;
+}
+
+template <class Value>
+py::array view(const std::vector<Value>& values, const py::object& owner) {
+  return view(values.data(), {static_cast<py::ssize_t>(values.size())}, owner);
+}
+
+/// Rows that the array owns.
+template <class Row>
+py::array array_of(std::vector<Row> rows) {
+  auto* const owned = new std::vector<Row>{std::move(rows)};
+  const py::capsule owner{
+    owned, [](void* kept) { delete static_cast<std::vector<Row>*>(kept); }};
+  return py::array_t<Row>(static_cast<py::ssize_t>(owned->size()), owned->data(),
+                          owner);
+}
+
+std::vector<double> seconds_of(const std::vector<nanoseconds>& times) {
+  constexpr double second = 1e9;
+  std::vector<double> result;
+  for (const auto time : times)
+    result.push_back(static_cast<double>(time) / second);
+  return result;
+}
+
+/// The parameters by name, as the run's own memory; empty from a simulation and from a
+/// run that failed.
+py::dict parameters_of(const py::object& run) {
+  const auto& account = *run.cast<const kept_run&>().account;
+  const auto& plan = account.request->plan;
+  py::dict result;
+  if (!plan.work || account.result.parameters.empty())
+    return result;
+  const auto& layers = plan.work->whole.layers;
+  for (std::size_t l = 0; l < layers.size(); ++l)
+    for (const auto& p : layers[l]->parameters())
+      result[py::str(p.name)] =
+        view(account.result.parameters[l].data() + p.offset,
+             std::vector<py::ssize_t>(p.dims.begin(), p.dims.end()), run);
+  return result;
+}
+
+py::list options_of_program(const std::string& name) {
+  py::list result;
+  for (const auto& row : rows_of(session_program(name)))
+    result.append(py::dict(py::arg("names") = row.names, py::arg("help") = row.help,
+                           py::arg("heading") = row.heading));
+  return result;
+}
+
+} // namespace
+
+} // namespace troupe::python
+
+PYBIND11_MODULE(_troupe, m) {
+  using namespace troupe;
+  using namespace troupe::python;
+  leave_signals();
+  PYBIND11_NUMPY_DTYPE(timeline_row, rank, kind, stage, direction, microbatch, version,
+                       versions_alive, part, start, end, expert);
+  PYBIND11_NUMPY_DTYPE(memory_row, rank, peak, parameters, gradients, optimizer,
+                       activations, passing, checkpoint);
+  PYBIND11_NUMPY_DTYPE(stage_row, stage, versions, staleness_max, staleness_mean);
+
+  py::class_<kept_run>(m, "Run")
+    .def_property_readonly("schedule",
+                           [](const kept_run& r) { return r.account->request->text; })
+    .def_property_readonly(
+      "ending", [](const kept_run& r) { return name_of(r.account->outcome()); })
+    .def_property_readonly("failure",
+                           [](const kept_run& r) { return r.account->result.failure; })
+    .def_property_readonly("losses",
+                           [](const py::object& r) {
+                             return view(r.cast<const kept_run&>().account->result.loss,
+                                         r);
+                           })
+    .def_property_readonly(
+      "loss_samples",
+      [](const py::object& r) {
+        return view(r.cast<const kept_run&>().account->result.loss_samples, r);
+      })
+    .def_property_readonly("loss_times",
+                           [](const kept_run& r) {
+                             return array_of(seconds_of(r.account->result.loss_times));
+                           })
+    .def_property_readonly(
+      "gradient_norms",
+      [](const py::object& r) {
+        return view(r.cast<const kept_run&>().account->result.gradient_norms, r);
+      })
+    .def_property_readonly(
+      "learning_rates",
+      [](const py::object& r) {
+        return view(r.cast<const kept_run&>().account->result.learning_rates, r);
+      })
+    .def_property_readonly(
+      "timeline", [](const kept_run& r) { return array_of(timeline_rows(*r.account)); })
+    .def_property_readonly(
+      "timeline_cut", [](const kept_run& r) { return r.account->result.actions_cut; })
+    .def_property_readonly(
+      "memory", [](const kept_run& r) { return array_of(memory_rows(*r.account)); })
+    .def_property_readonly(
+      "stages", [](const kept_run& r) { return array_of(stage_rows(*r.account)); })
+    .def_property_readonly("parameters", &parameters_of);
+
+  py::class_<kept_session, std::shared_ptr<kept_session>>(m, "Session")
+    .def_property_readonly("exit_code",
+                           [](const kept_session& s) { return s.ended.exit_code; })
+    .def_property_readonly("errors", [](const kept_session& s) { return s.errors; })
+    .def_property_readonly("notes", [](const kept_session& s) { return s.notes; })
+    .def_property_readonly("json",
+                           [](const kept_session& s) { return s.ended.results; })
+    .def_property_readonly("table", [](const kept_session& s) { return s.ended.table; })
+    .def_property_readonly("page",
+                           [](const kept_session& s) {
+                             return report_page(s.ended.results, s.ended.table,
+                                                s.ended.timelines);
+                           })
+    .def_property_readonly("runs", [](const std::shared_ptr<kept_session>& s) {
+      std::vector<kept_run> result;
+      for (const auto& account : s->ended.accounts)
+        result.push_back({s, &account});
+      return result;
+    });
+
+  m.def("perform", &run_program_of, py::arg("program"), py::arg("words"),
+        py::arg("schedules"), py::arg("advance"));
+  m.def("options", &options_of_program, py::arg("program"));
+  m.def("end_left_threads", [] {
+    if (is_at_work())
+      std::_Exit(1);
+  });
+}

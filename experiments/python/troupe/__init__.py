@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs of troupe from Python.
+
+    import troupe
+    result = troupe.compare(schedules=["gpipe", "1f1b"], stages=4, steps=20)
+    print(result.table)
+    result["1f1b"].losses          # a NumPy array
+    result.report("page.html")
+
+Functions have the names of programs, and keywords the names of their options with
+underscores: `./troupe compare --batch 16 --tied` is `troupe.compare(batch=16,
+tied=True)`. Values with commas may be lists. A wrong option raises ValueError with the
+program's sentence.
+"""
+
+import atexit as _atexit
+import json as _json
+import threading as _threading
+import warnings as _warnings
+
+from . import _troupe
+
+__all__ = ["Interrupted", "Result", "RunError", "Schedule", "compare", "options", "simulate", "train"]
+
+_atexit.register(_troupe.end_left_threads)
+_one_at_a_time = _threading.Lock()  # Ctrl-C ends all runs of a process
+
+
+class Schedule:
+    """A schedule of one's own, as a value of `schedule` or `schedules`.
+
+    Schedule(name, text): text in PyTorch's form, a line for each rank, as `--export`
+    writes it: "0F0,0F1,0B0,0B1".
+
+    Schedule(name, actions, stages=4, microbatches=8): actions(rank) yields the actions of
+    a rank in order, each as text ("2F5": the forward of microbatch 5 at stage 2; also B,
+    I, W and U) or as a tuple (stage, "F", microbatch). Stage s is on rank s, unless
+    `actions` says otherwise: a rank has the stages of its actions.
+
+    Schedule.by_slots(name, slot, stages=4, microbatches=8): slot(operation, stage,
+    microbatch) is a number for each "F" and "B"; the actions of a rank run in the order
+    of their slots.
+
+    `weights` is the rule of weight versions: flush (the default), stash, vertical_sync,
+    double_buffered or latest. Without a flush the actions are those of the whole run,
+    `microbatches` those of a batch, and `update_every` the microbatches of an update.
+    Functions are called when the schedule is made; runs do not call Python. `text` is the
+    file that `./troupe ... --schedule file:` reads."""
+
+    def __init__(self, name, actions, *, stages=None, microbatches=None, weights=None, update_every=None, most_held=None):
+        if not name or any(c in name for c in ",:\n"):
+            raise ValueError(f"'{name}' is no name of a schedule: a name has no comma, colon or line break")
+        self.name = name
+        if callable(actions):
+            if not isinstance(stages, int) or stages < 1:
+                raise ValueError("a schedule of a function needs stages=, the number of ranks")
+            lines = [",".join(_cell(action) for action in actions(rank)) for rank in range(stages)]
+            rules = {"weights": weights, "update_every": update_every, "most_held": most_held,
+                     "microbatches": None if weights in (None, "flush") else microbatches}
+            header = ",".join(f"{key}={value}" for key, value in rules.items() if value is not None)
+            self.text = (f"# troupe: {header}\n" if header else "") + "\n".join(lines) + "\n"
+        else:
+            if any(rule is not None for rule in (stages, microbatches, weights, update_every, most_held)):
+                raise ValueError("a schedule of a text has its rules in the text: '# troupe: weights=stash'")
+            self.text = str(actions)
+
+    @classmethod
+    def by_slots(cls, name, slot, *, stages, microbatches):
+        """A schedule that flushes, whose actions a slot orders. See Schedule."""
+        def actions(rank):
+            both = [(slot(op, rank, m), order, m, op) for order, op in enumerate("FB") for m in range(microbatches)]
+            return [(rank, op, m) for _, _, m, op in sorted(both)]
+        return cls(name, actions, stages=stages)
+
+    def __str__(self):
+        return "file:" + self.name
+
+    def __repr__(self):
+        return f"<troupe.Schedule {self.name}>"
+
+
+def _cell(action):
+    if isinstance(action, str):
+        return action
+    stage, operation, microbatch = action
+    return f"{stage}{operation}{microbatch}"
+
+
+class RunError(RuntimeError):
+    """A run or a write has failed. `result` has what was done."""
+
+    def __init__(self, message, result):
+        super().__init__(message)
+        self.result = result
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C ended the runs. `result` has what was done until then."""
+
+    def __init__(self, result):
+        super().__init__("interrupted")
+        self.result = result
+
+
+class Run:
+    """A run of a `Result`. Arrays are NumPy's; times are seconds on the run's clock."""
+
+    def __init__(self, run, numbers):
+        self._run = run
+        #: The run's numbers, as in results.json.
+        self.numbers = numbers
+
+    @property
+    def schedule(self):
+        """The schedule as typed."""
+        return self._run.schedule
+
+    @property
+    def ending(self):
+        """"finished", "interrupted" or "failed"."""
+        return self._run.ending
+
+    @property
+    def failure(self):
+        """The reason of a failed run; otherwise empty."""
+        return self._run.failure
+
+    @property
+    def losses(self):
+        """Mean loss of each minibatch, in nats. A long run has means over several."""
+        return self._run.losses
+
+    @property
+    def loss_samples(self):
+        """Number of samples up to the end of each entry of `losses`."""
+        return self._run.loss_samples
+
+    @property
+    def loss_times(self):
+        """Time at which each entry of `losses` was known; empty if one is unknown."""
+        return self._run.loss_times
+
+    @property
+    def gradient_norms(self):
+        """Norm before clipping for each entry of `losses`; empty if not measured."""
+        return self._run.gradient_norms
+
+    @property
+    def learning_rates(self):
+        """Learning rate for each entry of `gradient_norms`."""
+        return self._run.learning_rates
+
+    @property
+    def timeline(self):
+        """The first 10,000 actions of each rank, a row each: rank, kind (F, B, I, W, U or
+        R), stage, direction, microbatch, version, versions_alive, part, start, end,
+        expert. `timeline_cut` tells if there were more."""
+        rows = self._run.timeline
+        kinds = [(name, "U1") if name == "kind" else (name, rows.dtype[name]) for name in rows.dtype.names]
+        return rows.astype(kinds)
+
+    @property
+    def timeline_cut(self):
+        """True if the run had more actions than `timeline`."""
+        return self._run.timeline_cut
+
+    @property
+    def memory(self):
+        """Peak bytes of each rank: rank, peak (all together), and parameters, gradients,
+        optimizer, activations, passing and checkpoint (each alone)."""
+        return self._run.memory
+
+    @property
+    def stages(self):
+        """A row for each stage: versions (most alive), staleness_max, staleness_mean."""
+        return self._run.stages
+
+    @property
+    def versions(self):
+        """Most weight versions of each stage."""
+        return self.stages["versions"]
+
+    @property
+    def staleness(self):
+        """Staleness of each stage: staleness_max and staleness_mean."""
+        return self.stages[["staleness_max", "staleness_mean"]]
+
+    @property
+    def parameters(self):
+        """The parameters by name. Arrays are read-only views of the run's memory."""
+        return self._run.parameters
+
+    def __repr__(self):
+        losses = self.losses
+        return f"<troupe.Run {self.schedule}: {self.ending}" + (f", loss {losses[-1]:.4f}>" if len(losses) else ">")
+
+
+class Result:
+    """The runs of a call, in order. A result of one run has the run's attributes too."""
+
+    def __init__(self, session):
+        self._session = session
+        #: The content of results.json; empty if no run began.
+        self.results = _json.loads(session.json) if session.json else {}
+        numbers = self.results.get("runs", [])
+        self.runs = [Run(run, numbers[i] if i < len(numbers) else {}) for i, run in enumerate(session.runs)]
+
+    @property
+    def table(self):
+        """The table that the program prints."""
+        return self._session.table
+
+    def __len__(self):
+        return len(self.runs)
+
+    def __iter__(self):
+        return iter(self.runs)
+
+    def __getitem__(self, key):
+        """A run by its index or its schedule."""
+        if isinstance(key, (str, Schedule)):
+            key = str(key)
+            found = [run for run in self.runs if run.schedule == key]
+            if len(found) != 1:
+                raise KeyError(f"{key}: the runs are {', '.join(run.schedule for run in self.runs)}")
+            return found[0]
+        return self.runs[key]
+
+    def __getattr__(self, name):
+        if name.startswith("_") or name == "runs" or not hasattr(Run, name):
+            raise AttributeError(f"a result has no attribute '{name}'")
+        if len(self.runs) != 1:
+            raise AttributeError(f"'{name}' belongs to a run, and the result has {len(self.runs)}: take result[0] or result['SCHEDULE']")
+        return getattr(self.runs[0], name)
+
+    def report(self, path):
+        """Writes the page that a program's report has, as one HTML file."""
+        with open(path, "w", encoding="utf-8") as page:
+            page.write(self._session.page)
+
+    def _repr_html_(self):
+        from html import escape
+        return (f'<iframe srcdoc="{escape(self._session.page)}" style="width: 100%; height: 32em; border: 0"></iframe>')
+
+    def __repr__(self):
+        return self.table or "<troupe.Result: no run began>"
+
+
+def _words(options):
+    """The options as words of a command line, and the texts of schedules by name."""
+    words, schedules = [], {}
+    for name, value in options.items():
+        option = "--" + name.replace("_", "-")
+        if value is None or value is False:
+            continue
+        if value is True:
+            words.append(option)
+            continue
+        values = value if isinstance(value, (list, tuple)) else [value]
+        for one in values:
+            if isinstance(one, Schedule) and schedules.setdefault(one.name, one.text) != one.text:
+                raise ValueError(f"two schedules have the name {one.name}: give each a name of its own")
+        words.append(option + "=" + ",".join(str(one) for one in values))
+    return words, schedules
+
+
+def _perform(program, progress, options):
+    for shown in ("help", "help_all", "version"):
+        if options.get(shown):
+            raise ValueError(f"{shown} is for the command line: see troupe.options('{program}')")
+    options.setdefault("quiet", True)
+    if not _one_at_a_time.acquire(blocking=False):
+        raise RuntimeError("another run of this process is under way: wait for its end, or start another process")
+    try:
+        session = _troupe.perform(program, *_words(options), progress)
+    finally:
+        _one_at_a_time.release()
+    for note in session.notes:
+        _warnings.warn(f"{program}: {note}", stacklevel=3)
+    result = Result(session)
+    if session.exit_code == 130:
+        raise Interrupted(result)
+    if session.exit_code != 0:
+        raise RunError("; ".join(session.errors) or f"{program} has failed", result)
+    return result
+
+
+def train(*, progress=None, **options):
+    """Trains a model under one schedule: `./troupe train`.
+
+    progress(samples, loss) is called for each minibatch. Raises ValueError for a wrong
+    option, RunError if the run failed, and Interrupted after Ctrl-C."""
+    return _perform("train", progress, options)
+
+
+def compare(*, progress=None, **options):
+    """Trains the same model under several schedules: `./troupe compare`. See train()."""
+    return _perform("compare", progress, options)
+
+
+def simulate(**options):
+    """Runs schedules in virtual time without arithmetic: `./troupe simulate`."""
+    return _perform("simulate", None, options)
+
+
+def options(program):
+    """The options of "train", "compare" or "simulate": {keyword: help}."""
+    return {row["names"].split(",")[0].lstrip("-").replace("-", "_"): row["help"] for row in _troupe.options(program)}
