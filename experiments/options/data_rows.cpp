@@ -33,7 +33,7 @@ option_rows data_rows() {
                    "has no effect, as --evaluate-data names the data to evaluate: "
                    "leave --data or --evaluate-data out"},
         .record = {recorded_in::init, value_of<&options::data, &data_options::text>,
-                   every_run},
+                   [](run_view r) { return r.o.own.data == nullptr; }},
         .changeable = true}),
      row<group, &data_options::seed>(
        "--seed", "Seed of initial weights, data and gates' noise.",

@@ -9,8 +9,12 @@ namespace troupe {
 
 namespace {
 
+bool is_builtin(run_view run) {
+  return !run.o.own.network;
+}
+
 bool has_width(run_view run) {
-  return !is_lenet(run.o.model.model);
+  return is_builtin(run) && !is_lenet(run.o.model.model);
 }
 
 bool reads_tokens(run_view run) {
@@ -46,8 +50,9 @@ option_rows model_rows() {
   using value = model_options;
   return under(
     "Model and data", programs::computes,
-    {model_row<&typed::name>("--model", "Model: " + model_names() + ".",
-                             {.record = {network, model_value<&value::model>}}),
+    {model_row<&typed::name>(
+       "--model", "Model: " + model_names() + ".",
+       {.record = {network, model_value<&value::model>, is_builtin}}),
      model_row<&typed::layers>(
        "--layers", "Blocks of gpt and moe, or linear layers of mlp.",
        {.effect = {has_width, "applies only to gpt, moe and mlp, as lenet and lenet5 "

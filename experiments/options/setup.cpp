@@ -8,12 +8,15 @@
 #include "experiments/options/stage_advice.hpp"
 #include "experiments/options/training_options.hpp"
 #include "kernels/bf16_choice.hpp"
+#include "models/data/checked_data.hpp"
 #include "models/optimizer_catalog.hpp"
 #include "models/short_text.hpp"
+#include "models/user_network.hpp"
 #include "plan/evaluated_parts.hpp"
 #include "plan/sharding.hpp"
 #include "schedules/catalog/catalog.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -107,6 +110,76 @@ model_options model_of(const options& o) {
   return result;
 }
 
+/// One sentence if parts of a user do not go with the options, else an empty text.
+std::string own_error(const options& o) {
+  if (!o.own.network && !o.own.data)
+    return {};
+  if (!o.nodes.nodes.empty())
+    return "--nodes have neither a network nor data of this process: leave --nodes out";
+  if (!o.own.network)
+    return {};
+  if (o.mesh.tensor > 1 || o.mesh.expert > 1)
+    return "tensor= and expert= divide built-in models: leave them out with a network "
+           "of your own";
+  if (!o.run.processors.empty()
+      && std::ranges::any_of(o.run.processors, &processor::is_gpu))
+    return "--device computes built-in models on GPUs: say --device cpu with a network "
+           "of your own";
+  if (o.run.products != precision::fp32)
+    return "--precision bf16 is of built-in models: leave it out with a network of "
+           "your "
+           "own";
+  return {};
+}
+
+tl::expected<network<float>, std::string> network_of(const options& o) {
+  return o.own.network ? network_of(*o.own.network) : make_network<float>(model_of(o));
+}
+
+tl::expected<std::shared_ptr<const data_set>, std::string>
+data_of(const options& o, const network<float>& whole,
+        const std::filesystem::path& within) {
+  if (!o.own.data && !o.own.network)
+    return opened_data(o, within);
+  auto data = o.own.data;
+  if (!data) {
+    auto opened = opened_data(o, within);
+    if (!opened)
+      return opened;
+    data = std::move(*opened);
+  }
+  if (auto error = sample_shape_error(*data, whole); !error.empty())
+    return problem{error};
+  return checked(std::move(data), whole);
+}
+
+/// One sentence if initial values of a user do not fit the network, else an empty text.
+std::string values_error(const own_parts& own, const network<float>& whole) {
+  for (const auto& [name, values] : own.values) {
+    const auto all = whole.parameters();
+    const auto found =
+      std::ranges::find_if(all, [&](const auto* p) { return p->name == name; });
+    if (found == all.end())
+      return "the network has no parameter '" + name + "' of the given initial values";
+    if (std::ssize(values) != (*found)->values())
+      return "parameter '" + name + "' has " + std::to_string((*found)->values())
+             + " values, and " + std::to_string(values.size()) + " are given";
+  }
+  return {};
+}
+
+/// Initial weights with the values that a user gives.
+weight_source with_values(weight_source weights, const own_parts& own,
+                          const network<float>& whole) {
+  return [weights = std::move(weights), values = own.values,
+          layers = whole.layers](std::size_t layer, float* bucket) {
+    weights(layer, bucket);
+    for (const auto& p : layers[layer]->parameters())
+      if (const auto given = values.find(p.name); given != values.end())
+        std::ranges::copy(given->second, bucket + p.offset);
+  };
+}
+
 /// Networks that stages run instead of the whole network; empty: stages run the whole
 /// one.
 tl::expected<std::vector<network<float>>, std::string>
@@ -125,16 +198,23 @@ shards_of(const options& o, const network<float>& whole) {
 tl::expected<training, std::string> training_of(const options& o,
                                                 const std::filesystem::path& within,
                                                 std::vector<std::string>& notes) {
-  auto whole = make_network<float>(model_of(o));
+  if (auto error = own_error(o); !error.empty())
+    return problem{error};
+  auto whole = network_of(o);
   if (!whole)
     return problem{whole.error()};
   auto shards = shards_of(o, *whole);
   if (!shards)
     return problem{shards.error()};
-  auto data = opened_data(o, within);
+  auto data = data_of(o, *whole, within);
   if (!data)
     return problem{data.error()};
   auto weights = initial_weights(*whole, o.data.seed_of_weights());
+  if (!o.own.values.empty()) {
+    if (auto error = values_error(o.own, *whole); !error.empty())
+      return problem{error};
+    weights = with_values(std::move(weights), o.own, *whole);
+  }
   if (!o.data.init.empty()) {
     auto read = weights_from(o.data.init, *whole, &notes);
     if (!read)
@@ -152,7 +232,7 @@ tl::expected<training, std::string> training_of(const options& o,
                   .batch = o.data.batch.value_or(usual_batch),
                   .optimizer = o.optimizer,
                   .weights = std::move(weights),
-                  .from_values = !o.data.init.empty()};
+                  .from_values = !o.data.init.empty() || !o.own.values.empty()};
 }
 
 /// The number of batches in `epochs` passes over the data; the last batch may be partly
@@ -392,7 +472,7 @@ set_up_part(const options& o, const std::optional<std::vector<int>>& local_ranks
                                  + o.checkpoint.folder + " yet";
     }
     const auto& data = *plan.work->data;
-    result.model = o.model;
+    result.model = o.own.network ? plan.work->whole.options : o.model;
     result.data = data.description();
     result.loss_floor = data.loss_floor();
     result.evaluates_training_data = data.evaluates_training_data();

@@ -6,11 +6,13 @@
 #include "experiments/options/command_line.hpp"
 #include "experiments/options/option_catalog.hpp"
 #include "experiments/options/option_row.hpp"
+#include "experiments/python/own_parts.hpp"
 #include "experiments/python/run_arrays.hpp"
 #include "experiments/report/page.hpp"
 #include "experiments/session/measured_options.hpp"
 #include "experiments/session/programs.hpp"
 #include "experiments/session/session.hpp"
+#include "models/check_layer.hpp"
 
 #include <pybind11/functional.h>
 #include <pybind11/numpy.h>
@@ -133,7 +135,7 @@ private:
 session_pointer run_program_of(const std::string& name,
                                const std::vector<std::string>& words,
                                std::map<std::string, std::string> schedules,
-                               const py::object& advance) {
+                               own_parts own, const py::object& advance) {
   auto program = session_program(name);
   // A report is written where it is asked for.
   program.defaults.output.new_report.clear();
@@ -141,6 +143,7 @@ session_pointer run_program_of(const std::string& name,
   auto o = options_of(program, words);
   if (!o)
     throw py::value_error{o.error().sentence};
+  o->own = std::move(own);
   auto to = std::make_shared<kept_session>();
   {
     py::gil_scoped_release free;
@@ -293,8 +296,63 @@ PYBIND11_MODULE(_troupe, m) {
       return result;
     });
 
+  py::class_<network_layer, std::shared_ptr<network_layer>>(m, "Layer");
+  py::class_<data_set, std::shared_ptr<data_set>>(m, "Data");
+  py::class_<own_parts>(m, "OwnParts");
+  m.def("layer", [](const py::object& object) {
+    return std::const_pointer_cast<network_layer>(
+      std::static_pointer_cast<const network_layer>(layer_of(object)));
+  });
+  m.def("linear", [](const std::string& name, std::int64_t in, std::int64_t out,
+                     bool rectified) {
+    try {
+      return std::const_pointer_cast<network_layer>(linear(name, in, out, rectified));
+    } catch (const std::invalid_argument& error) {
+      throw py::value_error{error.what()};
+    }
+  });
+  m.def("data_of_arrays", [](const py::array& inputs, const py::array& labels,
+                             std::int64_t held_out, std::uint64_t seed) {
+    return std::const_pointer_cast<data_set>(
+      data_of_arrays(inputs, labels, held_out, seed));
+  });
+  m.def("data_of_function",
+        [](const py::function& sample, std::int64_t inputs, std::int64_t labels,
+           bool reads_tokens, std::int64_t held_out) {
+          return std::const_pointer_cast<data_set>(
+            data_of_function(sample, {inputs, labels, reads_tokens}, held_out));
+        });
+  m.def("own_parts", [](const py::object& layers, std::int64_t predictions,
+                        bool reads_tokens, const py::object& data,
+                        const py::dict& values) {
+    using flat_values = py::array_t<float, py::array::c_style | py::array::forcecast>;
+    own_parts result;
+    for (const auto& [name, given] : values) {
+      const auto flat = py::cast<flat_values>(given);
+      result.values[py::cast<std::string>(name)].assign(flat.data(),
+                                                        flat.data() + flat.size());
+    }
+    if (!layers.is_none()) {
+      auto& network = result.network.emplace();
+      network.predictions = predictions;
+      network.reads_tokens = reads_tokens;
+      for (const auto& layer : layers)
+        network.layers.push_back(layer.cast<std::shared_ptr<network_layer>>());
+    }
+    if (!data.is_none())
+      result.data = data.cast<std::shared_ptr<data_set>>();
+    return result;
+  });
+  m.def("check_layer", [](const py::object& object, std::int64_t samples,
+                          std::int32_t words, double tolerance, std::uint64_t seed) {
+    const auto layer = layer_of(object);
+    py::gil_scoped_release free;
+    return check_layer(
+      *layer,
+      {.samples = samples, .words = words, .tolerance = tolerance, .seed = seed});
+  });
   m.def("perform", &run_program_of, py::arg("program"), py::arg("words"),
-        py::arg("schedules"), py::arg("advance"));
+        py::arg("schedules"), py::arg("own"), py::arg("advance"));
   m.def("options", &options_of_program, py::arg("program"));
   m.def("end_left_threads", [] {
     if (is_at_work())

@@ -20,7 +20,8 @@ import warnings as _warnings
 
 from . import _troupe
 
-__all__ = ["Interrupted", "Result", "RunError", "Schedule", "compare", "options", "simulate", "train"]
+__all__ = ["Data", "Interrupted", "Layer", "Network", "Result", "RunError", "Schedule", "check_layer", "compare", "linear",
+           "options", "simulate", "torch_network", "train"]
 
 _atexit.register(_troupe.end_left_threads)
 _one_at_a_time = _threading.Lock()  # Ctrl-C ends all runs of a process
@@ -86,6 +87,96 @@ def _cell(action):
     return f"{stage}{operation}{microbatch}"
 
 
+class Layer:
+    """A layer of one's own: a subclass with three passes.
+
+    Members, which __init__ sets or the class has:
+      inputs, outputs  values of each sample
+      parameters       tuples (name, dims, beginning, scale): beginning is "zeros" (the
+                       default), "ones", "normal" or "uniform"; scale its deviation or
+                       half width. Names are unique in a network.
+      operations       floating-point operations of a forward, per sample
+      saved, kept, scratch   values per sample that passes keep: from the forward to the
+                       end, from the input gradient to the weight gradient, and during a
+                       pass
+
+    Each pass receives an object with arrays of the run's memory, in rows of samples:
+      x (int32 in a first layer that reads tokens), y, dy, dx, saved, kept, scratch,
+      parameters and gradients (by name), adds, samples, threads
+    forward writes y. input_gradient writes dx from dy, if dx is not None.
+    weight_gradient writes `gradients`, or adds to them where `adds` is true. Arrays are
+    valid until the pass returns. One object serves all threads of a run, so a pass does
+    not change it; the same input gives the same bits. An exception fails the run."""
+
+    parameters = ()
+    operations = 0.0
+    saved = kept = scratch = 0
+    _may_write = False  # arrays that are only read are read-only
+
+    def forward(self, p):
+        raise NotImplementedError("a layer has a forward")
+
+    def input_gradient(self, p):
+        raise NotImplementedError("a layer has an input_gradient")
+
+    def weight_gradient(self, p):
+        """Layers without parameters need none."""
+
+
+def linear(name, inputs, outputs, rectified=False):
+    """PyTorch's nn.Linear, followed by a ReLU if `rectified`, computed by troupe."""
+    return _troupe.linear(name, inputs, outputs, rectified)
+
+
+def check_layer(layer, *, samples=3, words=0, tolerance=0.01, seed=1):
+    """Checks the passes of a Layer by finite differences and by their rules. Raises
+    ValueError with the first difference. words > 0: the layer reads tokens below it."""
+    wrong = _troupe.check_layer(layer, samples, words, tolerance, seed)
+    if wrong:
+        raise ValueError(wrong)
+
+
+class Network:
+    """Layers in a line, as a value of `model`: Layer objects and linear(). The outputs of
+    the last layer are the logits of `predictions` predictions of a sample, to which a
+    softmax cross-entropy belongs. Each layer is a unit of --split. `values` are initial
+    values of parameters by name, in place of those of the seed."""
+
+    def __init__(self, layers, *, predictions=1, reads_tokens=False, values=None):
+        #: Initial values of parameters by name, in place of those of the seed.
+        self.values = dict(values or {})
+        self.layers = [one if isinstance(one, _troupe.Layer) else _troupe.layer(one) for one in layers]
+        self.predictions = predictions
+        self.reads_tokens = reads_tokens
+
+
+def torch_network(module, loss=None, *, example):
+    """A network of PyTorch's modules, as a value of `model`: see troupe.torch_modules."""
+    from .torch_modules import TorchNetwork
+    return TorchNetwork(module, loss, example)
+
+
+class Data:
+    """Samples of one's own, as a value of `data`.
+
+    Data(inputs, labels, held_out=0, seed=1): arrays with a row for each sample, float32
+    values or int32 tokens, and int32 labels. The last `held_out` samples are for
+    evaluations. Each epoch has another order. Arrays are not copied if contiguous.
+
+    Data.of_function(sample, inputs=, labels=1, tokens=False, held_out=0): sample(index)
+    returns the inputs and labels of a sample, always the same for an index; indices
+    -1, -2, .. are the held-out samples."""
+
+    def __init__(self, inputs, labels, *, held_out=0, seed=1):
+        self._data = _troupe.data_of_arrays(inputs, labels, held_out, seed)
+
+    @classmethod
+    def of_function(cls, sample, *, inputs, labels=1, tokens=False, held_out=0):
+        result = cls.__new__(cls)
+        result._data = _troupe.data_of_function(sample, inputs, labels, tokens, held_out)
+        return result
+
+
 class RunError(RuntimeError):
     """A run or a write has failed. `result` has what was done."""
 
@@ -106,9 +197,12 @@ class Run:
     """A run of a `Result`. Arrays are NumPy's; times are seconds on the run's clock."""
 
     def __init__(self, run, numbers):
-        self._run = run
-        #: The run's numbers, as in results.json.
-        self.numbers = numbers
+        self._run, self._numbers = run, numbers
+
+    @property
+    def numbers(self):
+        """The run's part of results.json."""
+        return self._numbers
 
     @property
     def schedule(self):
@@ -264,15 +358,27 @@ def _words(options):
     return words, schedules
 
 
+def _own_parts(options):
+    """Takes the network and the data of one's own out of the options."""
+    network = options.pop("model") if isinstance(options.get("model"), Network) else None
+    data = options.pop("data") if isinstance(options.get("data"), Data) else None
+    for name in ("layers", "d_model", "heads", "seq", "vocab", "tied", "experts") if network else ():
+        if options.get(name) is not None:
+            raise ValueError(f"{name} is of built-in models: leave it out with a Network")
+    return _troupe.own_parts(network and network.layers, network.predictions if network else 1,
+                             network.reads_tokens if network else False, data and data._data, network.values if network else {})
+
+
 def _perform(program, progress, options):
     for shown in ("help", "help_all", "version"):
         if options.get(shown):
             raise ValueError(f"{shown} is for the command line: see troupe.options('{program}')")
     options.setdefault("quiet", True)
+    own = _own_parts(options)
     if not _one_at_a_time.acquire(blocking=False):
         raise RuntimeError("another run of this process is under way: wait for its end, or start another process")
     try:
-        session = _troupe.perform(program, *_words(options), progress)
+        session = _troupe.perform(program, *_words(options), own, progress)
     finally:
         _one_at_a_time.release()
     for note in session.notes:
