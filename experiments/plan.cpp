@@ -129,6 +129,8 @@ int answer(const plan_request& request) {
   const auto problem = problem_of(request);
   const auto found = value_or_throw(planner::search(chosen, problem.content));
   std::cout << json_text(planner::to_json(found)) << '\n';
+  if (!found.best)
+    std::cerr << "plan: no plan fits: give more memory, or more devices\n";
   return std::cout.flush() ? 0 : 1;
 }
 
@@ -203,8 +205,9 @@ int compare(const plan_request& request, const std::string& command) {
     planned.optimum = planned_by("exhaustive", problem).judged;
   const auto results = plan_json(planned, command);
   write_or_throw(request.page_file, plan_page(results));
-  write_or_throw(request.results_file, results);
-  std::cout << plan_table(planned);
+  const bool prints_results = request.results_file == "-";
+  write_or_throw(prints_results ? "" : request.results_file, results);
+  std::cout << (prints_results ? results : plan_table(planned));
   return std::cout.flush() ? 0 : 1;
 }
 
@@ -222,6 +225,7 @@ int main(int argc, char** argv) {
                "Prints {\"cost\": .., \"plan\": ..}, or {\"cost\": null} if nothing "
                "fits.",
                "plan"};
+  app.option_defaults()->always_capture_default();
   add_help(app);
   plan_request request;
   auto* const problem =
@@ -250,7 +254,9 @@ int main(int argc, char** argv) {
     if (option != model)
       option->needs(model);
   auto* const planner = app.add_option("--planner", request.planner,
-                                       "Planner, also with options: mcmc:seed=3.");
+                                       "Planner, also with options: mcmc:seed=3. There "
+                                       "are "
+                                         + planner::names_of_planners() + ".");
   auto* const planners =
     app.add_option("--planners", request.planners,
                    "Several planners with commas, or all, for a table of their plans.");

@@ -90,7 +90,12 @@ tl::expected<named_problem, std::string> parse_case(const std::string& text) {
         result.unknown.push_back(std::move(place));
     return result;
   } catch (const ordered_json::parse_error& error) {
-    return mistake{"byte " + std::to_string(error.byte)
+    if (text.find_first_not_of(" \t\r\n") == text.npos)
+      return mistake{"the case is empty: a case is one JSON object with 'kind'"};
+    const auto read = std::string_view{text}.substr(0, error.byte);
+    const auto line = std::ranges::count(read, '\n') + 1;
+    const auto column = read.size() - (read.find_last_of('\n') + 1);
+    return mistake{"line " + std::to_string(line) + ", column " + std::to_string(column)
                    + " is no JSON: a case is one JSON object with 'kind'"};
   } catch (const ordered_json::out_of_range&) {
     return mistake{"a number is too large: numbers are at most 1e30"};

@@ -43,13 +43,6 @@ std::vector<method> cuts_of_layers() {
   return result;
 }
 
-std::string names_of_planners() {
-  std::string result;
-  for (const auto& row : catalog())
-    result += (result.empty() ? "" : ", ") + std::string{row.name};
-  return result;
-}
-
 struct number_option {
   std::string_view name;
   std::int64_t least, most;
@@ -211,6 +204,13 @@ const std::vector<planner_row>& catalog() {
      .methods = cuts_of_layers<&mincut_sizes>()},
   };
   return rows;
+}
+
+std::string names_of_planners() {
+  std::string result;
+  for (const auto& row : catalog())
+    result += (result.empty() ? "" : ", ") + std::string{row.name};
+  return result;
 }
 
 const method* planner_row::method_for(std::string_view kind) const {

@@ -36,6 +36,9 @@ struct planner_row {
 /// All planners, in the order of tables.
 const std::vector<planner_row>& catalog();
 
+/// The names of all planners, with commas between them.
+std::string names_of_planners();
+
 /// A planner that a user asks for, with its options.
 struct chosen_planner {
   const planner_row* row = nullptr;

@@ -90,6 +90,9 @@ const std::vector<std::string> header{"model",        "operator",        "input_
                                       "output_bytes", "parameter_bytes", "forward_ms",
                                       "backward_ms"};
 
+constexpr const char* joined_header =
+  "model,operator,input_bytes,output_bytes,parameter_bytes,forward_ms,backward_ms";
+
 tl::expected<measured_operator, std::string>
 measured_operator_of(const std::vector<std::string>& fields) {
   double numbers[5] = {};
@@ -123,12 +126,10 @@ parse_measured_operators(const std::string& text) {
       return mistake{place + "a quotation does not end"};
     if (fields->size() != header.size())
       return mistake{place + std::to_string(fields->size()) + " fields, but "
-                     + std::to_string(header.size()) + " are needed"};
+                     + std::to_string(header.size()) + " are needed: " + joined_header};
     if (number == 1) {
       if (*fields != header)
-        return mistake{place
-                       + "the header must be model,operator,input_bytes,"
-                         "output_bytes,parameter_bytes,forward_ms,backward_ms"};
+        return mistake{place + "the header must be " + joined_header};
       continue;
     }
     auto measured = measured_operator_of(*fields);

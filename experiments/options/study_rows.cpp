@@ -18,7 +18,18 @@ tl::expected<varied_option, std::string> parse_varied(const std::string& text) {
   if (result.name.starts_with("--"))
     result.name.erase(0, 2);
   const auto values = text.substr(equals + 1);
-  result.values = split(values, values.find(';') != std::string::npos ? ';' : ',');
+  const bool has_semicolons = values.find(';') != std::string::npos;
+  result.values = split(values, has_semicolons ? ';' : ',');
+  if (has_semicolons && result.values.back().empty())
+    result.values.pop_back(); // a single value with commas: "cost=F=1,B=2;"
+  if (!has_semicolons && result.values.size() > 1
+      && std::ranges::any_of(result.values, [](const std::string& value) {
+           return value.find('=') != std::string::npos;
+         }))
+    return problem{"--vary " + text
+                   + " has values with '=', which may have commas: separate the values "
+                     "by semicolons, for example mesh=data=2,pipe=2;pipe=4, and end a "
+                     "single one with a semicolon"};
   if (result.values.empty()
       || std::ranges::find(result.values, "") != result.values.end())
     return shape;

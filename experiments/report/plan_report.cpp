@@ -73,8 +73,10 @@ std::string plan_table(const planned_case& planned) {
   result += "\npredicted: cost by the planner's own formula\n"
             "judged: cost by the formula of the case's kind\n"
             "optimum: excess of the judged cost over the least cost of all plans";
-  result += planned.optimum ? ", " + number_or_dash(planned.optimum) + "\n"
-                            : "; unknown, as an enumeration does not reach it\n";
+  result += planned.optimum
+              ? ", " + number_or_dash(planned.optimum) + "\n"
+              : "; unknown, as an enumeration does not reach it, or no plan "
+                "fits\n";
   return result;
 }
 

@@ -190,6 +190,7 @@ json run_json(const run_account& run, const options& o,
     {"timing", name_of(run.timing())},
     {"stages", plan.dims.stages},
     {"ranks", plan.ranks()},
+    {"pipeline_ranks", plan.ranks_of_pipeline()},
     {"replicas", plan.replicas()},
     {"exchange", plan.mesh[axis::data] > 1 ? json(plan.exchange->name) : json(nullptr)},
     {"compress", plan.mesh[axis::data] > 1 ? json(plan.exchange->compression->name)

@@ -39,6 +39,15 @@ std::optional<double> largest_at(const json& from, const char* pointer) {
                         : std::optional{*std::ranges::max_element(values)};
 }
 
+/// The largest number of stage-microbatches of a rank, as microbatches of all stages
+/// of a rank: comparable between schedules with different numbers of stages on a rank.
+std::optional<double> held_at(const json& from, const char* pointer) {
+  const auto most = largest_at(from, pointer), stages = number_at(from, "/stages"),
+             ranks = number_at(from, "/pipeline_ranks");
+  return most && ranks && stages ? std::optional{*most * *ranks / *stages}
+                                 : std::nullopt;
+}
+
 std::optional<double> mean_at(const json& from, const char* pointer) {
   const auto values = numbers_at(from, pointer);
   double sum = 0;
@@ -74,10 +83,10 @@ constexpr std::array sources{
   measure_source{{"tokens_per_second", "tokens a second", "1/s", "more"},
                  number_at,
                  "/tokens_per_second"},
-  measure_source{{"peak_activations", "activations of the fullest rank",
-                  "stage-microbatches", "less"},
-                 largest_at,
-                 "/peak_activations"},
+  measure_source{
+    {"peak_microbatches", "activations of the fullest rank", "microbatches", "less"},
+    held_at,
+    "/peak_activations"},
   measure_source{{"peak_bytes", "memory of the fullest rank", "bytes", "less"},
                  largest_at,
                  "/peak_bytes"},

@@ -99,7 +99,7 @@ struct table_column {
 constexpr table_column table_columns[] = {
   {"bubble", "bubble %", "%.2f", 100},
   {"makespan_seconds", "makespan s", "%.4g"},
-  {"peak_activations", "activations", "%.4g"},
+  {"peak_microbatches", "activations", "%.4g"},
   {"peak_bytes", "MiB/rank", "%.1f", 1.0 / (1 << 20)},
   {"staleness_max", "staleness", "%.4g"},
   {"loss_nats", "loss", "%.4f"},

@@ -24,26 +24,27 @@ outcome refused_levels(const char* name) {
                         + " has no levels of machines: take planner pipedream"};
 }
 
-double seconds_of(const pipedream_problem& problem, const pipedream_stage& stage) {
-  double work = 0, weights = 0;
-  for (const int o : stage.operators) {
-    const auto& chosen = problem.operators[static_cast<std::size_t>(o)];
-    work += chosen.forward + chosen.backward;
-    weights += chosen.parameter_bytes;
-  }
-  return stage_seconds(problem.model, work, weights, stage.replicas,
-                       problem.levels.front().bandwidth);
-}
-
-/// Gives each worker that no stage has to the stage that is slowest then.
+/// Gives each worker that no stage has to a stage, which costs the least so: a plan of
+/// the kind uses all workers.
 pipedream_plan with_all_workers(const pipedream_problem& problem, pipedream_plan plan) {
-  int used = 0;
+  auto smaller = problem; // with the workers that are given so far
+  auto& used = smaller.levels.front().workers;
+  used = 0;
   for (const auto& stage : plan.stages)
     used += stage.replicas;
-  for (; used < problem.levels.front().workers; ++used) {
-    const auto slowest = std::ranges::max_element(
-      plan.stages, {}, [&](const auto& stage) { return seconds_of(problem, stage); });
-    ++slowest->replicas;
+  while (used < problem.levels.front().workers) {
+    ++used;
+    std::vector<double> costs;
+    for (auto& stage : plan.stages) {
+      ++stage.replicas;
+      costs.push_back(
+        cost(smaller, plan).value_or(std::numeric_limits<double>::infinity()));
+      --stage.replicas;
+    }
+    ++plan
+        .stages[static_cast<std::size_t>(std::ranges::min_element(costs)
+                                         - costs.begin())]
+        .replicas;
   }
   return plan;
 }

@@ -51,6 +51,8 @@ constexpr exception exceptions[] = {
   {R"(\.\.( |$)|[A-Z]{3,}( |$)|\.\.\.)", "a form with places to fill in"},
   {R"(^\./troupe (test|gpu-check))", "runs the tests themselves; tests/experiments/"
                                      "gpu_check runs gpu-check with stand-ins"},
+  {R"(^\./troupe python)", "starts an interpreter; tests/experiments/python runs the "
+                           "programs of docs/python.md"},
   {R"(^docs/)", "needs a browser; tests/experiments/page runs one where there is one"},
   {R"(--device cuda)", "needs a GPU"},
   {R"(--beside pytorch)", "needs PyTorch"},

@@ -112,7 +112,7 @@ TEST_CASE("bench measures the parts that are named", "[programs]") {
   std::vector<std::string> parts;
   const auto results = json::parse(content_of(folder.path() / "r.json"));
   for (const auto& m : results["measurements"])
-    if (parts.empty() || parts.back() != m["part"])
+    if (parts.empty() || parts.back() != m["part"].get<std::string>())
       parts.push_back(m["part"]);
   CHECK(parts == std::vector<std::string>{"training", "actors"}); // in bench's order
 }

@@ -8,6 +8,10 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <nlohmann/json.hpp>
 
+#include <filesystem>
+#include <set>
+#include <string>
+
 namespace troupe::plan_program_test {
 
 using Catch::Approx;
@@ -67,6 +71,31 @@ TEST_CASE("a table of planners is written as JSON and as a page", "[programs][pl
       CHECK(row["judged"].get<double>() >= told["optimum"].get<double>() * (1 - 1e-12));
   }
   CHECK(count > 5);
+}
+
+TEST_CASE("the document's case of each kind is planned without a warning",
+          "[programs][plan]") {
+  const auto document = content_of(std::filesystem::path{TROUPE_GOLDEN} / ".." / ".."
+                                   / "docs" / "planners.md");
+  const std::string begin = "```json\n", end = "```\n";
+  std::set<std::string> kinds;
+  for (auto at = document.find(begin); at != document.npos;
+       at = document.find(begin, at + 1)) {
+    const auto first = at + begin.size();
+    const temporary_folder folder;
+    folder.write("case.json",
+                 document.substr(first, document.find(end, first) - first));
+    const auto kind = json::parse(content_of(folder.path() / "case.json")).at("kind");
+    INFO(kind);
+    kinds.insert(kind.get<std::string>());
+    const auto ran = run_program_in(folder, "plan --case case.json --planners all "
+                                            "--json r.json");
+    CHECK(ran.exit_code == 0);
+    CHECK(ran.err.empty());
+    const auto told = json::parse(content_of(folder.path() / "r.json"));
+    CHECK_FALSE(told.at("planners").front().at("cost").is_null());
+  }
+  CHECK(kinds.size() == 10);
 }
 
 TEST_CASE("a wrong request of a plan says what is allowed", "[programs][plan]") {

@@ -72,6 +72,7 @@ TEST_CASE("results.json has DESIGN.md's keys in their order", "[results]") {
                                     "timing",
                                     "stages",
                                     "ranks",
+                                    "pipeline_ranks",
                                     "replicas",
                                     "exchange",
                                     "compress",

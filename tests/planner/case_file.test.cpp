@@ -99,7 +99,13 @@ TEST_CASE("a file that is no case is named", "[planner]") {
   };
   CHECK(mistake_in("{\"kind\": ")
         == path.string()
-             + ": byte 10 is no JSON: a case is one JSON object with 'kind'");
+             + ": line 1, column 9 is no JSON: a case is one JSON object with 'kind'");
+  CHECK(mistake_in(" \n")
+        == path.string()
+             + ": the case is empty: a case is one JSON object with 'kind'");
+  CHECK(mistake_in("{\"kind\": \"alpa\",\n  \"mesh\" [1]}")
+        == path.string()
+             + ": line 2, column 10 is no JSON: a case is one JSON object with 'kind'");
   CHECK(mistake_in("[]")
         == path.string()
              + ": the case is an array of 0, but an object with 'kind' is needed");

@@ -35,7 +35,6 @@ const peakBytes = run => largest(run.peak_bytes);
 const bytesMoved = run => run.bytes_moved ? sumOf(Object.values(run.bytes_moved)) : null;
 
 // Most activations that a rank holds, in microbatches of all stages of a rank.
-function heldMicrobatches(run, directions) {
-  const ranks = run.ranks * directions / (run.replicas * run.tensor);
-  return run.peak_activations && run.peak_activations.length > 0 ? Math.max(...run.peak_activations) * ranks / run.stages : null;
+function heldMicrobatches(run) {
+  return run.peak_activations && run.peak_activations.length > 0 ? Math.max(...run.peak_activations) * run.pipeline_ranks / run.stages : null;
 }

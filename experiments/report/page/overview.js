@@ -46,7 +46,7 @@ class Overview {
         text: percent, short: x => plain(100 * x) + '%', better: 'less', answer: 'Idles least'},
       isKnown(memory) ? {head: 'memory', title: 'Most memory of a rank.', value: memory, text: x => x.toFixed(memoryDigits) + ' MiB',
         short: x => plain(x) + ' MiB', better: 'less', answer: 'Least memory'}
-        : {head: 'activations', title: 'Most activations of a rank, in microbatches of all its stages.', value: ({run, result}) => heldMicrobatches(result, run.schedule.directions),
+        : {head: 'activations', title: 'Most activations of a rank, in microbatches of all its stages.', value: ({result}) => heldMicrobatches(result),
           text: plain, short: plain, better: 'less', answer: 'Fewest activations'},
       isKnown(evaluated) ? {...loss, head: 'evaluated loss', title: 'Loss of the evaluation at the end.', value: evaluated, answer: 'Lowest evaluated loss'}
         : {...loss, head: 'loss', title: `Mean loss of the last ${samples} samples.`, value: ({result}) => lastLoss(result, batchOf(results), samples), answer: 'Lowest loss'},

@@ -73,7 +73,7 @@ class StudyFigure {
   // Of each main measure the schedule that is best in most combinations: idle time, memory, and learning.
   addAnswers() {
     const main = ['bubble', 'peak_bytes', 'evaluation_loss_nats', 'loss_after_shortest_nats', 'target_samples', 'target_seconds'];
-    if (!measures.some(({key}) => key === 'peak_bytes')) main.push('peak_activations');
+    if (!measures.some(({key}) => key === 'peak_bytes')) main.push('peak_microbatches');
     for (const {key, name, better} of measures.filter(({key}) => main.includes(key))) {
       const measure = measureOf.get(key), wins = new Map();
       const groups = groupedBy(summary.filter(row => row.measure === key && isNumber(row.mean)), row => combinationOf(row, varied));
