@@ -24,7 +24,8 @@ constexpr const char* ungrouped = "Options";
 
 /// Options of --help in programs whose options have groups, the most used first.
 constexpr const char* common_names =
-  "--case --planner --planners --devices --page --learn --vary --seeds --jobs --continue "
+  "--case --planner --planners --devices --page --learn --vary --seeds --jobs "
+  "--continue "
   "--weights --prompt --tokens --temperature --top-k --sequences --samples "
   "--ranks --bytes --operation --algorithm --latency --bandwidth --model --data "
   "--layers --d-model --heads --seq --init --schedule --stages --mesh --steps "
