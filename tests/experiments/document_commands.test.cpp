@@ -193,7 +193,8 @@ void check_options(const std::string& command) {
   if (!command.starts_with("./troupe "))
     return;
   const auto name = command.substr(9, command.find(' ', 9) - 9);
-  static const std::set<std::string> no_programs{"NAME", "gpu-check", "help", "test"};
+  static const std::set<std::string> no_programs{"NAME", "gpu-check", "help", "python",
+                                                 "test"};
   if (no_programs.contains(name))
     return;
   const auto& help = help_of(name);

@@ -150,10 +150,12 @@ TEST_CASE("a broken file of measured operators gets a sentence with its line") {
     REQUIRE(read.error().starts_with(path.string() + ": "));
     return read.error().substr(path.string().size() + 2);
   };
-  CHECK(mistake("model,op\n") == "line 1: 2 fields, but 7 are needed");
+  const std::string needed = header.substr(0, header.size() - 1);
+  CHECK(mistake("model,op\n") == "line 1: 2 fields, but 7 are needed: " + needed);
   CHECK(mistake("a,b,c,d,e,f,g\n").starts_with("line 1: the header must be model,"));
   CHECK(mistake(header) == "the file has no measured operator");
-  CHECK(mistake(header + "n,Add,1,2,3,4\n") == "line 2: 6 fields, but 7 are needed");
+  CHECK(mistake(header + "n,Add,1,2,3,4\n")
+        == "line 2: 6 fields, but 7 are needed: " + needed);
   CHECK(mistake(header + "n,\"Conv(1, 2),1,2,3,4,5\n")
         == "line 2: a quotation does not end");
   CHECK(mistake(header + "n,\"C(\"\"x\"\", 2)\",1,2,3,fast,5\n")
