@@ -109,6 +109,23 @@ TEST_CASE("a study of bubbles has the published formula in each row",
   CHECK(fs::exists(folder.path() / "s/study.html"));
 }
 
+// zb-v has two stages on a rank: by the paper it holds as many layers' activations as
+// 1F1B, in half-stages.
+TEST_CASE("a study counts activations in microbatches of all layers of a rank",
+          "[programs][study]") {
+  const temporary_folder folder;
+  const auto ended = run_program_in(
+    folder, "study simulate --schedules gpipe,1f1b,zb-v,chimera --microbatches 8 "
+            "--stages 4 --vary \"cost=F=1,B=2;\" --report s");
+  REQUIRE(ended.exit_code == 0);
+  for (const auto& row : rows_of(folder.path() / "s/runs.csv")) {
+    INFO(row.at("schedule"));
+    CHECK(row.at("cost") == "F=1,B=2");
+    CHECK(number_in(row, "peak_microbatches")
+          == (row.at("schedule") == "gpipe" ? 8 : 4));
+  }
+}
+
 TEST_CASE("a study's seeds are the runs of these seeds, and pair",
           "[programs][study]") {
   const temporary_folder folder;
@@ -224,6 +241,7 @@ TEST_CASE("a wrong study says what is allowed", "[programs][study]") {
          {"--vary steps", "--vary steps: write OPTION=VALUE,VALUE"},
          {"--vary steps=", "--vary steps=: write OPTION=VALUE,VALUE"},
          {"--vary steps=1,,2", "write OPTION=VALUE,VALUE"},
+         {"--vary mesh=data=2,pipe=2", "separate the values by semicolons"},
          {"--vary steps=1,1", "has a value twice: give each value once"},
          {"--vary stepps=1,2", "there is no option 'stepps' (did you mean 'steps'?)"},
          {"--vary schedule=gpipe", "name them by --schedules instead"},
