@@ -155,10 +155,10 @@ data_of(const options& o, const network<float>& whole,
 
 /// One sentence if initial values of a user do not fit the network, else an empty text.
 std::string values_error(const own_parts& own, const network<float>& whole) {
+  const auto all = whole.parameters();
   for (const auto& [name, values] : own.values) {
-    const auto all = whole.parameters();
     const auto found =
-      std::ranges::find_if(all, [&](const auto* p) { return p->name == name; });
+      std::ranges::find(all, name, [](const auto* p) { return p->name; });
     if (found == all.end())
       return "the network has no parameter '" + name + "' of the given initial values";
     if (std::ssize(values) != (*found)->values())

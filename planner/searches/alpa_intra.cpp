@@ -139,6 +139,26 @@ double largest_cost(const intra_problem& problem) {
   return largest > 0 ? largest : 1;
 }
 
+/// The problem with the least cost of each operator and edge taken off. All plans lose
+/// the same, so that a solver sees their differences.
+intra_problem without_least_costs(intra_problem problem) {
+  const auto least_of = [](const std::vector<double>& costs) {
+    return *std::ranges::min_element(costs);
+  };
+  for (auto& node : problem.nodes)
+    for (const double least = least_of(node.cost); auto& cost : node.cost)
+      cost -= least;
+  for (auto& edge : problem.edges) {
+    double least = infinite;
+    for (const auto& row : edge.cost)
+      least = std::min(least, least_of(row));
+    for (auto& row : edge.cost)
+      for (auto& cost : row)
+        cost -= least;
+  }
+  return problem;
+}
+
 double needed_memory(const intra_problem& problem, const intra_plan& plan) {
   double sum = 0;
   for (std::size_t node = 0; node < plan.strategies.size(); ++node)
@@ -167,12 +187,13 @@ minimum_in(double unit, const intra_problem& problem, int most_seconds) {
 
 outcome alpa_intra(const intra_problem& problem, const search_options& options) {
   const int seconds = options.seconds.value_or(usual_seconds);
+  const auto differences = without_least_costs(problem);
   outcome best{answer{}};
   // The cost of a plan is the unit of the next search, until costs are near 1.
-  double unit = largest_cost(problem), least = unit;
+  double unit = largest_cost(differences), least = unit;
   do {
     unit = least;
-    const auto plan = minimum_in(unit, problem, seconds);
+    const auto plan = minimum_in(unit, differences, seconds);
     if (!plan)
       return tl::unexpected{plan.error()};
     if (!*plan)
@@ -180,7 +201,7 @@ outcome alpa_intra(const intra_problem& problem, const search_options& options) 
     auto found = judged(problem, **plan);
     if (!found)
       return found;
-    least = *found->cost;
+    least = cost(differences, **plan).value_or(0);
     best = std::move(found);
   } while (least > 0 && unit > 2 * least);
   return best;

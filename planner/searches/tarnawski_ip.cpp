@@ -113,6 +113,15 @@ private:
     }
   }
 
+  /// Adds a column's time to a load. A time beyond the bound excludes the column: such
+  /// a factor beside others would break the solver's arithmetic.
+  void add_time(int column, double time, std::map<int, double>& load) {
+    if (time > bound_)
+      program_.add_row({{column, 1}}, 0, 0);
+    else
+      load[column] += time / scale_;
+  }
+
   /// Bounds the load and the memory of a device.
   void add_device(std::size_t d) {
     const bool on_cpu = devices_[d].on_cpu;
@@ -120,10 +129,10 @@ private:
     for (std::size_t o = 0; o < count(); ++o) {
       const int column = placed_[o][d];
       const double time = on_cpu ? at(o).cpu : at(o).accelerator;
-      load[column] += time / scale_;
+      add_time(column, time, load);
       if (!on_cpu)
         size[column] += at(o).size / std::max(problem_.memory, 1.0);
-      if (time > bound_ || (!on_cpu && !at(o).accelerator_can))
+      if (!on_cpu && !at(o).accelerator_can)
         program_.add_row({{column, 1}}, 0, 0);
     }
     if (!on_cpu) {
@@ -150,7 +159,8 @@ private:
         const int in = program_.add_column(0, 0, 1, false);
         const int out = program_.add_column(0, 0, 1, false);
         columns[from] = {in, out};
-        load[in] = load[out] = at(sender).transfer / scale_;
+        add_time(in, at(sender).transfer, load);
+        add_time(out, at(sender).transfer, load);
       }
       const auto [in, out] = columns[from];
       program_.add_row({{in, 1}, {read, -1}, {made, 1}}, 0, infinite);

@@ -234,6 +234,23 @@ TEST_CASE("times of unused devices hide no difference of others", "[planner]") {
   }
 }
 
+TEST_CASE("times that no load can have hide no better plan", "[planner]") {
+  constexpr double never = 1e30;
+  tarnawski_problem problem{
+    .split = tarnawski_split::any, .accelerators = 1, .cpus = 1, .memory = 23.8};
+  problem.operators = {
+    {.accelerator = 1, .cpu = 5, .size = 5, .transfer = 2, .accelerator_can = false},
+    {.accelerator = 5, .cpu = 7, .size = 9, .transfer = 9},
+    {.accelerator = 4, .cpu = 8, .size = 9, .transfer = 1},
+    {.accelerator = never, .cpu = 4, .size = 9, .transfer = 9},
+    {.accelerator = 1, .cpu = never, .size = 2, .transfer = never}};
+  for (const auto& [from, to] : {std::pair{0, 1}, {1, 2}, {2, 3}, {2, 4}})
+    problem.edges.push_back({from, to});
+  const auto found = search(*parse_planner("tarnawski_ip"), problem);
+  REQUIRE(found);
+  CHECK(found->cost == 13);
+}
+
 TEST_CASE("an integer programme whose time is over says so", "[planner]") {
   // A schedule of 90 jobs on 9 equal machines: no solver proves it within a second.
   tarnawski_problem problem{
