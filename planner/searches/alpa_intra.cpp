@@ -202,7 +202,8 @@ outcome alpa_intra(const intra_problem& problem, const search_options& options) 
     if (!found)
       return found;
     least = cost(differences, **plan).value_or(0);
-    best = std::move(found);
+    if (!best->cost || *found->cost < *best->cost)
+      best = std::move(found);
   } while (least > 0 && unit > 2 * least);
   return best;
 }

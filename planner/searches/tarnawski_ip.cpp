@@ -269,8 +269,10 @@ outcome tarnawski_ip(const tarnawski_problem& problem, const search_options& opt
     if (!found.best)
       break;
     const auto load = cost(problem, *found.best);
-    if (!load || *load > bound)
+    if (!load || *load > bound) {
+      is_proved = false; // the solver's plan is no better one
       break;
+    }
     best = std::move(found.best);
     bound = *load;
   } while (unit > 2 * bound);

@@ -227,7 +227,7 @@ TEST_CASE("times of unused devices hide no difference of others", "[planner]") {
     for (int o = 1; o < 7; ++o)
       problem.edges.push_back({o - 1, o});
     const auto optimum = search(*parse_planner("exhaustive"), problem);
-    const auto found = search(*parse_planner("tarnawski_ip"), problem);
+    const auto found = search(*parse_planner("tarnawski_ip:seconds=600"), problem);
     REQUIRE((optimum && found));
     CHECK_FALSE(found->out_of_time);
     CHECK(judged_cases::is_near(*found->cost, *optimum->cost));
