@@ -77,15 +77,4 @@ solved_program integer_program::best_found(double most_seconds) const {
   return result;
 }
 
-tl::expected<std::optional<std::vector<double>>, std::string>
-integer_program::minimum(double most_seconds) const {
-  auto result = best_found(most_seconds);
-  if (!result.is_proved)
-    return tl::unexpected{"the integer programme of " + std::to_string(columns())
-                          + " columns has no proved optimum after "
-                          + std::to_string(static_cast<int>(most_seconds))
-                          + " s: give more seconds=, or take a smaller case"};
-  return std::move(result.values);
-}
-
 } // namespace troupe::planner

@@ -3,11 +3,9 @@
 
 // Linear programmes with some columns of whole numbers, solved by COIN-OR's CBC.
 
-#include <tl/expected.hpp>
-
+#include <cstddef>
 #include <limits>
 #include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -35,12 +33,12 @@ public:
 
   int columns() const { return static_cast<int>(cost_.size()); }
 
-  /// The values of all columns in an optimum; absent if no values satisfy all rows. The
-  /// error is one sentence: the time was over before the optimum was proved.
-  tl::expected<std::optional<std::vector<double>>, std::string>
-  minimum(double most_seconds) const;
+  /// Keeps a column at 0. A column that no answer uses is excluded: a large factor of
+  /// such a column beside others would break the solver's arithmetic.
+  void exclude(int column) { upper_[static_cast<std::size_t>(column)] = 0; }
 
-  /// Like minimum(), but the best values found when the time was over count too.
+  /// The best values that the solver finds in the time. The solver may take a little
+  /// longer.
   solved_program best_found(double most_seconds) const;
 
 private:

@@ -10,10 +10,12 @@
 
 #include "planner/integer_program.hpp"
 #include "planner/searches/searches.hpp"
+#include "planner/time_limit.hpp"
 
 #include <algorithm>
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <utility>
 
 namespace troupe::planner {
@@ -21,35 +23,50 @@ namespace troupe::planner {
 namespace {
 
 constexpr int usual_seconds = 60;
-constexpr int most_refusals = 100;
 
 using terms = std::vector<std::pair<int, double>>;
 
+double needed_memory(const intra_problem& problem, const intra_plan& plan) {
+  double sum = 0;
+  for (std::size_t node = 0; node < plan.strategies.size(); ++node)
+    sum += problem.nodes[node].memory[static_cast<std::size_t>(plan.strategies[node])];
+  return sum;
+}
+
+/// The plan that needs the least memory.
+intra_plan smallest_plan(const intra_problem& problem) {
+  intra_plan result;
+  for (const auto& node : problem.nodes)
+    result.strategies.push_back(
+      static_cast<int>(std::ranges::min_element(node.memory) - node.memory.begin()));
+  return result;
+}
+
 class strategy_program {
 public:
-  /// \param unit divides costs, because tolerances of solvers are absolute
-  strategy_program(const intra_problem& problem, double unit)
-    : problem_(problem), unit_(unit) {
+  /// \param bound a cost that a plan has, above 0. Costs are divided by the bound, as
+  /// tolerances of solvers are absolute.
+  strategy_program(const intra_problem& problem, double bound)
+    : problem_(problem), bound_(bound) {
     add_nodes();
     for (const auto& [ends, costs] : merged_edges())
       add_edge(ends.first, ends.second, costs);
     add_memory();
   }
 
-  tl::expected<std::optional<intra_plan>, std::string> minimum(int most_seconds) const {
-    const auto values = program_.minimum(most_seconds);
-    if (!values)
-      return tl::unexpected{values.error()};
-    if (!*values)
-      return std::nullopt;
+  /// The best plan that the time allows.
+  std::pair<std::optional<intra_plan>, bool> best_found(double most_seconds) const {
+    const auto found = program_.best_found(most_seconds);
+    if (!found.values)
+      return {};
     intra_plan plan;
     for (const auto& columns : columns_)
       plan.strategies.push_back(static_cast<int>(
         std::ranges::max_element(
           columns, {},
-          [&](int column) { return (**values)[static_cast<std::size_t>(column)]; })
+          [&](int column) { return (*found.values)[static_cast<std::size_t>(column)]; })
         - columns.begin()));
-    return plan;
+    return {plan, found.is_proved};
   }
 
   /// Refuses one plan from now on.
@@ -64,11 +81,18 @@ public:
 private:
   using matrix = std::vector<std::vector<double>>;
 
+  /// Adds a column of a cost. No better plan uses a column above the bound.
+  int add_column(double cost, bool is_whole) {
+    const bool is_used = cost <= bound_ * (1 + 1e-9); // a sum of another order
+    return program_.add_column(is_used ? cost / bound_ : 0, 0, is_used ? 1 : 0,
+                               is_whole);
+  }
+
   void add_nodes() {
     for (const auto& node : problem_.nodes) {
       terms row;
       for (const double cost : node.cost)
-        row.emplace_back(program_.add_column(cost / unit_, 0, 1, true), 1.);
+        row.emplace_back(add_column(cost, true), 1.);
       program_.add_row(row, 1, 1);
       auto& columns = columns_.emplace_back();
       for (const auto& [column, factor] : row)
@@ -97,7 +121,7 @@ private:
     for (std::size_t i = 0; i < senders.size(); ++i) {
       terms by_sender{{senders[i], -1.}};
       for (std::size_t j = 0; j < receivers.size(); ++j) {
-        const int column = program_.add_column(costs[i][j] / unit_, 0, 1, false);
+        const int column = add_column(costs[i][j], false);
         by_sender.emplace_back(column, 1.);
         by_receiver[j].emplace_back(column, 1.);
       }
@@ -109,35 +133,33 @@ private:
     }
   }
 
+  // In excess of the smallest plan: CBC 2.10 cuts plans off a row of whole needs.
   void add_memory() {
     if (!problem_.memory)
       return;
-    const double limit = *problem_.memory;
-    const double unit = limit > 0 ? limit : 1;
+    const auto smallest = smallest_plan(problem_);
+    const double room = *problem_.memory - needed_memory(problem_, smallest);
+    const double doubt = *problem_.memory * 1e-12; // sums are rounded
+    const double unit = room > 0 ? room : 1;
     terms row;
-    for (std::size_t node = 0; node < columns_.size(); ++node)
-      for (std::size_t i = 0; i < columns_[node].size(); ++i)
-        row.emplace_back(columns_[node][i], problem_.nodes[node].memory[i] / unit);
-    program_.add_row(row, -infinite, limit / unit);
+    for (std::size_t node = 0; node < columns_.size(); ++node) {
+      const auto& memory = problem_.nodes[node].memory;
+      const double least = memory[static_cast<std::size_t>(smallest.strategies[node])];
+      for (std::size_t i = 0; i < memory.size(); ++i)
+        if (memory[i] - least > room + doubt)
+          program_.exclude(columns_[node][i]);
+        else if (memory[i] > least)
+          row.emplace_back(columns_[node][i], (memory[i] - least) / unit);
+    }
+    if (!row.empty())
+      program_.add_row(row, -infinite, (room + doubt) / unit);
   }
 
   const intra_problem& problem_;
-  double unit_;
+  double bound_;
   integer_program program_;
   std::vector<std::vector<int>> columns_; // by operator, then strategy
 };
-
-double largest_cost(const intra_problem& problem) {
-  double largest = 0;
-  for (const auto& node : problem.nodes)
-    for (const double cost : node.cost)
-      largest = std::max(largest, cost);
-  for (const auto& edge : problem.edges)
-    for (const auto& row : edge.cost)
-      for (const double cost : row)
-        largest = std::max(largest, cost);
-  return largest > 0 ? largest : 1;
-}
 
 /// The problem with the least cost of each operator and edge taken off. All plans lose
 /// the same, so that a solver sees their differences.
@@ -159,53 +181,73 @@ intra_problem without_least_costs(intra_problem problem) {
   return problem;
 }
 
-double needed_memory(const intra_problem& problem, const intra_plan& plan) {
-  double sum = 0;
-  for (std::size_t node = 0; node < plan.strategies.size(); ++node)
-    sum += problem.nodes[node].memory[static_cast<std::size_t>(plan.strategies[node])];
-  return sum;
+/// Changes strategies one at a time as long as the cost falls. The solver takes costs
+/// for equal that differ by less than its tolerance.
+intra_plan descended(const intra_problem& problem, intra_plan plan) {
+  double least = cost(problem, plan).value_or(infinite);
+  for (bool has_changed = true; has_changed;) {
+    has_changed = false;
+    for (std::size_t node = 0; node < plan.strategies.size(); ++node) {
+      const int before = plan.strategies[node];
+      int best = before;
+      for (int i = 0; i < std::ssize(problem.nodes[node].cost); ++i) {
+        plan.strategies[node] = i;
+        if (const auto paid = cost(problem, plan); paid && *paid < least) {
+          least = *paid;
+          best = i;
+        }
+      }
+      plan.strategies[node] = best;
+      has_changed = has_changed || best != before;
+    }
+  }
+  return plan;
 }
 
-/// The plan of least cost, of which a solver sees costs in `unit`.
-tl::expected<std::optional<intra_plan>, std::string>
-minimum_in(double unit, const intra_problem& problem, int most_seconds) {
-  strategy_program program{problem, unit};
+/// The best plan of cost `bound` or less that the time allows, and whether it is
+/// proved.
+std::pair<std::optional<intra_plan>, bool>
+best_below(double bound, const intra_problem& problem, const time_limit& time) {
+  strategy_program program{problem, bound};
   // The solver's tolerance may let a plan pass that exceeds the memory by a byte.
-  for (int refusals = 0; refusals < most_refusals; ++refusals) {
-    auto plan = program.minimum(most_seconds);
-    if (!plan || !*plan || !problem.memory
-        || needed_memory(problem, **plan) <= *problem.memory)
-      return plan;
-    program.refuse(**plan);
+  while (!time.is_over()) {
+    auto found = program.best_found(time.left());
+    if (!found.first || !problem.memory
+        || needed_memory(problem, *found.first) <= *problem.memory)
+      return found;
+    program.refuse(*found.first);
   }
-  return tl::unexpected{
-    std::string{"the solver found only plans that exceed the memory "
-                "by less than a millionth; raise 'memory'"}};
+  return {};
 }
 
 } // namespace
 
 outcome alpa_intra(const intra_problem& problem, const search_options& options) {
-  const int seconds = options.seconds.value_or(usual_seconds);
+  const time_limit time{options.seconds.value_or(usual_seconds)};
+  auto best = smallest_plan(problem);
+  if (problem.memory && needed_memory(problem, best) > *problem.memory)
+    return answer{};
   const auto differences = without_least_costs(problem);
-  outcome best{answer{}};
+  best = descended(differences, std::move(best));
+  double bound = *cost(differences, best);
+  bool is_proved = bound == 0;
   // The cost of a plan is the unit of the next search, until costs are near 1.
-  double unit = largest_cost(differences), least = unit;
-  do {
-    unit = least;
-    const auto plan = minimum_in(unit, differences, seconds);
-    if (!plan)
-      return tl::unexpected{plan.error()};
-    if (!*plan)
-      break;
-    auto found = judged(problem, **plan);
+  for (double unit = infinite; bound > 0 && unit > 2 * bound;) {
+    unit = bound;
+    auto [found, ends_search] = best_below(unit, differences, time);
     if (!found)
-      return found;
-    least = cost(differences, **plan).value_or(0);
-    if (!best->cost || *found->cost < *best->cost)
-      best = std::move(found);
-  } while (least > 0 && unit > 2 * least);
-  return best;
+      break; // the plan of the search before is the answer
+    is_proved = ends_search;
+    found = descended(differences, std::move(*found));
+    if (const double paid = *cost(differences, *found); paid < bound) {
+      best = std::move(*found);
+      bound = paid;
+    }
+  }
+  auto result = judged(problem, best);
+  if (result)
+    result->out_of_time = !is_proved;
+  return result;
 }
 
 } // namespace troupe::planner

@@ -10,9 +10,9 @@
 
 #include "planner/integer_program.hpp"
 #include "planner/searches/searches.hpp"
+#include "planner/time_limit.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 #include <optional>
 #include <set>
@@ -23,6 +23,7 @@ namespace troupe::planner {
 namespace {
 
 constexpr int usual_seconds = 8;
+constexpr double tolerance = 1e-6; // of the solver, relative to a load
 
 struct device_of_kind {
   bool on_cpu = false;
@@ -60,17 +61,11 @@ public:
   }
 
   /// The best parts that the time allows.
-  found_parts best(double most_seconds) {
+  found_parts best(const time_limit& time) {
     // The solver's rows hold to 1e-7 of the memory. A part that needs more memory than
     // that by so little becomes a row of its own.
-    constexpr int most_attempts = 20;
-    const auto begin = std::chrono::steady_clock::now();
-    for (int attempt = 0; attempt < most_attempts; ++attempt) {
-      const std::chrono::duration<double> passed =
-        std::chrono::steady_clock::now() - begin;
-      if (passed.count() >= most_seconds)
-        break;
-      const auto found = program_.best_found(most_seconds - passed.count());
+    while (!time.is_over()) {
+      const auto found = program_.best_found(time.left());
       if (!found.values)
         return {.is_proved = found.is_proved};
       auto parts = parts_of(*found.values);
@@ -113,11 +108,10 @@ private:
     }
   }
 
-  /// Adds a column's time to a load. A time beyond the bound excludes the column: such
-  /// a factor beside others would break the solver's arithmetic.
+  /// Adds a column's time to a load. A time beyond the bound excludes the column.
   void add_time(int column, double time, std::map<int, double>& load) {
     if (time > bound_)
-      program_.add_row({{column, 1}}, 0, 0);
+      program_.exclude(column);
     else
       load[column] += time / scale_;
   }
@@ -130,10 +124,12 @@ private:
       const int column = placed_[o][d];
       const double time = on_cpu ? at(o).cpu : at(o).accelerator;
       add_time(column, time, load);
-      if (!on_cpu)
-        size[column] += at(o).size / std::max(problem_.memory, 1.0);
-      if (!on_cpu && !at(o).accelerator_can)
-        program_.add_row({{column, 1}}, 0, 0);
+      if (on_cpu)
+        continue;
+      if (!at(o).accelerator_can || at(o).size > problem_.memory)
+        program_.exclude(column);
+      else
+        size[column] += at(o).size / (problem_.memory > 0 ? problem_.memory : 1);
     }
     if (!on_cpu) {
       program_.add_row({size.begin(), size.end()}, -infinite,
@@ -243,6 +239,7 @@ outcome tarnawski_ip(const tarnawski_problem& problem, const search_options& opt
     return tl::unexpected{
       std::string{"planner tarnawski_ip splits a graph contiguously or anyhow: take "
                   "tarnawski for the split pipeline"}};
+  const time_limit time{options.seconds.value_or(usual_seconds)};
   // A pipeline is contiguous: the dynamic programme gives a first load.
   auto as_pipeline = problem;
   as_pipeline.split = tarnawski_split::pipeline;
@@ -255,22 +252,18 @@ outcome tarnawski_ip(const tarnawski_problem& problem, const search_options& opt
     else
       best.reset();
   }
-  const int seconds = options.seconds.value_or(usual_seconds);
-  const auto begin = std::chrono::steady_clock::now();
   bool is_proved = false;
   // The load of a plan is the unit of the next search, until loads are near 1.
   double unit = infinite;
   do {
     unit = bound;
-    const std::chrono::duration<double> passed =
-      std::chrono::steady_clock::now() - begin;
-    auto found = tarnawski_program{problem, bound}.best(seconds - passed.count());
+    auto found = tarnawski_program{problem, bound}.best(time);
     is_proved = found.is_proved;
     if (!found.best)
       break;
     const auto load = cost(problem, *found.best);
-    if (!load || *load > bound) {
-      is_proved = false; // the solver's plan is no better one
+    if (!load || *load > bound) { // the solver sees no better plan
+      is_proved = is_proved && load && *load <= bound * (1 + tolerance);
       break;
     }
     best = std::move(found.best);
@@ -278,7 +271,7 @@ outcome tarnawski_ip(const tarnawski_problem& problem, const search_options& opt
   } while (unit > 2 * bound);
   if (!best && !is_proved)
     return tl::unexpected{"planner tarnawski_ip found no plan in "
-                          + std::to_string(seconds)
+                          + std::to_string(time.seconds())
                           + " s: give more seconds=, or take a smaller case"};
   if (!best)
     return answer{};

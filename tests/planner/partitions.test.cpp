@@ -251,6 +251,22 @@ TEST_CASE("times that no load can have hide no better plan", "[planner]") {
   CHECK(found->cost == 13);
 }
 
+TEST_CASE("memory may have a large unit", "[planner]") {
+  tarnawski_problem problem{
+    .split = tarnawski_split::any, .accelerators = 2, .memory = 0.6};
+  for (int o = 0; o < 8; ++o)
+    problem.operators.push_back(
+      {.accelerator = 1. + o, .cpu = 1e6, .size = 0.14, .transfer = 0});
+  const auto found = search(*parse_planner("tarnawski_ip:seconds=600"), problem);
+  REQUIRE(found);
+  CHECK_FALSE(found->out_of_time);
+  CHECK(found->cost == 18); // half of 36
+  problem.memory = 0.5;     // three on each
+  const auto none = search(*parse_planner("tarnawski_ip:seconds=600"), problem);
+  REQUIRE(none);
+  CHECK_FALSE(none->best);
+}
+
 TEST_CASE("an integer programme whose time is over says so", "[planner]") {
   // A schedule of 90 jobs on 9 equal machines: no solver proves it within a second.
   tarnawski_problem problem{
