@@ -94,7 +94,7 @@ void tell_unknown(const planner::named_problem& problem,
   const auto count = problem.unknown.size();
   std::cerr << "plan: " << file.string() << ": ";
   for (std::size_t i = 0; i < std::min(most_named, count); ++i)
-    std::cerr << (i > 0 ? ", " : "") << problem.unknown[i];
+    std::cerr << (i > 0 ? ", " : "") << printable(problem.unknown[i]);
   if (count > most_named)
     std::cerr << " and " << count - most_named << " more";
   std::cerr << (count > 1 ? " are" : " is") << " ignored: cases of kind "

@@ -132,7 +132,7 @@ update_log::update_log(const run_plan& plan)
 
 std::vector<update_so_far> update_log::add(const mail::update_part& part) {
   if (parts_ == 0 || part.version < next_)
-    return {}; // shards on GPUs measure nothing, or a repetition
+    return {}; // another shard, on a GPU, measures nothing; or a repetition
   auto& arrived = early_[part.version];
   const auto& where = part.where;
   arrived.squares.emplace(std::array{where.data, where.stage, where.tensor},

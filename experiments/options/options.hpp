@@ -13,17 +13,13 @@
 #include "experiments/options/node_options.hpp"
 #include "experiments/options/optimizer_options.hpp"
 #include "experiments/options/output_options.hpp"
+#include "experiments/options/own_parts.hpp"
 #include "experiments/options/run_options.hpp"
 #include "experiments/options/schedule_options.hpp"
 #include "experiments/options/study_options.hpp"
-#include "models/data/data_set.hpp"
-#include "models/user_layer.hpp"
 
 #include <tl/expected.hpp>
 
-#include <map>
-#include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,15 +48,6 @@ struct typed_options {
   output_options output;
 };
 
-/// Parts of a training that a program brings which performs sessions itself. Processes
-/// of other programs do not have them, so runs with such parts have no nodes.
-struct own_parts {
-  std::optional<user_network> network = {};  ///< In place of --model.
-  std::shared_ptr<const data_set> data = {}; ///< In place of --data; null: none.
-  /// Initial values of parameters by name, in place of those of the seed.
-  std::map<std::string, std::vector<float>> values = {};
-};
-
 /// The values of all options, each parsed once. Options that a program does not have
 /// keep their defaults. Another process can set up the same run from the text of
 /// options_text.hpp.
@@ -82,7 +69,7 @@ struct options {
   comparison_options comparison;
   std::vector<std::string> parts; ///< Names of the parts of bench to measure.
   output_options output;
-  own_parts own = {};
+  own_parts own = {}; ///< Set by a program, not by options.
 };
 
 /// A program: the name, the options that the program has, and their defaults.

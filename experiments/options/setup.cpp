@@ -110,28 +110,6 @@ model_options model_of(const options& o) {
   return result;
 }
 
-/// One sentence if parts of a user do not go with the options, else an empty text.
-std::string own_error(const options& o) {
-  if (!o.own.network && !o.own.data)
-    return {};
-  if (!o.nodes.nodes.empty())
-    return "--nodes have neither a network nor data of this process: leave --nodes out";
-  if (!o.own.network)
-    return {};
-  if (o.mesh.tensor > 1 || o.mesh.expert > 1)
-    return "tensor= and expert= divide built-in models: leave them out with a network "
-           "of your own";
-  if (!o.run.processors.empty()
-      && std::ranges::any_of(o.run.processors, &processor::is_gpu))
-    return "--device computes built-in models on GPUs: say --device cpu with a network "
-           "of your own";
-  if (o.run.products != precision::fp32)
-    return "--precision bf16 is of built-in models: leave it out with a network of "
-           "your "
-           "own";
-  return {};
-}
-
 tl::expected<network<float>, std::string> network_of(const options& o) {
   return o.own.network ? network_of(*o.own.network) : make_network<float>(model_of(o));
 }
@@ -153,33 +131,6 @@ data_of(const options& o, const network<float>& whole,
   return checked(std::move(data), whole);
 }
 
-/// One sentence if initial values of a user do not fit the network, else an empty text.
-std::string values_error(const own_parts& own, const network<float>& whole) {
-  const auto all = whole.parameters();
-  for (const auto& [name, values] : own.values) {
-    const auto found =
-      std::ranges::find(all, name, [](const auto* p) { return p->name; });
-    if (found == all.end())
-      return "the network has no parameter '" + name + "' of the given initial values";
-    if (std::ssize(values) != (*found)->values())
-      return "parameter '" + name + "' has " + std::to_string((*found)->values())
-             + " values, and " + std::to_string(values.size()) + " are given";
-  }
-  return {};
-}
-
-/// Initial weights with the values that a user gives.
-weight_source with_values(weight_source weights, const own_parts& own,
-                          const network<float>& whole) {
-  return [weights = std::move(weights), values = own.values,
-          layers = whole.layers](std::size_t layer, float* bucket) {
-    weights(layer, bucket);
-    for (const auto& p : layers[layer]->parameters())
-      if (const auto given = values.find(p.name); given != values.end())
-        std::ranges::copy(given->second, bucket + p.offset);
-  };
-}
-
 /// Networks that stages run instead of the whole network; empty: stages run the whole
 /// one.
 tl::expected<std::vector<network<float>>, std::string>
@@ -198,7 +149,7 @@ shards_of(const options& o, const network<float>& whole) {
 tl::expected<training, std::string> training_of(const options& o,
                                                 const std::filesystem::path& within,
                                                 std::vector<std::string>& notes) {
-  if (auto error = own_error(o); !error.empty())
+  if (auto error = own_error(o.own, o.mesh, o.run, o.nodes); !error.empty())
     return problem{error};
   auto whole = network_of(o);
   if (!whole)

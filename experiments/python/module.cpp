@@ -9,6 +9,7 @@
 #include "experiments/python/own_parts.hpp"
 #include "experiments/python/run_arrays.hpp"
 #include "experiments/report/page.hpp"
+#include "experiments/report/seconds.hpp"
 #include "experiments/session/measured_options.hpp"
 #include "experiments/session/programs.hpp"
 #include "experiments/session/session.hpp"
@@ -186,14 +187,6 @@ py::array array_of(std::vector<Row> rows) {
     owned, [](void* kept) { delete static_cast<std::vector<Row>*>(kept); }};
   return py::array_t<Row>(static_cast<py::ssize_t>(owned->size()), owned->data(),
                           owner);
-}
-
-std::vector<double> seconds_of(const std::vector<nanoseconds>& times) {
-  constexpr double second = 1e9;
-  std::vector<double> result;
-  for (const auto time : times)
-    result.push_back(static_cast<double>(time) / second);
-  return result;
 }
 
 /// The parameters by name, as the run's own memory; empty from a simulation and from a

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/python/run_arrays.hpp"
 
+#include "experiments/report/seconds.hpp"
+
 namespace troupe::python {
 
 std::vector<timeline_row> timeline_rows(const run_account& run) {
-  constexpr double second = 1e9;
   std::vector<timeline_row> result;
   for (std::size_t rank = 0; rank < run.result.actions.size(); ++rank)
     for (const auto& ran : run.result.actions[rank])
@@ -16,8 +17,8 @@ std::vector<timeline_row> timeline_rows(const run_account& run) {
                         .version = ran.version,
                         .versions_alive = ran.versions_alive,
                         .part = ran.part,
-                        .start = static_cast<double>(ran.start) / second,
-                        .end = static_cast<double>(ran.end) / second,
+                        .start = seconds_of(ran.start),
+                        .end = seconds_of(ran.end),
                         .expert = ran.expert});
   return result;
 }

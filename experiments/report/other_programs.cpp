@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/report/other_programs.hpp"
 
+#include "experiments/report/seconds.hpp"
 #include "experiments/report/table_text.hpp"
 #include "plan/replica_rules.hpp"
 
@@ -74,14 +75,12 @@ json other_programs_json(const run_plan& plan, const run_result& result,
   const auto share = other_programs_share(plan, result);
   if (!share)
     return nullptr;
-  constexpr double second = 1e9;
   auto seconds = json::array();
   for (int rank = 0; rank < plan.ranks(); ++rank) {
     const auto index = static_cast<std::size_t>(rank);
-    seconds.push_back(
-      is_known(plan, result, rank)
-        ? json(static_cast<double>(result.sums.off_processor_time[index]) / second)
-        : json(nullptr));
+    seconds.push_back(is_known(plan, result, rank)
+                        ? json(seconds_of(result.sums.off_processor_time[index]))
+                        : json(nullptr));
   }
   const auto warning = warning_of(plan, result, modelled);
   return {{"share", *share},

@@ -5,6 +5,7 @@
 #include "experiments/options/run_options.hpp"
 #include "experiments/report/expert_report.hpp"
 #include "experiments/report/other_programs.hpp"
+#include "experiments/report/seconds.hpp"
 #include "kernels/bf16_choice.hpp"
 #include "kernels/version.hpp"
 #include "models/utf8.hpp"
@@ -20,17 +21,8 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-constexpr double nanoseconds_a_second = 1e9;
-
 json number(std::optional<double> x) {
   return x && std::isfinite(*x) ? json(*x) : json(nullptr);
-}
-
-json seconds(const std::vector<nanoseconds>& times) {
-  auto result = json::array();
-  for (const auto t : times)
-    result.push_back(static_cast<double>(t) / nanoseconds_a_second);
-  return result;
 }
 
 /// One number for each loss; null where a number is unknown, or instead of the list if
@@ -212,12 +204,12 @@ json run_json(const run_account& run, const options& o,
     {"seconds", run.virtual_time() ? json(nullptr) : json(r.seconds)},
     {"samples_per_second", number(run.samples_per_second())},
     {"tokens_per_second", number(run.tokens_per_second())},
-    {"makespan", static_cast<double>(r.sums.makespan) / nanoseconds_a_second},
-    {"busy", seconds(r.sums.busy)},
-    {"idle", seconds(r.sums.idle())},
+    {"makespan", seconds_of(r.sums.makespan)},
+    {"busy", seconds_of(r.sums.busy)},
+    {"idle", seconds_of(r.sums.idle())},
     {"bubble", r.sums.bubble()},
     {"bubble_ideal", r.sums.bubble_ideal()},
-    {"span_idle", seconds(r.sums.span_idle)},
+    {"span_idle", seconds_of(r.sums.span_idle)},
     {"other_programs", other_programs_json(plan, r, run.modelled)},
     {"peak_activations", r.sums.peak_activations},
     {"peak_bytes", plan.work ? json(r.peak_bytes) : json(nullptr)},
@@ -241,7 +233,7 @@ json run_json(const run_account& run, const options& o,
                             : json{{"max", r.exchange.max}, {"mean", r.exchange.mean}}},
     {"loss", plan.work ? json(losses.loss) : json(nullptr)},
     {"loss_samples", plan.work ? json(losses.samples) : json(nullptr)},
-    {"loss_seconds", has_times ? seconds(r.loss_times) : json(nullptr)},
+    {"loss_seconds", has_times ? json(seconds_of(r.loss_times)) : json(nullptr)},
     {"loss_every", plan.work ? json(losses.every) : json(nullptr)},
     {"gradient_norms",
      beside_losses(run.losses_of_all_starts ? std::vector<double>{} : r.gradient_norms,

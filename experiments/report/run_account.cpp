@@ -2,16 +2,13 @@
 #include "experiments/report/run_account.hpp"
 
 #include "actors/run/timing.hpp"
+#include "experiments/report/seconds.hpp"
 
 #include <algorithm>
 
 namespace troupe {
 
-namespace {
-
-constexpr double nanoseconds_a_second = 1e9;
-
-} // namespace
+namespace {} // namespace
 
 bool verification::holds() const {
   return outcome == ending::finished && std::ranges::none_of(proofs, &proof::fails);
@@ -75,8 +72,7 @@ loss_curve run_account::curve() const {
   const auto series = losses();
   loss_curve curve{series.loss, series.samples, {}, series.samples_before};
   if (!losses_of_all_starts)
-    for (const auto t : result.loss_times)
-      curve.seconds.push_back(static_cast<double>(t) / nanoseconds_a_second);
+    curve.seconds = seconds_of(result.loss_times);
   return curve;
 }
 
@@ -143,8 +139,7 @@ std::optional<double> run_account::samples_per_second() const {
   if (!request->plan.work)
     return {};
   const double time =
-    virtual_time() ? static_cast<double>(result.sums.makespan) / nanoseconds_a_second
-                   : result.seconds;
+    virtual_time() ? seconds_of(result.sums.makespan) : result.seconds;
   return time > 0 ? std::optional{static_cast<double>(result.samples) / time}
                   : std::nullopt;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/session/collectives.hpp"
 
+#include "experiments/report/seconds.hpp"
 #include "messaging/plain_collective.hpp"
 
 #include <algorithm>
@@ -11,8 +12,6 @@
 namespace troupe {
 
 namespace {
-
-constexpr double nanoseconds_a_second = 1e9;
 
 /// Values whose sum has other bits in another order.
 std::vector<std::vector<float>> arrays_of(int ranks, std::int64_t values) {
@@ -58,8 +57,8 @@ std::pair<collective_result, bool> run_checked(collective_trial trial) {
 double formula_seconds(const collective_cost& formula_cost,
                        const collective_options& asked) {
   const auto& link = asked.machines.model.inside;
-  return formula_cost.seconds(static_cast<double>(link.latency) / nanoseconds_a_second,
-                              link.bytes_per_second, asked.sum_rate);
+  return formula_cost.seconds(seconds_of(link.latency), link.bytes_per_second,
+                              asked.sum_rate);
 }
 
 } // namespace
@@ -78,7 +77,7 @@ collective_measurement measure(const collective_options& asked,
   return {.order = order,
           .ranks = ranks,
           .sent = result.sent,
-          .seconds = static_cast<double>(result.makespan) / nanoseconds_a_second,
+          .seconds = seconds_of(result.makespan),
           .formula_cost = formula_cost,
           .formula_seconds = asked.machines.model.machine_of(ranks - 1) > 0
                                ? std::nullopt
@@ -94,7 +93,7 @@ std::optional<crossover> ring_beats_tree(int ranks, const link_cost& link,
   const double more_rounds = ring_cost.rounds - tree_cost.rounds;
   if (more_rounds <= 0 || link.latency == 0 || link.bytes_per_second <= 0)
     return {};
-  const double latency = static_cast<double>(link.latency) / nanoseconds_a_second;
+  const double latency = seconds_of(link.latency);
   const double sums = tree_cost.summed_bytes - ring_cost.summed_bytes;
   const double formula_bytes =
     more_rounds * latency * link.bytes_per_second

@@ -43,7 +43,7 @@ function drawParts(parts, parent) {
     for (const member of members) {
       const square = shape('rect', {x: (member * width).toFixed(2), y: 1, width: Math.max(width - 0.6, 0.6).toFixed(2), height: 20, fill: partColour(part)}, picture);
       const name = data.operators[member] ? ` (${data.operators[member]})` : '';
-      shape('title', {}, square).textContent = `operator ${member}${name}, part ${part}: ${label}`;
+      shape('title', {}, square).textContent = `operator ${member}${name}, part ${part + 1}: ${label}`;
     }
   });
   const list = element('ol', undefined, parent, 'part-list');
