@@ -6,7 +6,7 @@
 #include "experiments/options/command_line.hpp"
 #include "experiments/options/option_catalog.hpp"
 #include "experiments/options/option_row.hpp"
-#include "experiments/python/own_parts.hpp"
+#include "experiments/python/layers_and_data.hpp"
 #include "experiments/python/run_arrays.hpp"
 #include "experiments/report/page.hpp"
 #include "experiments/report/seconds.hpp"
@@ -138,7 +138,7 @@ session_pointer run_program_of(const std::string& name,
                                std::map<std::string, std::string> schedules,
                                own_parts own, const py::object& advance) {
   auto program = session_program(name);
-  // A report is written where it is asked for.
+  // No report is written unless report= names a folder.
   program.defaults.output.new_report.clear();
   program.defaults.schedules.texts = std::move(schedules);
   auto o = options_of(program, words);
@@ -165,7 +165,7 @@ session_pointer run_program_of(const std::string& name,
   return to;
 }
 
-/// Values that `owner` keeps, without a copy; read-only.
+/// A read-only array of values that `owner` keeps alive, without a copy.
 template <class Value>
 py::array view(const Value* values, std::vector<py::ssize_t> dims,
                const py::object& owner) {

@@ -18,7 +18,7 @@ struct timeline_row {
   std::int32_t stage;
   std::int32_t direction;
   std::int32_t microbatch;
-  std::int32_t version; ///< That a pass read, or that an update made.
+  std::int32_t version; ///< Version that a pass read or an update made.
   std::int32_t versions_alive;
   bool part;    ///< Other parts of the action follow.
   double start; ///< Seconds on the run's clock.

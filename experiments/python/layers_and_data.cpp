@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "experiments/python/own_parts.hpp"
+#include "experiments/python/layers_and_data.hpp"
 
 #include "models/data/shuffle.hpp"
 
