@@ -131,6 +131,8 @@ int answer(const plan_request& request) {
   std::cout << json_text(planner::to_json(found)) << '\n';
   if (!found.best)
     std::cerr << "plan: no plan fits: give more memory, or more devices\n";
+  if (!found.remark.empty())
+    std::cerr << "plan: " << printable(found.remark) << '\n';
   return std::cout.flush() ? 0 : 1;
 }
 

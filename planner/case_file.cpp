@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <set>
 #include <stdexcept>
 #include <string_view>
 #include <type_traits>
@@ -63,6 +64,29 @@ named_problem read_content(const case_value& from) {
   kind.fail("is '" + kind.text() + "', but a case is one of " + known);
 }
 
+/// The document of a text. A member twice in an object is a case_error, since JSON's
+/// reader keeps one of them.
+ordered_json parse_document(const std::string& text) {
+  std::vector<std::set<std::string>> names; // of the objects that are open
+  const auto check = [&](int, ordered_json::parse_event_t event, ordered_json& value) {
+    if (event == ordered_json::parse_event_t::object_start)
+      names.emplace_back();
+    else if (event == ordered_json::parse_event_t::object_end)
+      names.pop_back();
+    else if (event == ordered_json::parse_event_t::key
+             && !names.back().insert(value.get<std::string>()).second)
+      throw case_error{"an object has the member '" + value.get<std::string>()
+                       + "' twice"};
+    return true;
+  };
+  return ordered_json::parse(text, check);
+}
+
+void add_remark(ordered_json& to, const answer& found) {
+  if (!found.remark.empty())
+    to["remark"] = found.remark;
+}
+
 } // namespace
 
 std::vector<edge> read_edges(const case_value& edges, int operators) {
@@ -82,7 +106,7 @@ std::vector<edge> read_edges(const case_value& edges, int operators) {
 
 tl::expected<named_problem, std::string> parse_case(const std::string& text) {
   try {
-    const auto document = ordered_json::parse(text);
+    const auto document = parse_document(text);
     read_members read;
     auto result = read_content({document, "", &read});
     for (auto& place : unread_places(document, read))
@@ -137,11 +161,13 @@ ordered_json to_json(const answer& found) {
   ordered_json result;
   if (!found.cost || !found.best) {
     result["cost"] = nullptr;
+    add_remark(result, found);
     return result;
   }
   result["cost"] = *found.cost;
   if (found.out_of_time)
     result["out_of_time"] = true;
+  add_remark(result, found);
   std::visit([&](const auto& best) { write(result, best); }, *found.best);
   return result;
 }

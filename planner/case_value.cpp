@@ -91,8 +91,8 @@ double case_value::number() const {
 
 double case_value::positive() const {
   const double result = value_->is_number() ? value_->get<double>() : 0;
-  if (!(result > 0 && result <= largest))
-    fail("is " + shown(*value_) + ", but a number above 0, to 1e30, is needed");
+  if (!(result >= 1 / largest && result <= largest))
+    fail("is " + shown(*value_) + ", but a number from 1e-30 to 1e30 is needed");
   return result;
 }
 

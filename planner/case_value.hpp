@@ -48,7 +48,7 @@ public:
   std::vector<std::pair<std::string, case_value>> members() const;
 
   double number() const;   ///< 0 to `largest`.
-  double positive() const; ///< Above 0, to `largest`.
+  double positive() const; ///< 1 / `largest` to `largest`.
   int integer(int least, int most) const;
   bool flag() const; ///< true, false, 1 or 0.
   std::string text() const;

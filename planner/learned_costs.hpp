@@ -65,6 +65,10 @@ public:
   /// \pre an operator or more
   static learned_costs fit(const std::vector<measured_operator>& measured);
 
+  /// Whether an operator of this kind was measured. The times of other kinds come from
+  /// the line of all operators.
+  bool knows(const std::string& kind) const { return kinds_.contains(kind); }
+
   operator_seconds predict(const described_operator& op) const;
 
   /// Writes a JSON file. The error is one sentence.

@@ -43,6 +43,7 @@ struct answer {
   std::optional<any_plan> best; ///< Absent: nothing fits.
   /// The search's time was over: the plan may not be the best, nor the same next time.
   bool out_of_time = false;
+  std::string remark; ///< A sentence about the plan, as what the planner did not know.
 };
 
 /// An answer, or one sentence why the planner cannot search.

@@ -30,11 +30,16 @@ std::string remark(const planned_row& row) {
     return row.error;
   if (!row.broken_rule.empty())
     return row.broken_rule;
+  std::string result;
+  const auto add = [&](const std::string& sentence) {
+    result += (result.empty() || sentence.empty() ? "" : "; ") + sentence;
+  };
   if (!row.found.best)
-    return "nothing fits";
-  return row.found.out_of_time
-           ? "the time of the search was over: more seconds= may find a better plan"
-           : "";
+    add("nothing fits");
+  if (row.found.out_of_time)
+    add("the time of the search was over: more seconds= may find a better plan");
+  add(row.found.remark);
+  return result;
 }
 
 /// Names of operators in their order; empty where the kind has none.

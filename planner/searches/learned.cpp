@@ -9,9 +9,30 @@
 #include "planner/searches/searches.hpp"
 
 #include <cstddef>
+#include <set>
+#include <string>
 #include <vector>
 
 namespace troupe::planner {
+
+namespace {
+
+std::string remark_on(const std::set<std::string>& unknown) {
+  constexpr std::size_t most_named = 3;
+  std::string names;
+  std::size_t named = 0;
+  for (const auto& kind : unknown) {
+    if (named++ == most_named)
+      break;
+    names += (names.empty() ? "'" : ", '") + kind + "'";
+  }
+  if (unknown.size() > most_named)
+    names += " and " + std::to_string(unknown.size() - most_named) + " more";
+  return "no operator of kind " + names
+         + " was measured: the line of all kinds predicts the times";
+}
+
+} // namespace
 
 outcome learned(const pipedream_problem& problem, const search_options& options) {
   if (options.costs.empty())
@@ -25,14 +46,21 @@ outcome learned(const pipedream_problem& problem, const search_options& options)
     input_bytes[static_cast<std::size_t>(e.to)] +=
       problem.operators[static_cast<std::size_t>(e.from)].output_bytes;
   auto predicted = problem;
+  std::set<std::string> unknown;
   for (std::size_t i = 0; i < input_bytes.size(); ++i) {
     auto& op = predicted.operators[i];
-    const auto seconds =
-      costs->predict({op.name, input_bytes[i], op.output_bytes, op.parameter_bytes});
+    const described_operator described{op.name, input_bytes[i], op.output_bytes,
+                                       op.parameter_bytes};
+    if (!costs->knows(described.kind()))
+      unknown.insert(described.kind());
+    const auto seconds = costs->predict(described);
     op.forward = seconds.forward;
     op.backward = seconds.backward;
   }
-  return pipedream(predicted, options);
+  auto result = pipedream(predicted, options);
+  if (result && !unknown.empty())
+    result->remark = remark_on(unknown);
+  return result;
 }
 
 } // namespace troupe::planner

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 #include <unordered_map>
 
 namespace troupe::planner {
@@ -34,6 +35,7 @@ struct sent_output {
 /// receives.
 struct part_load {
   double accelerator = 0, cpu = 0, size = 0, transfers = 0;
+  int dear = 0; // transfers above the bound, which `transfers` leaves out
   bool accelerator_can = true;
 };
 
@@ -82,19 +84,27 @@ public:
       ideals_.push_back(ideals_.back());
       ideals_.back().add(u);
     }
-    const auto simple = search(unloaded);
+    auto limit = search(unloaded) ? paid(unfold()) : unloaded;
     auto ideals = ideals_of(count_, units_.edges, most_ideals);
     if (!ideals)
       return tl::unexpected{
         "the graph has more than " + std::to_string(most_ideals)
         + " ideals, the most of planner tarnawski: take a baseline as mincut"};
     ideals_ = std::move(*ideals);
-    // Loads are sums in another order than the judge's.
-    constexpr double rounding = 1 + 1e-9;
-    auto result = search(simple ? *simple * rounding : unloaded);
-    if (!result)
-      return std::nullopt;
-    return unfold();
+    // Sums with a load far above the answer lose the answer's digits, so a search with
+    // the new bound follows.
+    constexpr double loses_digits = 1e4;
+    for (;;) {
+      // Loads are sums in another order than the judge's.
+      constexpr double rounding = 1 + 1e-9;
+      if (!search(limit * rounding))
+        return std::nullopt;
+      auto result = unfold();
+      const double load = paid(result);
+      if (load * loses_digits >= limit)
+        return result;
+      limit = load;
+    }
   }
 
 private:
@@ -103,6 +113,10 @@ private:
     std::size_t previous = 0;
     bool on_cpu = false;
   };
+
+  double paid(const tarnawski_plan& plan) const {
+    return cost(problem_, plan).value_or(unloaded);
+  }
 
   bool crosses(const sent_output& output, const operator_set& part) const {
     return part.has(output.unit) ? !output.readers.is_subset_of(part)
@@ -121,9 +135,12 @@ private:
     larger.add(unit);
     for (const auto number : outputs_at_[static_cast<std::size_t>(unit)]) {
       const auto& output = outputs_[number];
-      result.transfers += output.transfer
-                          * (static_cast<int>(crosses(output, larger))
-                             - static_cast<int>(crosses(output, part)));
+      const int more_crossings = static_cast<int>(crosses(output, larger))
+                                 - static_cast<int>(crosses(output, part));
+      if (output.transfer > limit_)
+        result.dear += more_crossings;
+      else
+        result.transfers += output.transfer * more_crossings;
     }
     return result;
   }
@@ -166,9 +183,10 @@ private:
     }
   }
 
-  /// Fills the states of all ideals. Returns the load of the best pipeline, absent if
-  /// none has a load up to `limit`.
-  std::optional<double> search(double limit) {
+  /// Fills the states of all ideals. Returns whether a pipeline has a load up to
+  /// `limit`.
+  bool search(double limit) {
+    limit_ = limit;
     connect();
     best_.assign(ideals_.size() * states(), {});
     for (int a = 0; a <= problem_.accelerators; ++a)
@@ -177,15 +195,15 @@ private:
     std::vector<std::size_t> visited(ideals_.size(), ideals_.size());
     for (std::size_t i = 0; i + 1 < ideals_.size(); ++i) {
       if (at(i, problem_.accelerators, problem_.cpus).load <= limit)
-        try_parts(i, limit, visited);
+        try_parts(i, visited);
     }
     const auto result =
       at(ideals_.size() - 1, problem_.accelerators, problem_.cpus).load;
-    return result <= limit && result < unloaded ? std::optional{result} : std::nullopt;
+    return result <= limit && result < unloaded;
   }
 
   /// Appends all parts to the pipelines up to ideal `i`.
-  void try_parts(std::size_t i, double limit, std::vector<std::size_t>& visited) {
+  void try_parts(std::size_t i, std::vector<std::size_t>& visited) {
     struct open_part {
       std::size_t ideal;
       operator_set part;
@@ -200,11 +218,11 @@ private:
           continue;
         visited[j] = i;
         const auto load = extended(current.load, current.part, unit);
-        const bool by_accelerator = accelerator_fits(load) && load.accelerator <= limit;
-        const bool by_cpu = problem_.cpus > 0 && load.cpu <= limit;
+        const bool by_accelerator = accelerator_fits(load) && load.accelerator <= limit_;
+        const bool by_cpu = problem_.cpus > 0 && load.cpu <= limit_;
         if (!by_accelerator && !by_cpu)
           continue; // and no larger part fits
-        if (by_accelerator)
+        if (by_accelerator && load.dear == 0)
           append(i, j, load.accelerator + load.transfers, false);
         if (by_cpu)
           append(i, j, load.cpu, true);
@@ -248,7 +266,8 @@ private:
 
   const tarnawski_problem& problem_;
   tarnawski_units units_;
-  int count_ = 0; // of units
+  int count_ = 0;           // of units
+  double limit_ = unloaded; // of a load
   std::vector<part_load> sums_;
   std::vector<sent_output> outputs_;
   std::vector<std::vector<std::size_t>> outputs_at_; // those that a unit makes or reads
@@ -256,6 +275,17 @@ private:
   std::vector<std::vector<std::pair<int, std::size_t>>> larger_; // unit, ideal
   std::vector<state> best_;
 };
+
+/// Whether a backward operator shares its colour with no forward operator.
+bool has_lone_backward(const tarnawski_problem& problem) {
+  std::set<int> forward_colours;
+  for (const auto& op : problem.operators)
+    if (!op.backward && op.colour)
+      forward_colours.insert(*op.colour);
+  return std::ranges::any_of(problem.operators, [&](const auto& op) {
+    return op.backward && !(op.colour && forward_colours.contains(*op.colour));
+  });
+}
 
 } // namespace
 
@@ -268,7 +298,11 @@ outcome tarnawski(const tarnawski_problem& problem, const search_options&) {
   const auto best = search.best();
   if (!best)
     return tl::unexpected{best.error()};
-  return *best ? judged(problem, **best) : answer{};
+  auto result = *best ? judged(problem, **best) : answer{};
+  if (result && has_lone_backward(problem))
+    result->remark = "backward operators without a forward one of their colour keep "
+                     "the order of their edges: another order may cost less";
+  return result;
 }
 
 } // namespace troupe::planner

@@ -34,7 +34,7 @@ TEST_CASE("a mistake in a case has its place and the allowed values", "[planner]
   CHECK(mistake_with("/levels/0/0", 1.5)
         == "levels[0][0] is 1.5, but a whole number from 1 to 4096 is needed");
   CHECK(mistake_with("/levels/0/1", 0)
-        == "levels[0][1] is 0, but a number above 0, to 1e30, is needed");
+        == "levels[0][1] is 0, but a number from 1e-30 to 1e30 is needed");
   CHECK(mistake_with("/graph/operators/1/3", 1e31)
         == "graph.operators[1][3] is 1e+31, but a number from 0 to 1e30 is needed");
   CHECK(mistake_with("/levels/0", json::array({2}))
@@ -66,6 +66,9 @@ TEST_CASE("members that a kind does not have are named", "[planner]") {
   CHECK(parse_case(problem.dump())->unknown.empty());
   problem["straigth"] = true;
   CHECK(parse_case(problem.dump())->unknown == std::vector<std::string>{"straigth"});
+  problem = judged_cases::cases_of("intra").front();
+  problem.erase("nodes"); // nodes and edges follow from `stated`
+  CHECK(parse_case(problem.dump())->unknown.empty());
   problem = judged_cases::cases_of("tarnawski").front();
   problem["graph"]["operators"][1]["color"] = 1;
   CHECK(parse_case(problem.dump())->unknown
@@ -109,6 +112,8 @@ TEST_CASE("a file that is no case is named", "[planner]") {
   CHECK(mistake_in("[]")
         == path.string()
              + ": the case is an array of 0, but an object with 'kind' is needed");
+  CHECK(mistake_in("{\"graph\": {\"kind\": 1}, \"kind\": \"a\", \"kind\": \"b\"}")
+        == path.string() + ": an object has the member 'kind' twice");
   CHECK(mistake_in("{}") == path.string() + ": the case has no 'kind'");
   CHECK_FALSE(read_case(folder.path()));
 }

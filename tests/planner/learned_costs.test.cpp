@@ -188,6 +188,11 @@ TEST_CASE("stages by learned times are PipeDream's stages for those times") {
   }
   CHECK(asked(problem, "learned:costs=" + path.string())
         == asked(predicted, "pipedream"));
+  CHECK_FALSE(asked(problem, "learned:costs=" + path.string()).contains("remark"));
+  problem["graph"]["operators"][3][0] = "Unheard(3)";
+  CHECK(asked(problem, "learned:costs=" + path.string()).at("remark")
+        == "no operator of kind 'Unheard' was measured: the line of all kinds predicts "
+           "the times");
   const auto parsed = planner::parse_case(problem.dump());
   REQUIRE(parsed);
   const auto found =

@@ -251,6 +251,48 @@ TEST_CASE("times that no load can have hide no better plan", "[planner]") {
   CHECK(found->cost == 13);
 }
 
+// A sum with 1e30 loses each smaller transfer.
+TEST_CASE("transfers that no load can have hide no better pipeline", "[planner]") {
+  constexpr double never = 1e30;
+  dice random{3};
+  int fitting = 0;
+  for (int count = 0; count < 60; ++count) {
+    tarnawski_problem problem{.accelerators = 2, .cpus = 1, .memory = 12};
+    for (int o = 0; o < 7; ++o)
+      problem.operators.push_back(
+        {.accelerator = double(random.number(1, 9)),
+         .cpu = double(random.number(5, 30)),
+         .size = double(random.number(1, 6)),
+         .transfer = random.number(0, 2) == 0 ? never : random.number(1, 5) / 7.});
+    for (int from = 0; from < 7; ++from)
+      for (int to = from + 1; to < 7; ++to)
+        if (random.number(0, 2) == 0)
+          problem.edges.push_back({from, to});
+    const auto optimum = search(*parse_planner("exhaustive"), problem);
+    const auto found = search(*parse_planner("tarnawski"), problem);
+    REQUIRE((optimum && found));
+    REQUIRE(optimum->cost.has_value() == found->cost.has_value());
+    if (!found->cost)
+      continue;
+    CHECK(judged_cases::is_near(*found->cost, *optimum->cost));
+    fitting += *optimum->cost < never;
+  }
+  CHECK(fitting > 20);
+}
+
+TEST_CASE("a pipeline tells of backward operators without a forward one", "[planner]") {
+  tarnawski_problem problem{.accelerators = 2, .memory = 9};
+  problem.operators = {{.accelerator = 1, .colour = 1},
+                       {.accelerator = 2, .backward = true, .colour = 1}};
+  problem.edges = {{0, 1}};
+  CHECK(search(*parse_planner("tarnawski"), problem)->remark.empty());
+  problem.operators[1].colour.reset();
+  const auto found = search(*parse_planner("tarnawski"), problem);
+  CHECK(to_json(*found).at("remark")
+        == "backward operators without a forward one of their colour keep the order of "
+           "their edges: another order may cost less");
+}
+
 TEST_CASE("memory may have a large unit", "[planner]") {
   tarnawski_problem problem{
     .split = tarnawski_split::any, .accelerators = 2, .memory = 0.6};
