@@ -309,6 +309,25 @@ TEST_CASE("memory may have a large unit", "[planner]") {
   CHECK_FALSE(none->best);
 }
 
+// Tolerances of solvers are millionths; memory is counted in bytes.
+TEST_CASE("parts may fill the memory to the last byte, and exceed it by none",
+          "[planner]") {
+  constexpr double part = 1 << 30;
+  tarnawski_problem problem{
+    .split = tarnawski_split::any, .accelerators = 2, .cpus = 1};
+  for (int o = 0; o < 4; ++o)
+    problem.operators.push_back({.accelerator = o < 2 ? 1. : 10,
+                                 .cpu = 50,
+                                 .size = o < 2 ? part : 3 * part + o});
+  problem.memory = 4 * part + 3;
+  CHECK(search(*parse_planner("tarnawski_ip"), problem)->cost == 11);
+  problem.memory -= 1; // no operator is beside the last
+  const auto found = search(*parse_planner("tarnawski_ip"), problem);
+  REQUIRE(found);
+  CHECK(found->cost == 50);
+  CHECK_FALSE(found->out_of_time);
+}
+
 TEST_CASE("an integer programme whose time is over says so", "[planner]") {
   // A schedule of 90 jobs on 9 equal machines: no solver proves it within a second. As
   // a chain the jobs have a pipeline, which is the answer however busy the machine is.

@@ -60,6 +60,52 @@ TEST_CASE("strategies that cost a billion times more hide no difference of other
   }
 }
 
+// A power of ten, or 0.
+double of_any_size(dice& random) {
+  return random.number(0, 4) == 0 ? 0 : std::pow(10., random.number(-15, 30));
+}
+
+// One of four numbers is far larger than the others.
+double with_large_ones(dice& random) {
+  return random.number(0, 3) == 0 ? 1e7 * random.number(1, 9) : random.real(0, 1);
+}
+
+TEST_CASE("an integer programme is right where costs and memory have many sizes") {
+  dice random{17};
+  int fitting = 0;
+  for (int count = 0; count < 1000; ++count) {
+    auto problem = random_strategies(random);
+    const auto number = count % 2 == 0 ? of_any_size : with_large_ones;
+    double least = 0, most = 0;
+    for (auto& node : problem["nodes"]) {
+      for (auto& cost : node["cost"])
+        cost = number(random);
+      for (auto& bytes : node["memory"])
+        bytes = std::pow(10., random.number(-10, 25));
+      const auto needs = node["memory"].get<std::vector<double>>();
+      least += *std::ranges::min_element(needs);
+      most += *std::ranges::max_element(needs);
+    }
+    for (auto& edge : problem["edges"])
+      for (auto& row : edge["cost"])
+        for (auto& cost : row)
+          cost = number(random);
+    problem["memory"] = count % 3 == 0 ? json(nullptr) : json(random.real(least, most));
+    if (count % 7 == 0)
+      problem["memory"] = count % 2 == 0 ? least : least * 1.1;
+    INFO(problem.dump());
+    const auto optimum = asked(problem, "exhaustive").at("cost");
+    const auto found = asked(problem, "alpa_intra");
+    REQUIRE(optimum.is_null() == found.at("cost").is_null());
+    CHECK_FALSE(found.contains("out_of_time"));
+    if (optimum.is_null())
+      continue;
+    CHECK(is_good(problem, found, optimum, 1 + 1e-7));
+    ++fitting;
+  }
+  CHECK(fitting > 500);
+}
+
 json without_edges(const std::vector<std::vector<double>>& costs,
                    const std::vector<std::vector<double>>& memory) {
   json problem{{"name", "small"}, {"kind", "intra"}, {"edges", json::array()}};
@@ -82,6 +128,10 @@ TEST_CASE("an integer programme keeps the best plan where the solver may lose it
   auto exact_fit = without_edges({{0, 1}, {0, 1}}, {{0.1, 0.2}, {0.2, 0.3}});
   exact_fit["memory"] = 0.1 + 0.2;
   CHECK(asked(exact_fit, "alpa_intra").at("cost") == 0);
+  auto near_fit =
+    without_edges({{0}, {0, 3}, {0, 4}}, {{1e23}, {1e10, 1}, {1e10, 1}});
+  near_fit["memory"] = 1e23;
+  CHECK(asked(near_fit, "alpa_intra").at("cost") == 7);
   auto far_too_large = without_edges({{1, 0}, {1}}, {{0, 1e21}, {0}});
   far_too_large["memory"] = 0.001;
   CHECK(asked(far_too_large, "alpa_intra").at("cost") == 2);
