@@ -57,8 +57,7 @@ solved_program integer_program::best_found(double most_seconds) const {
     Cbc_setInteger(solver, column);
   // CBC would accept a plan a little worse than the best otherwise.
   Cbc_setParameter(solver, "increment", "1e-9");
-  Cbc_setAllowableGap(solver, 0);
-  Cbc_setAllowableFractionGap(solver, 0);
+  Cbc_setParameter(solver, "dualTolerance", "1e-10");
   Cbc_setParameter(solver, "slogLevel", "0");      // of the linear solver
   Cbc_setParameter(solver, "timeMode", "elapsed"); // not processor time
   Cbc_setMaximumSeconds(solver, most_seconds);

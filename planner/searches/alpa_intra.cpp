@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 namespace troupe::planner {
@@ -40,6 +41,28 @@ intra_plan smallest_plan(const intra_problem& problem) {
     result.strategies.push_back(
       static_cast<int>(std::ranges::min_element(node.memory) - node.memory.begin()));
   return result;
+}
+
+/// The largest excess over the smallest plan, up to `room`, that a plan has; `room` if
+/// plans have too many sums to count.
+double largest_sum(const intra_problem& problem, const intra_plan& smallest,
+                   double room, double doubt) {
+  constexpr std::size_t most_sums = 20'000;
+  std::set<double> sums{0};
+  for (std::size_t node = 0; node < problem.nodes.size(); ++node) {
+    const auto& memory = problem.nodes[node].memory;
+    const double least = memory[static_cast<std::size_t>(smallest.strategies[node])];
+    const std::set<double> needs(memory.begin(), memory.end());
+    std::set<double> longer;
+    for (const double sum : sums)
+      for (const double need : needs)
+        if (const double excess = sum + (need - least); excess <= room + doubt)
+          longer.insert(excess);
+    sums = std::move(longer);
+    if (sums.size() > most_sums)
+      return room;
+  }
+  return *sums.rbegin();
 }
 
 class strategy_program {
@@ -133,13 +156,15 @@ private:
     }
   }
 
-  // In excess of the smallest plan: CBC 2.10 cuts plans off a row of whole needs.
+  // In excess of the smallest plan, and up to a sum that plans have: CBC 2.10 cuts
+  // plans off a row of whole needs, and off one with slack.
   void add_memory() {
     if (!problem_.memory)
       return;
     const auto smallest = smallest_plan(problem_);
-    const double room = *problem_.memory - needed_memory(problem_, smallest);
     const double doubt = *problem_.memory * 1e-12; // sums are rounded
+    const double room = largest_sum(
+      problem_, smallest, *problem_.memory - needed_memory(problem_, smallest), doubt);
     const double unit = room > 0 ? room : 1;
     terms row;
     for (std::size_t node = 0; node < columns_.size(); ++node) {
