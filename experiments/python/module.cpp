@@ -347,6 +347,7 @@ PYBIND11_MODULE(_troupe, m) {
   m.def("perform", &run_program_of, py::arg("program"), py::arg("words"),
         py::arg("schedules"), py::arg("own"), py::arg("advance"));
   m.def("options", &options_of_program, py::arg("program"));
+  m.def("interrupt", [] { interrupt(true); });
   m.def("end_left_threads", [] {
     if (is_at_work())
       std::_Exit(1);

@@ -23,8 +23,17 @@ from . import _troupe
 __all__ = ["Data", "Interrupted", "Layer", "Network", "Result", "RunError", "Schedule", "check_layer", "compare", "linear",
            "options", "simulate", "torch_network", "train"]
 
-_atexit.register(_troupe.end_left_threads)
 _one_at_a_time = _threading.Lock()  # Ctrl-C ends all runs of a process
+
+
+def _end_run():
+    """Ends the run of a daemon thread, as by Ctrl-C, before the interpreter ends: passes need the interpreter."""
+    while not _one_at_a_time.acquire(timeout=0.05):
+        _troupe.interrupt()
+    _troupe.end_left_threads()
+
+
+_atexit.register(_end_run)
 
 
 class Schedule:

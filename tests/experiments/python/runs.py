@@ -523,6 +523,40 @@ class Runs(unittest.TestCase):
             sizes.append(resident())
         self.assertLess(sizes[2] - sizes[1], 5e6)
 
+    def test_200_runs_end_where_they_are_interrupted(self):
+        network = troupe.Network([Dense("one", 6, 8), Relu(8), Dense("two", 8, 3)])
+        data, random, endings = troupe.Data(*clusters(), held_out=16), numpy.random.default_rng(5), set()
+        for _ in range(200):
+            timer = threading.Timer(random.uniform(0, 0.02), os.kill, (os.getpid(), signal.SIGINT))
+            try:
+                timer.start()
+                troupe.train(model=network, data=data, schedule=random.choice(["1f1b", "pipedream"]), stages=2,
+                             **{**OWN, "steps": 1_000_000})
+                self.fail("a run of a million steps has ended")
+            except troupe.Interrupted as ended:
+                endings.add(ended.result.ending)
+            except KeyboardInterrupt: # before the run began
+                pass
+            timer.join()
+        self.assertEqual(endings, {"interrupted"})
+        self.assertEqual(troupe.train(model=network, data=data, stages=2, **OWN).ending, "finished")
+
+    def test_the_interpreter_ends_during_a_run(self):
+        script = f"""if True:
+            import sys, threading, time
+            sys.argv, sys.path[:0] = ["runs.py", {PROGRAMS!r}, {DOCS!r}], [{os.path.dirname(os.path.abspath(__file__))!r}]
+            import runs, troupe
+            network = troupe.Network([runs.Dense("one", 6, 8), runs.Dense("two", 8, 3)])
+            told = threading.Event()
+            threading.Thread(target=troupe.train, daemon=True, kwargs=dict(
+                runs.OWN, model=network, data=troupe.Data(*runs.clusters(), held_out=16), schedule="pipedream",
+                stages=2, steps=1_000_000, progress=lambda *_: told.set())).start()
+            told.wait()
+            """
+        for _ in range(3):
+            ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60)
+            self.assertEqual(ran.returncode, 0, ran.stderr)
+
     def test_the_documents_programs_run(self):
         with open(f"{DOCS}/python.md", encoding="utf-8") as page:
             blocks = re.findall(r"```python\n(.*?)```", page.read(), re.DOTALL)
