@@ -14,6 +14,7 @@ program's sentence.
 """
 
 import atexit as _atexit
+import inspect as _inspect
 import json as _json
 import threading as _threading
 import warnings as _warnings
@@ -420,4 +421,24 @@ def simulate(**options):
 
 def options(program):
     """The options of "train", "compare" or "simulate": {keyword: help}."""
-    return {row["names"].split(",")[0].lstrip("-").replace("-", "_"): row["help"] for row in _troupe.options(program)}
+    return {_keywords(row)[0]: row["help"] for row in _troupe.options(program)}
+
+
+def _keywords(row):
+    """The names of an option as keywords, the usual one first."""
+    return [name[2:].replace("-", "_") for name in row["names"].split(",") if name.startswith("--")]
+
+
+def _describe(function):
+    """Gives a function the keywords and help of its program, for help() and for completion in a notebook."""
+    signature = _inspect.signature(function)
+    own = [part for part in signature.parameters.values() if part.kind is not part.VAR_KEYWORD]
+    function.__signature__ = signature.replace(
+        parameters=own + [_inspect.Parameter(name, _inspect.Parameter.KEYWORD_ONLY, default=None)
+                          for row in _troupe.options(function.__name__) for name in _keywords(row)])
+    lines = [f"    {name}: " + text.replace("\n", "\n        ") for name, text in options(function.__name__).items()]
+    function.__doc__ += "\n\n    Keywords:\n\n" + "\n".join(lines) + "\n"
+
+
+for _function in (train, compare, simulate):
+    _describe(_function)

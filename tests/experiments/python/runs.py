@@ -4,6 +4,7 @@
 import contextlib
 import gc
 import importlib.util
+import inspect
 import io
 import json
 import os
@@ -274,6 +275,16 @@ class Runs(unittest.TestCase):
             _ = with_list.losses
         with self.assertRaisesRegex(KeyError, "the runs are gpipe, 1f1b"):
             _ = with_list["zb-v"]
+
+    def test_help_and_completion_know_the_options(self):
+        for function in (troupe.train, troupe.compare, troupe.simulate):
+            text, keywords = inspect.getdoc(function), inspect.signature(function).parameters
+            for name, told in troupe.options(function.__name__).items():
+                self.assertIn(name, keywords)
+                self.assertIn(f"{name}: {told.splitlines()[0]}", text)
+        self.assertIn("schedule", inspect.signature(troupe.compare).parameters) # another name of schedules
+        self.assertIn("progress", inspect.signature(troupe.train).parameters)
+        self.assertNotIn("progress", inspect.signature(troupe.simulate).parameters)
 
     def test_a_run_that_fails_gives_what_was_done(self):
         with self.assertRaises(troupe.RunError) as failed:
