@@ -9,7 +9,7 @@ namespace troupe::planner {
 
 intra_problem read_intra(const case_value& from) {
   if (!from.has("nodes") && from.has("stated")) {
-    (void) from.has("edges"); // those of strategies follow too
+    (void)from.has("edges"); // those of strategies follow too
     auto stated = read_stated(from.member("stated"));
     if (from.has("memory"))
       stated.memory = from.member("memory").number();

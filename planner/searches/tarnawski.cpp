@@ -218,7 +218,8 @@ private:
           continue;
         visited[j] = i;
         const auto load = extended(current.load, current.part, unit);
-        const bool by_accelerator = accelerator_fits(load) && load.accelerator <= limit_;
+        const bool by_accelerator =
+          accelerator_fits(load) && load.accelerator <= limit_;
         const bool by_cpu = problem_.cpus > 0 && load.cpu <= limit_;
         if (!by_accelerator && !by_cpu)
           continue; // and no larger part fits

@@ -316,9 +316,8 @@ TEST_CASE("parts may fill the memory to the last byte, and exceed it by none",
   tarnawski_problem problem{
     .split = tarnawski_split::any, .accelerators = 2, .cpus = 1};
   for (int o = 0; o < 4; ++o)
-    problem.operators.push_back({.accelerator = o < 2 ? 1. : 10,
-                                 .cpu = 50,
-                                 .size = o < 2 ? part : 3 * part + o});
+    problem.operators.push_back(
+      {.accelerator = o < 2 ? 1. : 10, .cpu = 50, .size = o < 2 ? part : 3 * part + o});
   problem.memory = 4 * part + 3;
   CHECK(search(*parse_planner("tarnawski_ip"), problem)->cost == 11);
   problem.memory -= 1; // no operator is beside the last

@@ -97,7 +97,8 @@ TEST_CASE("an integer programme is right where costs and memory have many sizes"
       for (auto& row : edge["cost"])
         for (auto& cost : row)
           cost = number(random);
-    problem["memory"] = random.number(0, 2) == 0 ? json(nullptr) : json(random.real(least, most));
+    problem["memory"] =
+      random.number(0, 2) == 0 ? json(nullptr) : json(random.real(least, most));
     if (count % 7 == 0)
       problem["memory"] = count % 2 == 0 ? least : least * 1.1;
     INFO(problem.dump());
@@ -135,8 +136,7 @@ TEST_CASE("an integer programme keeps the best plan where the solver may lose it
   auto exact_fit = without_edges({{0, 1}, {0, 1}}, {{0.1, 0.2}, {0.2, 0.3}});
   exact_fit["memory"] = 0.1 + 0.2;
   CHECK(asked(exact_fit, "alpa_intra").at("cost") == 0);
-  auto near_fit =
-    without_edges({{0}, {0, 3}, {0, 4}}, {{1e23}, {1e10, 1}, {1e10, 1}});
+  auto near_fit = without_edges({{0}, {0, 3}, {0, 4}}, {{1e23}, {1e10, 1}, {1e10, 1}});
   near_fit["memory"] = 1e23;
   CHECK(asked(near_fit, "alpa_intra").at("cost") == 7);
   auto far_too_large = without_edges({{1, 0}, {1}}, {{0, 1e21}, {0}});
