@@ -332,6 +332,7 @@ if (learned.length > 0) {
   }
   losses.measure = 'loss';
   hold('losses as CSV', losses.csv().split('\n').length === learned.reduce((sum, run) => sum + run.loss.length + dots(run), 2));
+  hold('a name with a comma, a quotation mark or a line end is one field', quoted('a,"b"\n') === '"a,""b""\n"' && quoted('gpipe') === 'gpipe');
   hold('memory of all ranks', document.querySelectorAll('.memory').length === learned.filter(run => run.peak_bytes && run.peak_bytes.length).reduce((sum, run) => sum + run.ranks, 0));
 }
 hold('loads of experts are drawn', document.querySelectorAll('canvas.experts').length === data.results.runs.reduce((sum, run) => sum + (run.experts || []).length, 0));
