@@ -3,6 +3,8 @@
 
 // Linear programmes with some columns of whole numbers, solved by COIN-OR's CBC.
 
+#include "planner/problem.hpp"
+
 #include <cstddef>
 #include <limits>
 #include <optional>
@@ -13,12 +15,22 @@ namespace troupe::planner {
 
 inline constexpr double infinite = std::numeric_limits<double>::infinity();
 
+/// Why a search by the solver ended.
+enum class search_end {
+  proved,      ///< The values are the best, or no values satisfy all rows.
+  out_of_time, ///< There may be better values.
+  failed       ///< The solver ended in an error, each time that it was asked.
+};
+
 /// The end of a search.
 struct solved_program {
   /// All columns; absent: none were found.
   std::optional<std::vector<double>> values;
-  bool is_proved = false; ///< The optimum, or that no values satisfy all rows.
+  search_end end = search_end::failed;
 };
+
+/// Says in an answer why it may not be the best.
+void tell_end(search_end end, answer& to);
 
 /// Minimises the sum of costs times columns. Rows bound sums of columns. The solver's
 /// tolerances are absolute, 1e-9 to 1e-6: an optimum far below 1 is found wrong.
@@ -38,10 +50,15 @@ public:
   void exclude(int column) { upper_[static_cast<std::size_t>(column)] = 0; }
 
   /// The best values that the solver finds in the time. The solver may take a little
-  /// longer.
+  /// longer. It runs in a process of its own, as assertions of its linear solver abort;
+  /// then it is asked once more, with another tolerance.
   solved_program best_found(double most_seconds) const;
 
 private:
+  /// The best values by the solver in this process.
+  /// \param tolerance of reduced costs, as text
+  solved_program solved(double most_seconds, const char* tolerance) const;
+
   std::vector<double> cost_, lower_, upper_;
   std::vector<int> whole_; // columns
   std::vector<double> row_lower_, row_upper_;

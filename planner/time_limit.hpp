@@ -8,9 +8,7 @@ namespace troupe::planner {
 /// The wall time of a search, from the constructor on.
 class time_limit {
 public:
-  explicit time_limit(int seconds) : seconds_(seconds) {}
-
-  int seconds() const { return seconds_; }
+  explicit time_limit(double seconds) : seconds_(seconds) {}
 
   /// Seconds until the end; below 0 behind it.
   double left() const {
@@ -22,7 +20,7 @@ public:
   bool is_over() const { return left() <= 0; }
 
 private:
-  int seconds_;
+  double seconds_;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 

@@ -43,10 +43,17 @@ intra_plan smallest_plan(const intra_problem& problem) {
   return result;
 }
 
+/// The memory that plans may need beyond the smallest plan's.
+struct memory_room {
+  intra_plan smallest;
+  double doubt = 0; ///< Sums are rounded.
+  double most = 0;  ///< A sum that plans have, or all that the limit leaves.
+};
+
 /// The largest excess over the smallest plan, up to `room`, that a plan has; `room` if
-/// plans have too many sums to count.
+/// plans have too many sums to count, or if the time is over.
 double largest_sum(const intra_problem& problem, const intra_plan& smallest,
-                   double room, double doubt) {
+                   double room, double doubt, const time_limit& time) {
   constexpr std::size_t most_sums = 20'000;
   std::set<double> sums{0};
   for (std::size_t node = 0; node < problem.nodes.size(); ++node) {
@@ -59,29 +66,47 @@ double largest_sum(const intra_problem& problem, const intra_plan& smallest,
         if (const double excess = sum + (need - least); excess <= room + doubt)
           longer.insert(excess);
     sums = std::move(longer);
-    if (sums.size() > most_sums)
+    if (sums.size() > most_sums || time.is_over())
       return room;
   }
   return *sums.rbegin();
 }
 
+/// \pre the problem has a limit, and its smallest plan fits
+memory_room room_of(const intra_problem& problem, const time_limit& time) {
+  memory_room result{smallest_plan(problem), *problem.memory * 1e-12};
+  result.most = largest_sum(problem, result.smallest,
+                            *problem.memory - needed_memory(problem, result.smallest),
+                            result.doubt, time);
+  return result;
+}
+
+/// The end of a search.
+struct found_plan {
+  std::optional<intra_plan> best; ///< Absent: none was found.
+  search_end end = search_end::failed;
+};
+
 class strategy_program {
 public:
   /// \param bound a cost that a plan has, above 0. Costs are divided by the bound, as
   /// tolerances of solvers are absolute.
-  strategy_program(const intra_problem& problem, double bound)
+  /// \param room absent: memory has no limit
+  strategy_program(const intra_problem& problem, double bound,
+                   const std::optional<memory_room>& room)
     : problem_(problem), bound_(bound) {
     add_nodes();
     for (const auto& [ends, costs] : merged_edges())
       add_edge(ends.first, ends.second, costs);
-    add_memory();
+    if (room)
+      add_memory(*room);
   }
 
   /// The best plan that the time allows.
-  std::pair<std::optional<intra_plan>, bool> best_found(double most_seconds) const {
+  found_plan best_found(double most_seconds) const {
     const auto found = program_.best_found(most_seconds);
     if (!found.values)
-      return {};
+      return {.end = found.end};
     intra_plan plan;
     for (const auto& columns : columns_)
       plan.strategies.push_back(static_cast<int>(
@@ -89,7 +114,7 @@ public:
           columns, {},
           [&](int column) { return (*found.values)[static_cast<std::size_t>(column)]; })
         - columns.begin()));
-    return {plan, found.is_proved};
+    return {plan, found.end};
   }
 
   /// Refuses one plan from now on.
@@ -158,26 +183,21 @@ private:
 
   // In excess of the smallest plan, and up to a sum that plans have: CBC 2.10 cuts
   // plans off a row of whole needs, and off one with slack.
-  void add_memory() {
-    if (!problem_.memory)
-      return;
-    const auto smallest = smallest_plan(problem_);
-    const double doubt = *problem_.memory * 1e-12; // sums are rounded
-    const double room = largest_sum(
-      problem_, smallest, *problem_.memory - needed_memory(problem_, smallest), doubt);
-    const double unit = room > 0 ? room : 1;
+  void add_memory(const memory_room& room) {
+    const double unit = room.most > 0 ? room.most : 1;
     terms row;
     for (std::size_t node = 0; node < columns_.size(); ++node) {
       const auto& memory = problem_.nodes[node].memory;
-      const double least = memory[static_cast<std::size_t>(smallest.strategies[node])];
+      const double least =
+        memory[static_cast<std::size_t>(room.smallest.strategies[node])];
       for (std::size_t i = 0; i < memory.size(); ++i)
-        if (memory[i] - least > room + doubt)
+        if (memory[i] - least > room.most + room.doubt)
           program_.exclude(columns_[node][i]);
         else if (memory[i] > least)
           row.emplace_back(columns_[node][i], (memory[i] - least) / unit);
     }
     if (!row.empty())
-      program_.add_row(row, -infinite, (room + doubt) / unit);
+      program_.add_row(row, -infinite, (room.most + room.doubt) / unit);
   }
 
   const intra_problem& problem_;
@@ -229,49 +249,53 @@ intra_plan descended(const intra_problem& problem, intra_plan plan) {
   return plan;
 }
 
-/// The best plan of cost `bound` or less that the time allows, and whether it is
-/// proved.
-std::pair<std::optional<intra_plan>, bool>
-best_below(double bound, const intra_problem& problem, const time_limit& time) {
-  strategy_program program{problem, bound};
+/// The best plan of cost `bound` or less that the time allows.
+/// \pre a plan has the cost `bound`
+found_plan best_below(double bound, const intra_problem& problem,
+                      const std::optional<memory_room>& room, const time_limit& time) {
+  strategy_program program{problem, bound, room};
   // The solver's tolerance may let a plan pass that exceeds the memory by a byte.
   while (!time.is_over()) {
     auto found = program.best_found(time.left());
-    if (!found.first || !problem.memory
-        || needed_memory(problem, *found.first) <= *problem.memory)
+    if (!found.best && found.end == search_end::proved)
+      return {}; // the plan of cost `bound` satisfies all rows
+    if (!found.best || !problem.memory
+        || needed_memory(problem, *found.best) <= *problem.memory)
       return found;
-    program.refuse(*found.first);
+    program.refuse(*found.best);
   }
-  return {};
+  return {.end = search_end::out_of_time};
 }
 
 } // namespace
 
 outcome alpa_intra(const intra_problem& problem, const search_options& options) {
-  const time_limit time{options.seconds.value_or(usual_seconds)};
+  const time_limit time{static_cast<double>(options.seconds.value_or(usual_seconds))};
   auto best = smallest_plan(problem);
   if (problem.memory && needed_memory(problem, best) > *problem.memory)
     return answer{};
   const auto differences = without_least_costs(problem);
   best = descended(differences, std::move(best));
   double bound = *cost(differences, best);
-  bool is_proved = bound == 0;
+  auto end = search_end::proved; // no plan costs less than 0
+  const auto room =
+    problem.memory && bound > 0 ? std::optional{room_of(problem, time)} : std::nullopt;
   // The cost of a plan is the unit of the next search, until costs are near 1.
   for (double unit = infinite; bound > 0 && unit > 2 * bound;) {
     unit = bound;
-    auto [found, ends_search] = best_below(unit, differences, time);
-    if (!found)
+    auto found = best_below(unit, differences, room, time);
+    end = found.end;
+    if (!found.best)
       break; // the plan of the search before is the answer
-    is_proved = ends_search;
-    found = descended(differences, std::move(*found));
-    if (const double paid = *cost(differences, *found); paid < bound) {
-      best = std::move(*found);
+    found.best = descended(differences, std::move(*found.best));
+    if (const double paid = *cost(differences, *found.best); paid < bound) {
+      best = std::move(*found.best);
       bound = paid;
     }
   }
   auto result = judged(problem, best);
   if (result)
-    result->out_of_time = !is_proved;
+    tell_end(end, *result);
   return result;
 }
 

@@ -35,7 +35,7 @@ struct sent_output {
 /// receives.
 struct part_load {
   double accelerator = 0, cpu = 0, size = 0, transfers = 0;
-  int dear = 0; // transfers above the bound, which `transfers` leaves out
+  int above_limit = 0; // transfers above the limit, which `transfers` leaves out
   bool accelerator_can = true;
 };
 
@@ -84,7 +84,7 @@ public:
       ideals_.push_back(ideals_.back());
       ideals_.back().add(u);
     }
-    auto limit = search(unloaded) ? paid(unfold()) : unloaded;
+    auto limit = search(unloaded) ? load_of(unfold()) : unloaded;
     auto ideals = ideals_of(count_, units_.edges, most_ideals);
     if (!ideals)
       return tl::unexpected{
@@ -93,15 +93,16 @@ public:
     ideals_ = std::move(*ideals);
     // Sums with a load far above the answer lose the answer's digits, so a search with
     // the new bound follows.
-    constexpr double loses_digits = 1e4;
+    constexpr double most_ratio = 1e4;
+    std::optional<tarnawski_plan> result;
     for (;;) {
       // Loads are sums in another order than the judge's.
       constexpr double rounding = 1 + 1e-9;
       if (!search(limit * rounding))
-        return std::nullopt;
-      auto result = unfold();
-      const double load = paid(result);
-      if (load * loses_digits >= limit)
+        return result;
+      result = unfold();
+      const double load = load_of(*result);
+      if (load * most_ratio >= limit)
         return result;
       limit = load;
     }
@@ -114,7 +115,7 @@ private:
     bool on_cpu = false;
   };
 
-  double paid(const tarnawski_plan& plan) const {
+  double load_of(const tarnawski_plan& plan) const {
     return cost(problem_, plan).value_or(unloaded);
   }
 
@@ -138,7 +139,7 @@ private:
       const int more_crossings = static_cast<int>(crosses(output, larger))
                                  - static_cast<int>(crosses(output, part));
       if (output.transfer > limit_)
-        result.dear += more_crossings;
+        result.above_limit += more_crossings;
       else
         result.transfers += output.transfer * more_crossings;
     }
@@ -223,7 +224,7 @@ private:
         const bool by_cpu = problem_.cpus > 0 && load.cpu <= limit_;
         if (!by_accelerator && !by_cpu)
           continue; // and no larger part fits
-        if (by_accelerator && load.dear == 0)
+        if (by_accelerator && load.above_limit == 0)
           append(i, j, load.accelerator + load.transfers, false);
         if (by_cpu)
           append(i, j, load.cpu, true);

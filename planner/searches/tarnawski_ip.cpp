@@ -33,7 +33,7 @@ struct device_of_kind {
 /// The end of a search for parts.
 struct found_parts {
   std::optional<tarnawski_plan> best; ///< Absent: none were found.
-  bool is_proved = false;             ///< There are no better parts.
+  search_end end = search_end::failed;
 };
 
 class tarnawski_program {
@@ -67,12 +67,12 @@ public:
     while (!time.is_over()) {
       const auto found = program_.best_found(time.left());
       if (!found.values)
-        return {.is_proved = found.is_proved};
+        return {.end = found.end};
       auto parts = parts_of(*found.values);
       if (!forbid_overfull(parts))
-        return {.best = std::move(parts), .is_proved = found.is_proved};
+        return {.best = std::move(parts), .end = found.end};
     }
-    return {};
+    return {.end = search_end::out_of_time};
   }
 
 private:
@@ -239,7 +239,8 @@ outcome tarnawski_ip(const tarnawski_problem& problem, const search_options& opt
     return tl::unexpected{
       std::string{"planner tarnawski_ip splits a graph contiguously or anyhow: take "
                   "tarnawski for the split pipeline"}};
-  const time_limit time{options.seconds.value_or(usual_seconds)};
+  const int seconds = options.seconds.value_or(usual_seconds);
+  const time_limit time{static_cast<double>(seconds)};
   // A pipeline is contiguous: the dynamic programme gives a first load.
   auto as_pipeline = problem;
   as_pipeline.split = tarnawski_split::pipeline;
@@ -252,32 +253,40 @@ outcome tarnawski_ip(const tarnawski_problem& problem, const search_options& opt
     else
       best.reset();
   }
-  bool is_proved = false;
+  auto end = search_end::out_of_time;
   // The load of a plan is the unit of the next search, until loads are near 1.
   double unit = infinite;
   do {
     unit = bound;
     auto found = tarnawski_program{problem, bound}.best(time);
-    is_proved = found.is_proved;
-    if (!found.best)
+    end = found.end;
+    if (!found.best) {
+      if (best && end == search_end::proved)
+        end = search_end::failed; // the plan of the bound satisfies all rows
       break;
+    }
     const auto load = cost(problem, *found.best);
     if (!load || *load > bound) { // the solver sees no better plan
-      is_proved = is_proved && load && *load <= bound * (1 + tolerance);
+      if (end == search_end::proved && !(load && *load <= bound * (1 + tolerance)))
+        end = search_end::failed;
       break;
     }
     best = std::move(found.best);
     bound = *load;
   } while (unit > 2 * bound);
-  if (!best && !is_proved)
+  if (!best && end == search_end::out_of_time)
     return tl::unexpected{"planner tarnawski_ip found no plan in "
-                          + std::to_string(time.seconds())
+                          + std::to_string(seconds)
                           + " s: give more seconds=, or take a smaller case"};
+  if (!best && end == search_end::failed)
+    return tl::unexpected{
+      std::string{"planner tarnawski_ip found no plan, as its solver ended in an "
+                  "error: take a baseline as mincut"}};
   if (!best)
     return answer{};
   auto result = judged(problem, *best);
   if (result)
-    result->out_of_time = !is_proved;
+    tell_end(end, *result);
   return result;
 }
 

@@ -105,7 +105,7 @@ TEST_CASE("an integer programme is right where costs and memory have many sizes"
     const auto optimum = asked(problem, "exhaustive").at("cost");
     const auto found = asked(problem, "alpa_intra");
     REQUIRE(optimum.is_null() == found.at("cost").is_null());
-    CHECK_FALSE(found.contains("out_of_time"));
+    CHECK_FALSE((found.contains("out_of_time") || found.contains("remark")));
     if (optimum.is_null())
       continue;
     CHECK(is_good(problem, found, optimum, 1 + 1e-7));
