@@ -111,7 +111,7 @@ private:
     if (entry == kept_.end())
       return false;
     const auto& k = entry->second;
-    if (a.op == op::forward && k.input.empty())
+    if (a.op == op::forward && k.input.empty() && k.tokens.empty())
       return false;
     if (a.op == op::forward && k.forwarded)
       refuse(to_string(a, true) + " ran twice");
@@ -131,11 +131,15 @@ private:
     const auto [samples, length] = plan_.batches().shape_of(microbatch);
     const auto rows = length > 0 ? length : work_.whole.rows;
     const auto input = length > 0 ? length : work_.whole.layers.front()->input();
-    first.tokens.resize(static_cast<std::size_t>(samples * input));
-    first.input.resize(static_cast<std::size_t>(samples * input));
+    const auto values = static_cast<std::size_t>(samples * input);
+    if (work_.whole.reads_tokens)
+      first.tokens.resize(values);
+    else
+      first.input.resize(values);
     last.resize(static_cast<std::size_t>(samples * rows));
     read_samples(*work_.data, work_.whole, plan_.batches().range_of(microbatch), length,
-                 {first.tokens.data(), first.input.data(), last.data()});
+                 {first.tokens.empty() ? nullptr : first.tokens.data(),
+                  first.input.empty() ? nullptr : first.input.data(), last.data()});
   }
 
   void compute(replayed_stage& stage, int microbatch) {
@@ -153,8 +157,8 @@ private:
     pass<float> p;
     p.samples = samples;
     p.first = plan_.batches().first_of(microbatch);
-    p.tokens = k.tokens.data();
-    p.input = k.input.data();
+    p.tokens = k.tokens.empty() ? nullptr : k.tokens.data();
+    p.input = k.input.empty() ? nullptr : k.input.data();
     p.labels = labels_.at(microbatch).data();
     p.output = output.data();
     p.stash = k.stash.data();
