@@ -30,8 +30,9 @@ std::string options_near(const CLI::App& app, const std::string& name,
 std::string missing_value(const CLI::App& app) {
   for (const auto* const option : app.get_options())
     for (const auto& value : option->results())
-      if (value.starts_with("--") && app.get_option_no_throw(value) != nullptr)
-        return option->get_name() + " needs a value: " + value + " is an option";
+      if (const auto name = value.substr(0, value.find('='));
+          name.starts_with("--") && app.get_option_no_throw(name) != nullptr)
+        return option->get_name() + " needs a value: " + name + " is an option";
   return {};
 }
 

@@ -21,8 +21,8 @@ bool fits(const run_plan& plan, int ranks, int units) {
 /// 0.
 /// \param has current number of blocks or layers of the model
 std::int64_t layers_for(const options& o, int stages, int has) {
-  if (!o.checkpoint.resume.empty() || !o.data.init.empty())
-    return 0; // the network comes from a file
+  if (!o.checkpoint.resume.empty() || !o.data.init.empty() || o.own.network)
+    return 0; // the network comes from a file or from the user
   auto model = o.model;
   model.layers += stages - has;
   const auto changed = make_network<float>(model);

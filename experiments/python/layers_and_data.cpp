@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <stdexcept>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -147,7 +148,7 @@ private:
     members["parameters"] = read;
     members["gradients"] = written;
     members["adds"] = pass.adds;
-    return py::module_::import("types").attr("SimpleNamespace")(**members);
+    return py::module_::import("troupe").attr("_Pass")(**members);
   }
 
   std::string name_;
@@ -203,16 +204,39 @@ private:
   std::shared_ptr<py::array> inputs_, labels_; // contiguous
 };
 
+/// The values as a contiguous array of a type.
 template <class Value>
-void write(const py::object& from, std::int64_t count, const char* noun, Value* to) {
+py::array_t<Value> converted(const py::array& values) {
+  return py::array_t<Value, py::array::c_style | py::array::forcecast>{values};
+}
+
+/// Copies what a Python function returned. Values of another type are converted, if
+/// they are whole numbers or floating-point values are asked for.
+/// \throws pybind11::value_error if the values do not fit
+template <class Value>
+void write(const py::object& from, std::int64_t count, const std::string& noun,
+           Value* to) {
   if (to == nullptr)
     return;
-  const auto values = py::array_t<Value, py::array::c_style | py::array::forcecast>(
-    py::reinterpret_borrow<py::object>(from));
-  if (values.size() != count)
-    throw py::value_error{"a sample has " + std::to_string(values.size()) + " " + noun
+  constexpr bool is_whole = std::is_integral_v<Value>;
+  const py::array given =
+    py::module_::import("numpy").attr("asarray")(from).cast<py::array>();
+  const std::string allowed = is_whole ? "iub" : "iubf"; // kinds of NumPy's types
+  if (allowed.find(given.dtype().kind()) == std::string::npos)
+    throw py::value_error{
+      "a sample has " + noun + " of "
+      + py::str(py::object(given.dtype())).cast<std::string>()
+      + (is_whole ? ": whole numbers are needed" : ": numbers are needed")};
+  if (given.size() != count)
+    throw py::value_error{"a sample has " + std::to_string(given.size()) + " " + noun
                           + ", and " + std::to_string(count) + " are needed"};
-  std::copy_n(values.data(), count, to);
+  if constexpr (is_whole) {
+    const auto values = converted<std::int64_t>(given);
+    for (std::int64_t i = 0; i < count; ++i)
+      if (!std::in_range<Value>(values.data()[i]))
+        throw py::value_error{"a sample has " + noun + " that int32 does not hold"};
+  }
+  std::copy_n(converted<Value>(given).data(), count, to);
 }
 
 class function_data : public data_set {

@@ -20,12 +20,14 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdlib>
 #include <exception>
 #include <memory>
 #include <mutex>
 #include <new>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 
@@ -44,13 +46,57 @@ struct kept_session {
 
 using session_pointer = std::shared_ptr<kept_session>;
 
+/// The session that a process performs. Ctrl-C ends all runs of a process, so that
+/// there is one at a time. Destruction needs no Python lock.
+class only_session {
+public:
+  /// \throws std::runtime_error if the process performs another
+  only_session() {
+    const std::lock_guard lock{mutex};
+    if (is_under_way)
+      throw std::runtime_error{"another run of this process is under way: wait for its "
+                               "end, or start another process"};
+    is_under_way = true;
+  }
+
+  ~only_session() {
+    const std::lock_guard lock{mutex};
+    is_under_way = false;
+    has_ended.notify_all();
+  }
+
+  only_session(const only_session&) = delete;
+  only_session& operator=(const only_session&) = delete;
+
+  /// Ends the session of another thread as by Ctrl-C, and waits for its end.
+  static void end() {
+    constexpr auto interval = std::chrono::milliseconds{50};
+    std::unique_lock lock{mutex};
+    while (is_under_way) {
+      interrupt(true); // again: a session that begins clears the flag
+      has_ended.wait_for(lock, interval);
+    }
+  }
+
+  /// Forgets the session of the parent, whose threads a forked process does not have.
+  static void forget() {
+    new (&mutex) std::mutex; // a thread of the parent may hold it
+    is_under_way = false;
+  }
+
+private:
+  inline static std::mutex mutex;
+  inline static std::condition_variable has_ended;
+  inline static bool is_under_way = false;
+};
+
 /// One run of a session.
 struct kept_run {
   session_pointer session;
   const run_account* account;
 };
 
-/// Performs a session in a thread, while the caller's thread passes on Python's
+/// Performs a session in a thread, while the caller's thread runs Python's handlers of
 /// signals. The session's thread takes Python's lock for the progress alone.
 class watched_session {
 public:
@@ -78,8 +124,8 @@ public:
     worker.join();
   }
 
-  /// Returns the runs. Throws what ended the session before its end: a Python exception
-  /// of the progress function, or an exception of the session.
+  /// Returns the runs. Throws what ended the session before its end: an exception of
+  /// the progress function or of a signal's handler, or an exception of the session.
   tl::expected<ended_session, std::string> take() {
     if (of_python_)
       throw std::move(*of_python_);
@@ -102,10 +148,8 @@ private:
       lock.unlock();
       {
         py::gil_scoped_acquire locked;
-        if (PyErr_CheckSignals() != 0) {
-          PyErr_Clear(); // the session's end is told by its exit code
-          interrupt(true);
-        }
+        if (PyErr_CheckSignals() != 0)
+          end_by(py::error_already_set{});
       }
       lock.lock();
     }
@@ -119,9 +163,16 @@ private:
       for (const auto& loss : p.losses)
         advance_(loss.samples, loss.loss);
     } catch (py::error_already_set& error) {
-      of_python_.emplace(error);
-      interrupt(true);
+      end_by(error);
     }
+  }
+
+  /// Ends the session by an exception of Python. That of Ctrl-C is told by the
+  /// session's exit code. \pre the caller has Python's lock
+  void end_by(const py::error_already_set& error) {
+    if (!of_python_ && !error.matches(PyExc_KeyboardInterrupt))
+      of_python_.emplace(error);
+    interrupt(true);
   }
 
   const py::object& advance_;
@@ -133,10 +184,12 @@ private:
 };
 
 /// \throws py::value_error with one sentence about options that cannot be fulfilled
+/// \throws std::runtime_error if another session is under way
 session_pointer run_program_of(const std::string& name,
                                const std::vector<std::string>& words,
                                std::map<std::string, std::string> schedules,
                                own_parts own, const py::object& advance) {
+  const only_session guard;
   auto program = session_program(name);
   // No report is written unless report= names a folder.
   program.defaults.output.new_report.clear();
@@ -347,9 +400,11 @@ PYBIND11_MODULE(_troupe, m) {
   m.def("perform", &run_program_of, py::arg("program"), py::arg("words"),
         py::arg("schedules"), py::arg("own"), py::arg("advance"));
   m.def("options", &options_of_program, py::arg("program"));
-  m.def("interrupt", [] { interrupt(true); });
-  m.def("end_left_threads", [] {
+  m.def("end_last_session", [] {
+    py::gil_scoped_release free;
+    only_session::end();
     if (is_at_work())
       std::_Exit(1);
   });
+  m.def("forget_session", &only_session::forget);
 }

@@ -108,6 +108,7 @@ TEST_CASE("what is no option is named", "[command_line]") {
   check_refused({"--save", "--quiet"}, "--save needs a value: --quiet is an option");
   check_refused({"--save", "--steps", "2"},
                 "--save needs a value: --steps is an option");
+  check_refused({"--save=", "--steps=2"}, "--save needs a value: --steps is an option");
   CHECK(read({"--save", "--w"}).read->output.save == "--w");
   check_refused({"--quiet=3"}, "--quiet: '3' is neither true nor false");
 }

@@ -16,25 +16,35 @@ program's sentence.
 import atexit as _atexit
 import inspect as _inspect
 import json as _json
-import threading as _threading
+import numbers as _numbers
+import operator as _operator
+import os as _os
 import warnings as _warnings
+from collections.abc import Mapping as _Mapping
+
+import numpy as _numpy
 
 from . import _troupe
 
 __all__ = ["Data", "Interrupted", "Layer", "Network", "Result", "RunError", "Schedule", "check_layer", "compare", "linear",
            "options", "simulate", "torch_network", "train"]
 
-_one_at_a_time = _threading.Lock()  # Ctrl-C ends all runs of a process
+_most_values = 2**40  # of an array
+_largest_seed = 2**64 - 1
+
+_atexit.register(_troupe.end_last_session)  # passes of a daemon thread's run need the interpreter
+_os.register_at_fork(after_in_child=_troupe.forget_session)
 
 
-def _end_run():
-    """Ends the run of a daemon thread, as by Ctrl-C, before the interpreter ends: passes need the interpreter."""
-    while not _one_at_a_time.acquire(timeout=0.05):
-        _troupe.interrupt()
-    _troupe.end_left_threads()
-
-
-_atexit.register(_end_run)
+def _whole(value, name, least, most):
+    """A whole number within limits. Raises TypeError or ValueError."""
+    try:
+        number = _operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} is {value!r}: a whole number is needed") from None
+    if not least <= number <= most:
+        raise ValueError(f"{name} is {number}: {least} to {most} is allowed")
+    return number
 
 
 class Schedule:
@@ -63,8 +73,9 @@ class Schedule:
             raise ValueError(f"'{name}' is no name of a schedule: a name has no comma, colon or line break")
         self.name = name
         if callable(actions):
-            if not isinstance(stages, int) or stages < 1:
+            if stages is None:
                 raise ValueError("a schedule of a function needs stages=, the number of ranks")
+            stages = _whole(stages, "stages", 1, 2**20)
             lines = [",".join(_cell(action) for action in actions(rank)) for rank in range(stages)]
             rules = {"weights": weights, "update_every": update_every, "most_held": most_held,
                      "microbatches": None if weights in (None, "flush") else microbatches}
@@ -97,6 +108,37 @@ def _cell(action):
     return f"{stage}{operation}{microbatch}"
 
 
+class _Arrays(_Mapping):
+    """Arrays of the run's memory by name. Values are written; arrays are not replaced."""
+
+    def __init__(self, arrays):
+        self._arrays = arrays
+
+    def __getitem__(self, name):
+        return self._arrays[name]
+
+    def __iter__(self):
+        return iter(self._arrays)
+
+    def __len__(self):
+        return len(self._arrays)
+
+    def __setitem__(self, name, array):
+        if array is not self._arrays[name]:  # += assigns the same array
+            raise TypeError(f"an assignment to ['{name}'] replaces an array of the run: write its values, as in p.gradients['{name}'][:] = ..")
+
+
+class _Pass:
+    """What a pass of a Layer receives. Values of arrays are written; arrays are not replaced."""
+
+    def __init__(self, parameters, gradients, **members):
+        self.__dict__.update(members, parameters=_Arrays(parameters), gradients=_Arrays(gradients))
+
+    def __setattr__(self, name, value):
+        if value is not self.__dict__.get(name, self):  # += assigns the same array
+            raise TypeError(f"an assignment to p.{name} replaces what the run gave: write values, as in p.{name}[:] = ..")
+
+
 class Layer:
     """A layer of one's own: a subclass with three passes.
 
@@ -115,8 +157,9 @@ class Layer:
       parameters and gradients (by name), adds, samples, threads
     forward writes y. input_gradient writes dx from dy, if dx is not None.
     weight_gradient writes `gradients`, or adds to them where `adds` is true. Arrays are
-    valid until the pass returns. One object serves all threads of a run, so a pass does
-    not change it; the same input gives the same bits. An exception fails the run."""
+    valid until the pass returns. Passes write values, p.y[:] = .., and replace no array.
+    One object serves all threads of a run, so a pass does not change it. The same input
+    gives the same bits. An exception fails the run."""
 
     parameters = ()
     operations = 0.0
@@ -127,7 +170,8 @@ class Layer:
         raise NotImplementedError("a layer has a forward")
 
     def input_gradient(self, p):
-        raise NotImplementedError("a layer has an input_gradient")
+        if p.dx is not None:  # the first layer of a network needs none
+            raise NotImplementedError("a layer has an input_gradient")
 
     def weight_gradient(self, p):
         """Layers without parameters need none."""
@@ -135,13 +179,16 @@ class Layer:
 
 def linear(name, inputs, outputs, rectified=False):
     """PyTorch's nn.Linear, followed by a ReLU if `rectified`, computed by troupe."""
-    return _troupe.linear(name, inputs, outputs, rectified)
+    return _troupe.linear(name, _whole(inputs, "inputs", 1, _most_values), _whole(outputs, "outputs", 1, _most_values), bool(rectified))
 
 
 def check_layer(layer, *, samples=3, words=0, tolerance=0.01, seed=1):
     """Checks the passes of a Layer by finite differences and by their rules. Raises
     ValueError with the first difference. words > 0: the layer reads tokens below it."""
-    wrong = _troupe.check_layer(layer, samples, words, tolerance, seed)
+    if not tolerance > 0:
+        raise ValueError(f"tolerance is {tolerance}: a number above 0 is allowed")
+    wrong = _troupe.check_layer(layer, _whole(samples, "samples", 1, 2**20), _whole(words, "words", 0, 2**31 - 1), tolerance,
+                                _whole(seed, "seed", 0, _largest_seed))
     if wrong:
         raise ValueError(wrong)
 
@@ -156,8 +203,8 @@ class Network:
         #: Initial values of parameters by name, in place of those of the seed.
         self.values = dict(values or {})
         self.layers = [one if isinstance(one, _troupe.Layer) else _troupe.layer(one) for one in layers]
-        self.predictions = predictions
-        self.reads_tokens = reads_tokens
+        self.predictions = _whole(predictions, "predictions", 1, _most_values)
+        self.reads_tokens = bool(reads_tokens)
 
 
 def torch_network(module, loss=None, *, example):
@@ -178,12 +225,17 @@ class Data:
     -1, -2, .. are the held-out samples."""
 
     def __init__(self, inputs, labels, *, held_out=0, seed=1):
-        self._data = _troupe.data_of_arrays(inputs, labels, held_out, seed)
+        for values, name in ((inputs, "inputs"), (labels, "labels")):
+            if isinstance(values, _numpy.ma.MaskedArray):
+                raise TypeError(f"{name} is a masked array, and a run reads all values: take .filled()")
+        self._data = _troupe.data_of_arrays(_numpy.asarray(inputs), _numpy.asarray(labels), _whole(held_out, "held_out", 0, _most_values),
+                                            _whole(seed, "seed", 0, _largest_seed))
 
     @classmethod
     def of_function(cls, sample, *, inputs, labels=1, tokens=False, held_out=0):
         result = cls.__new__(cls)
-        result._data = _troupe.data_of_function(sample, inputs, labels, tokens, held_out)
+        result._data = _troupe.data_of_function(sample, _whole(inputs, "inputs", 1, _most_values), _whole(labels, "labels", 1, _most_values),
+                                                bool(tokens), _whole(held_out, "held_out", 0, _most_values))
         return result
 
 
@@ -355,6 +407,8 @@ def _words(options):
     words, schedules = [], {}
     for name, value in options.items():
         option = "--" + name.replace("_", "-")
+        if type(value).__name__ == "bool_":  # NumPy's
+            value = bool(value)
         if value is None or value is False:
             continue
         if value is True:
@@ -364,8 +418,22 @@ def _words(options):
         for one in values:
             if isinstance(one, Schedule) and schedules.setdefault(one.name, one.text) != one.text:
                 raise ValueError(f"two schedules have the name {one.name}: give each a name of its own")
-        words.append(option + "=" + ",".join(str(one) for one in values))
+        texts = [_text(name, one) for one in values]
+        if not texts or "" in texts:
+            raise ValueError(f"{name} has an empty value: give a value, or None to leave {name} out")
+        words.append(option + "=" + ",".join(texts))
     return words, schedules
+
+
+def _text(name, value):
+    """A value as text of a command line."""
+    if isinstance(value, _os.PathLike):
+        return _os.fsdecode(value)
+    if not isinstance(value, (str, _numbers.Number, Schedule)) or isinstance(value, (bool, complex)):
+        kind = {"Network": "is for model=", "Data": "is for data=", "bool": "stands alone, and not in a list"}.get(
+            type(value).__name__, "is no value of an option")
+        raise TypeError(f"{name}: a {type(value).__name__} {kind}; a text, a number, a path, a Schedule or a list of them is allowed")
+    return str(value)
 
 
 def _own_parts(options):
@@ -385,12 +453,7 @@ def _perform(program, progress, options):
             raise ValueError(f"{shown} is for the command line: see troupe.options('{program}')")
     options.setdefault("quiet", True)
     own = _own_parts(options)
-    if not _one_at_a_time.acquire(blocking=False):
-        raise RuntimeError("another run of this process is under way: wait for its end, or start another process")
-    try:
-        session = _troupe.perform(program, *_words(options), own, progress)
-    finally:
-        _one_at_a_time.release()
+    session = _troupe.perform(program, *_words(options), own, progress)
     for note in session.notes:
         _warnings.warn(f"{program}: {note}", stacklevel=3)
     result = Result(session)

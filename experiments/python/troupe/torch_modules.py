@@ -15,7 +15,8 @@ import torch
 
 from . import Layer, Network
 
-_functional_call = torch.func.functional_call if hasattr(torch, "func") else torch.nn.utils.stateless.functional_call
+_has_func = hasattr(torch, "func")  # since PyTorch 2
+_functional_call = torch.func.functional_call if _has_func else torch.nn.utils.stateless.functional_call
 _threads = threading.local()
 
 
@@ -28,22 +29,20 @@ def _set_threads(count):
 class _ModuleLayer(Layer):
     _may_write = True
 
-    def __init__(self, name, module, example):
-        self.module, self.name = module, name
+    def __init__(self, name, module, example, output, is_first):
+        self.module, self.name, self.is_first = module, name, is_first
         self.named = {f"{name}.{key}": key for key, _ in module.named_parameters()}
         self.parameters = [(f"{name}.{key}", tuple(value.shape) or (1,)) for key, value in module.named_parameters()]
-        self.shape = tuple(example.shape[1:])
-        with torch.no_grad():
-            self.example = module(example)
-        self.inputs, self.outputs = math.prod(self.shape), math.prod(self.example.shape[1:])
-        self.output_shape = tuple(self.example.shape[1:])
+        self.shape, output_shape = tuple(example.shape[1:]), tuple(output.shape[1:])
+        self.inputs, self.outputs = math.prod(self.shape), math.prod(output_shape)
         # Of a product each parameter is used once for each row.
-        rows = self.outputs // self.output_shape[-1]
+        rows = self.outputs // output_shape[-1]
         self.operations = 2.0 * rows * sum(value.numel() for value in module.parameters()) + self.outputs
         self.reads_tokens = not example.is_floating_point()
         self.saved = self.inputs
         self.splits = not list(module.children())
         self.graphs, self.gradients = {}, {}
+        self.lock = threading.Lock()  # functional_call changes the module, which all ranks call
 
     def forward(self, p):
         _set_threads(p.threads)
@@ -51,10 +50,10 @@ class _ModuleLayer(Layer):
             x = torch.from_numpy(p.x).long()
         else:
             p.saved[:] = p.x
-            x = torch.from_numpy(p.saved).requires_grad_()
+            x = torch.from_numpy(p.saved).requires_grad_(not self.is_first)
         read = {key: torch.from_numpy(p.parameters[name]).reshape(value.shape).requires_grad_()
                 for (name, key), value in zip(self.named.items(), self.module.parameters())}
-        with torch.enable_grad():
+        with torch.enable_grad(), self.lock:
             y = _functional_call(self.module, read, (x.reshape(p.samples, *self.shape),))
         torch.from_numpy(p.y).copy_(y.detach().reshape(p.y.shape))
         self.graphs[self._key(p)] = x, list(read.values()), y
@@ -87,13 +86,63 @@ class _ModuleLayer(Layer):
         return p.saved.__array_interface__["data"][0]
 
 
-def _refuse_stateful(module, name):
+def _refuse_parts(module, name):
+    """Raises ValueError for parts whose passes do not repeat their bits, and for parameters that a run cannot train."""
+    owners = {}
     for part in module.modules():
         if isinstance(part, torch.nn.modules.dropout._DropoutNd) and part.p > 0:
             raise ValueError(f"module {name} has a {type(part).__name__}, and passes of a run repeat their bits: set its p to 0")
         if isinstance(part, torch.nn.modules.batchnorm._NormBase) and part.track_running_stats:
             raise ValueError(f"module {name} has a {type(part).__name__}, whose statistics belong to no version: "
                              "take LayerNorm or GroupNorm, or track_running_stats=False")
+        if isinstance(part, torch.nn.RNNBase) and not _has_func:
+            raise ValueError(f"module {name} has a {type(part).__name__}, to which PyTorch {torch.__version__} hands no parameters: "
+                             "take PyTorch 2, or a module without an RNN")
+        for key, value in part.named_parameters(recurse=False):
+            if owners.setdefault(id(value), (part, key)) != (part, key):
+                raise ValueError(f"module {name} uses parameter {key} in two places: each place needs its own")
+    for key, value in module.named_parameters():
+        if value.dtype != torch.float32:
+            raise ValueError(f"parameter {name}.{key} is {value.dtype}: float32 is allowed")
+        if value.device.type != "cpu":
+            raise ValueError(f"parameter {name}.{key} is on {value.device}: move the module to the CPU, as passes run there")
+        if not value.requires_grad:
+            raise ValueError(f"parameter {name}.{key} is frozen, and a run trains all parameters: "
+                             "make it a buffer (register_buffer), or set requires_grad")
+
+
+def _state(module):
+    return {key: value.clone() for key, value in [*module.named_parameters(), *module.named_buffers()]}
+
+
+def _example_output(module, name, example, is_first):
+    """The module's output of the example. Raises ValueError if passes could not repeat the output or its gradients."""
+    before, random, x = _state(module), torch.get_rng_state(), example.clone()
+    read = {key: value.detach().clone().requires_grad_() for key, value in module.named_parameters()}
+    x.requires_grad_(not is_first)
+    try:
+        with torch.enable_grad():
+            y, again = (_functional_call(module, read, (x.reshape(x.shape),)) for _ in range(2))
+    except Exception as error:
+        raise ValueError(f"module {name} cannot compute the example: {error}") from error
+    if not isinstance(y, torch.Tensor) or y.dtype != torch.float32 or y.dim() < 2 or y.shape[0] != x.shape[0] or y.numel() == 0:
+        what = f"{y.dtype} of shape {tuple(y.shape)}" if isinstance(y, torch.Tensor) else type(y).__name__
+        raise ValueError(f"module {name} gives {what}: a float32 tensor with a row for each of {x.shape[0]} samples is allowed")
+    if not torch.equal(torch.get_rng_state(), random) or not torch.equal(y, again):
+        raise ValueError(f"module {name} draws random numbers, and passes of a run repeat their bits")
+    after = _state(module)
+    changed = [key for key, value in before.items() if not torch.equal(after[key], value)]
+    if changed:
+        raise ValueError(f"module {name} writes {changed[0]} in its forward, and passes of a run change no state")
+    if not torch.equal(x, example):
+        raise ValueError(f"module {name} writes its input, which other modules read: take the form that is not in place")
+    wanted = {**({} if is_first else {"its input": x}), **{f"parameter {name}.{key}": value for key, value in read.items()}}
+    if wanted:
+        gradients = torch.autograd.grad(y.sum(), list(wanted.values()), allow_unused=True) if y.requires_grad else [None] * len(wanted)
+        unused = [key for key, gradient in zip(wanted, gradients) if gradient is None]
+        if unused:
+            raise ValueError(f"module {name} does not use {unused[0]}, which then has no gradient")
+    return y.detach()
 
 
 class TorchNetwork(Network):
@@ -106,25 +155,25 @@ class TorchNetwork(Network):
     def __init__(self, module, loss, example):
         if not isinstance(module, torch.nn.Sequential) or len(module) == 0:
             raise ValueError("torch_network takes an nn.Sequential, of which each child is a layer")
-        if loss is not None and not (isinstance(loss, torch.nn.CrossEntropyLoss) and loss.reduction == "mean"
-                                     and loss.weight is None and loss.label_smoothing == 0):
+        if loss is not None and not (isinstance(loss, torch.nn.CrossEntropyLoss) and loss.reduction == "mean" and loss.weight is None
+                                     and loss.label_smoothing == 0 and loss.ignore_index == torch.nn.CrossEntropyLoss().ignore_index):
             raise ValueError("the loss of a network is nn.CrossEntropyLoss() with its defaults")
-        values = torch.from_numpy(example) if isinstance(example, numpy.ndarray) else example
-        values = values.detach() if values.is_floating_point() else values.detach().long()
+        if not isinstance(example, (numpy.ndarray, torch.Tensor)):
+            raise TypeError(f"example is a {type(example).__name__}: an array or a tensor of samples is allowed")
+        values = torch.from_numpy(example) if isinstance(example, numpy.ndarray) else example.detach()
+        if values.dtype not in (torch.float32, torch.int32, torch.int64) or values.dim() < 2 or values.numel() == 0:
+            raise ValueError(f"example is {values.dtype} of shape {tuple(values.shape)}: "
+                             "float32 values or int32 tokens of one sample or more are allowed, a row each")
+        values = values if values.is_floating_point() else values.long()
         reads_tokens, layers, seen = not values.is_floating_point(), [], {}
         for name, child in module.named_children():
-            _refuse_stateful(child, name)
-            for key, value in child.named_parameters():
-                if value.dtype != torch.float32:
-                    raise ValueError(f"parameter {name}.{key} is {value.dtype}: float32 is allowed")
+            _refuse_parts(child, name)
+            for value in child.parameters():
                 if seen.setdefault(id(value), name) != name:
                     raise ValueError(f"module {name} shares a parameter with module {seen[id(value)]}: each needs its own")
-            try:
-                layers.append(_ModuleLayer(name, child, values))
-            except RuntimeError as error:
-                raise ValueError(f"module {name} cannot compute the example: {error}") from error
-            values = layers[-1].example
-            del layers[-1].example
+            output = _example_output(child, name, values, not layers)
+            layers.append(_ModuleLayer(name, child, values, output, not layers))
+            values = output
         if len(layers) < len(module):
             raise ValueError("the Sequential shares a module: each child is a layer of its own")
         if values.dim() not in (2, 3):
@@ -134,7 +183,12 @@ class TorchNetwork(Network):
                          values={name: value.detach().numpy() for name, value in module.named_parameters()})
 
     def load_into(self, module, run):
-        """Copies the parameters of a run into a module of the same structure."""
+        """Copies the parameters of a run into a module of the same structure. Raises
+        ValueError, and copies nothing, if names or shapes differ."""
+        named, trained = dict(module.named_parameters()), run.parameters
+        shapes = {name: tuple(value.shape) or (1,) for name, value in named.items()}
+        if shapes != {name: value.shape for name, value in trained.items()}:
+            raise ValueError("the module's parameters are not those of the run: names and shapes must be the same")
         with torch.no_grad():
-            for name, value in module.named_parameters():
-                value.copy_(torch.from_numpy(run.parameters[name].reshape(value.shape).copy()))
+            for name, value in named.items():
+                value.copy_(torch.from_numpy(trained[name].reshape(value.shape).copy()))

@@ -8,6 +8,7 @@ import inspect
 import io
 import json
 import os
+import pathlib
 import re
 import signal
 import struct
@@ -189,16 +190,64 @@ class TorchModules(unittest.TestCase):
             for parameter, value in module.named_parameters():
                 self.assertEqual(value.detach().numpy().tobytes(), proved.parameters[parameter].tobytes())
 
+    def test_ranks_call_one_module_in_turn(self):
+        module = self.mlp()
+        data, _, inputs = self.in_order("mlp", 8, 8)
+        network = troupe.torch_network(module, example=inputs[:2])
+        options = {"model": network, "data": data, "batch": 16, "microbatches": 8, "steps": 25, "optimizer": "sgd", "lr": 0.1}
+        plain = troupe.train(schedule="gpipe", stages=2, **options)
+        for more in ({"schedule": "chimera", "stages": 2}, {"schedule": "1f1b", "mesh": "data=2,pipe=2"}):
+            with self.subTest(more):
+                run = troupe.train(verify=1, **more, **options)
+                numpy.testing.assert_allclose(run.losses, plain.losses, rtol=2e-6)
+                for name, values in plain.parameters.items():
+                    numpy.testing.assert_allclose(run.parameters[name], values, rtol=1e-4, atol=2e-6)
+
+    def test_a_run_is_loaded_into_modules_of_its_shapes_alone(self):
+        nn = self.torch.nn
+        data, _, inputs = self.in_order("mlp", 8, 8)
+        network = troupe.torch_network(nn.Sequential(nn.Linear(6, 3)), example=inputs[:2])
+        run = troupe.train(model=network, data=data, batch=8, microbatches=4, steps=2, stages=1)
+        for other in (nn.Sequential(nn.Linear(3, 6)), nn.Sequential(nn.Linear(6, 3, bias=False)), nn.Sequential(nn.Linear(6, 3), nn.Linear(3, 3))):
+            with self.assertRaisesRegex(ValueError, "names and shapes"):
+                network.load_into(other, run)
+
     def test_modules_that_cannot_be_stages_are_refused(self):
         nn = self.torch.nn
         inputs = self.samples("mlp")[0][:2]
-        shared = nn.Linear(6, 6)
+        shared, frozen, torch = nn.Linear(6, 6), nn.Linear(6, 3), self.torch
+        frozen.bias.requires_grad = False
+
+        class Of(nn.Module):
+            def __init__(self, function):
+                super().__init__()
+                self.one, self.two, self.function = nn.Linear(6, 6), nn.Linear(6, 6), function
+                self.register_buffer("seen", torch.zeros(1))
+
+            def forward(self, x):
+                return self.function(self, x)
+
+        def counts(module, x):
+            module.seen += 1
+            return module.two(module.one(x))
+        of, tied = Of, Of(lambda m, x: m.two(m.one(x)))
+        tied.two.weight = tied.one.weight
         for module, sentence in ((nn.Linear(6, 3), "Sequential"), (nn.Sequential(nn.Linear(6, 3), nn.Dropout(0.5)), "Dropout"),
                                  (nn.Sequential(nn.Linear(6, 6), nn.BatchNorm1d(6)), "BatchNorm1d"),
                                  (nn.Sequential(shared, shared), "shares"), (nn.Sequential(nn.Linear(5, 3)), "example"),
-                                 (nn.Sequential(nn.Linear(6, 3).double()), "float32")):
+                                 (nn.Sequential(nn.Linear(6, 3).double()), "float32"), (nn.Sequential(frozen), "frozen"),
+                                 (nn.Sequential(of(lambda m, x: m.one(x))), "does not use parameter 0.two.weight"),
+                                 (nn.Sequential(of(lambda m, x: m.one(x) + m.two(x) + torch.rand(1))), "random"),
+                                 (nn.Sequential(of(counts)), "writes seen"), (nn.Sequential(of(lambda m, x: m.one(x.zero_()) + m.two(x))), "its input"),
+                                 (nn.Sequential(nn.Linear(6, 6), of(lambda m, x: m.one(x.detach()) + m.two(x.detach()))), "does not use its input"),
+                                 (nn.Sequential(of(lambda m, x: (m.one(x), m.two(x)))), "gives tuple"), (nn.Sequential(tied), "two places")):
             with self.subTest(sentence), self.assertRaisesRegex(ValueError, sentence):
                 troupe.torch_network(module, example=inputs)
+        twice = nn.Sequential(of(lambda m, x: m.two(m.one(m.one(x)))))
+        self.assertEqual(len(troupe.torch_network(twice, example=inputs).layers), 1)
+        for example, error in (([1.0], TypeError), (inputs.astype(float), ValueError), (inputs[:0], ValueError)):
+            with self.subTest(str(example)), self.assertRaisesRegex(error, "example is"):
+                troupe.torch_network(nn.Sequential(nn.Linear(6, 3)), example=example)
         with self.assertRaisesRegex(ValueError, "CrossEntropyLoss"):
             troupe.torch_network(nn.Sequential(nn.Linear(6, 3)), nn.MSELoss(), example=inputs)
 
@@ -271,6 +320,19 @@ class Runs(unittest.TestCase):
         self.assertIn("stages", troupe.options("train"))
         with self.assertRaisesRegex(ValueError, "command line"):
             troupe.train(help=True)
+        self.assertEqual(troupe.train(**{**SMALL, "steps": numpy.int64(2), "lr": numpy.float32(0.1)}, tied=numpy.bool_(True)).ending, "finished")
+        for options, error, sentence in (({"schedules": []}, ValueError, "schedules has an empty value"),
+                                         ({"schedules": ["gpipe", ""]}, ValueError, "empty value"),
+                                         ({"schedule": b"gpipe"}, TypeError, "a bytes is no value"),
+                                         ({"schedule": {"gpipe": 1}}, TypeError, "a dict is no value"),
+                                         ({"stages": [True, 2]}, TypeError, "bool stands alone"),
+                                         ({"stages": 2 + 1j}, TypeError, "a complex is no value")):
+            with self.subTest(options), self.assertRaisesRegex(error, sentence):
+                troupe.simulate(**options)
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "order.csv"
+            troupe.simulate(schedule="gpipe", stages=2, export=path)
+            self.assertTrue(path.exists())
         with self.assertRaisesRegex(AttributeError, "the result has 2"):
             _ = with_list.losses
         with self.assertRaisesRegex(KeyError, "the runs are gpipe, 1f1b"):
@@ -449,12 +511,34 @@ class Runs(unittest.TestCase):
                 troupe.Data(*data)
         with self.assertRaisesRegex(ValueError, "held_out is 64 of 64"):
             troupe.Data(inputs, labels, held_out=64)
+        with self.assertRaisesRegex(TypeError, "masked"):
+            troupe.Data(numpy.ma.masked_array(inputs), labels)
+        for call, error, sentence in ((lambda: troupe.Data(inputs, labels, held_out=1.5), TypeError, "held_out is 1.5"),
+                                      (lambda: troupe.Data(inputs, labels, seed=-1), ValueError, "seed is -1"),
+                                      (lambda: troupe.linear("one", 0, 3), ValueError, "inputs is 0"),
+                                      (lambda: troupe.linear("one", 2**70, 3), ValueError, "is allowed"),
+                                      (lambda: troupe.Network([], predictions=0), ValueError, "predictions is 0"),
+                                      (lambda: troupe.check_layer(Dense("one", 5, 3), samples=0), ValueError, "samples is 0"),
+                                      (lambda: troupe.check_layer(Dense("one", 5, 3), tolerance=0), ValueError, "tolerance is 0"),
+                                      (lambda: troupe.Data.of_function(lambda i: None, inputs=0), ValueError, "inputs is 0"),
+                                      (lambda: troupe.Schedule("mine", lambda rank: [], stages=0), ValueError, "stages is 0")):
+            with self.subTest(sentence), self.assertRaisesRegex(error, sentence):
+                call()
+        for sample, sentence in (((inputs[0], 1.5), "labels of float64"), ((inputs[0], "no"), "whole numbers"),
+                                 ((inputs[0].astype(complex), 1), "inputs of complex128"), ((inputs[0][1:], 1), "5 inputs, and 6"),
+                                 ((inputs[0], 2**40), "int32 does not hold"), ((inputs[0],), "pair"), ((inputs[0], None), "labels of object")):
+            with self.subTest(sentence), self.assertRaisesRegex((ValueError, troupe.RunError), sentence):
+                troupe.train(model=network, data=troupe.Data.of_function(lambda i: sample, inputs=6), stages=1, **OWN)
+        run = troupe.train(model=network, data=troupe.Data.of_function(lambda i: (inputs[i % 64].tolist(), bool(labels[i % 64])), inputs=6), stages=1, **OWN)
+        self.assertEqual(run.ending, "finished")
         for options, sentence in (({"data": troupe.Data(inputs[:, 1:].copy(), labels)}, "6"),
                                   ({"data": troupe.Data(inputs, labels), "heads": 2}, "heads is of built-in models"),
                                   ({"data": troupe.Data(inputs, labels), "precision": "bf16"}, "bf16"),
                                   ({"data": troupe.Data(inputs, labels), "mesh": "pipe=1,tensor=2"}, "tensor=")):
             with self.subTest(sentence), self.assertRaisesRegex(ValueError, sentence):
                 troupe.train(model=network, **{**OWN, **options})
+        with self.assertRaisesRegex(ValueError, "at most 1 stages, not into 2: say --stages 1"):
+            troupe.train(model=network, data=troupe.Data(inputs, labels), stages=2, **OWN)
         with self.assertRaisesRegex(ValueError, "layer 1 takes 5"):
             troupe.train(model=troupe.Network([troupe.linear("one", 6, 3), troupe.linear("two", 5, 3)]), data=troupe.Data(inputs, labels), **OWN)
 
@@ -498,8 +582,8 @@ class Runs(unittest.TestCase):
 
         class Overwrites(Dense):
             def weight_gradient(self, p):
-                p.adds = False
-                super().weight_gradient(p)
+                p.gradients[self.weight][:] = p.dy.T @ p.saved
+                p.gradients[self.bias][:] = p.dy.sum(axis=0)
 
         class Keeps(Dense):
             def forward(self, p):
@@ -507,11 +591,60 @@ class Runs(unittest.TestCase):
                 self.last = p.x.copy()
 
             def weight_gradient(self, p):
-                p.saved = self.last
+                p.saved[:] = self.last
                 super().weight_gradient(p)
         for wrong, sentence in ((Twice, "dx"), (Overwrites, "add"), (Keeps, "")):
             with self.subTest(wrong.__name__), self.assertRaisesRegex(ValueError, sentence):
                 troupe.check_layer(wrong("one", 5, 3))
+
+    def test_passes_that_replace_arrays_are_refused(self):
+        class Replaces(Dense):
+            def forward(self, p):
+                p.y = p.x @ p.parameters[self.weight].T
+
+        class ReplacesGradients(Dense):
+            def weight_gradient(self, p):
+                p.gradients[self.weight] = p.dy.T @ p.saved
+
+        class Adds(Dense):  # in place, which assigns the same array
+            def input_gradient(self, p):
+                super().input_gradient(p)
+                if p.dx is not None:
+                    p.dx *= 1
+
+            def weight_gradient(self, p):
+                super().weight_gradient(p)
+                p.gradients[self.weight] *= 1
+        for wrong, sentence in ((Replaces, "p.y replaces"), (ReplacesGradients, "'one.weight'. replaces")):
+            with self.subTest(wrong.__name__), self.assertRaisesRegex(ValueError, sentence):
+                troupe.check_layer(wrong("one", 5, 3))
+        troupe.check_layer(Adds("one", 5, 3))
+
+    def test_a_layer_of_tokens_is_proved(self):
+        class Bag(troupe.Layer):
+            inputs, outputs, operations = 4, 6, 24.0
+            parameters = [("bag.weight", (11, 6), "uniform", 0.3)]
+            saved = 4
+
+            def forward(self, p):
+                if p.x.dtype != numpy.int32:
+                    raise TypeError(f"tokens are {p.x.dtype}")
+                p.y[:] = p.parameters["bag.weight"][p.x].sum(axis=1)
+                p.saved[:] = p.x
+
+            def weight_gradient(self, p):
+                gradient = p.gradients["bag.weight"]
+                if not p.adds:
+                    gradient[:] = 0
+                numpy.add.at(gradient, p.saved.astype(int), p.dy[:, None, :])
+        troupe.check_layer(Bag(), words=11)
+        random = numpy.random.default_rng(6)
+        tokens = random.integers(0, 11, (32, 4)).astype(numpy.int32)
+        data = troupe.Data(tokens, (tokens[:, 0] % 3).astype(numpy.int32), held_out=8)
+        network = troupe.Network([Bag(), troupe.linear("head", 6, 3)], reads_tokens=True)
+        run = troupe.train(model=network, data=data, schedule="pipedream", stages=2, verify=1, **{**OWN, "steps": 60})
+        self.assertTrue(run.numbers["verified"]["holds"])
+        self.assertLess(run.losses[-8:].mean(), run.losses[:8].mean())
 
     def test_no_copy_and_no_leak(self):
         addresses = []
@@ -551,6 +684,40 @@ class Runs(unittest.TestCase):
             timer.join()
         self.assertEqual(endings, {"interrupted"})
         self.assertEqual(troupe.train(model=network, data=data, stages=2, **OWN).ending, "finished")
+
+    def test_an_exception_of_a_signals_handler_ends_a_run(self):
+        def late(*_):
+            raise TimeoutError("an hour is over")
+        before = signal.signal(signal.SIGUSR1, late)
+        try:
+            for _ in range(3):
+                with self.assertRaisesRegex(TimeoutError, "an hour"):
+                    troupe.train(progress=lambda *_: os.kill(os.getpid(), signal.SIGUSR1), **{**SMALL, "steps": 1_000_000}, stages=2)
+        finally:
+            signal.signal(signal.SIGUSR1, before)
+        self.assertEqual(troupe.train(**SMALL, stages=2).ending, "finished")
+
+    def test_a_forked_process_does_not_wait_for_the_run(self):
+        script = """if True:
+            import os, threading, time, troupe
+            told = threading.Event()
+            threading.Thread(target=troupe.train, daemon=True, kwargs=dict(
+                stages=2, d_model=16, heads=2, seq=8, steps=1_000_000, progress=lambda *_: told.set())).start()
+            told.wait()
+            child = os.fork()
+            if child == 0:
+                raise SystemExit(7)
+            for _ in range(600):
+                ended, code = os.waitpid(child, os.WNOHANG)
+                if ended:
+                    break
+                time.sleep(0.05)
+            else:
+                os.kill(child, 9)
+            print(os.WEXITSTATUS(code) if ended else "waits")
+            """
+        ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=120)
+        self.assertEqual((ran.stdout, ran.returncode), ("7\n", 0), ran.stderr)
 
     def test_the_interpreter_ends_during_a_run(self):
         script = f"""if True:
