@@ -21,12 +21,13 @@ namespace {
 /// --all chooses nearly all options itself. Empty if there is none.
 std::string error_beside_all(const CLI::App& app) {
   const std::vector<std::string> allowed{"--all",           "--config", "--seed",
-                                         "--stall-timeout", "--quiet",  "--precision"};
+                                         "--stall-timeout", "--quiet",  "--precision",
+                                         "--json"};
   for (const auto* const option : app.get_options())
     if (const auto name = option->get_name();
         option->count() > 0 && std::ranges::find(allowed, name) == allowed.end())
       return "--all runs a fixed list, and allows only --seed, --precision, "
-             "--stall-timeout and --quiet: leave --all or "
+             "--stall-timeout, --json and --quiet: leave --all or "
              + name + " out";
   return {};
 }

@@ -124,18 +124,16 @@ json peaks_json(const run_result& r) {
   return result;
 }
 
-json verification_json(const std::optional<verification>& v) {
-  if (!v)
-    return nullptr;
+json verification_json(const verification& v) {
   auto proofs = json::array();
-  for (const auto& p : v->proofs)
+  for (const auto& p : v.proofs)
     proofs.push_back(
       {{"proof", p.name}, {"verdict", name_of(p.outcome)}, {"detail", p.detail}});
-  return {{"steps", v->steps},
-          {"holds", v->holds()},
+  return {{"steps", v.steps},
+          {"holds", v.holds()},
           {"proofs", std::move(proofs)},
-          {"failure", v->failure.empty() ? json(nullptr) : json(v->failure)},
-          {"sentence", v->sentence()}};
+          {"failure", v.failure.empty() ? json(nullptr) : json(v.failure)},
+          {"sentence", v.sentence()}};
 }
 
 /// When the training reached a loss; null without --target-loss.
@@ -243,7 +241,7 @@ json run_json(const run_account& run, const options& o,
                    losses)},
     {"target", target_json(run, o.evaluation.target)},
     {"after_shortest", shortest_json(run, shortest)},
-    {"verified", verification_json(run.proved)},
+    {"verified", run.proved ? verification_json(*run.proved) : json(nullptr)},
     {"evaluation", score_json(run.evaluated)},
     {"evaluations", std::move(evaluations)},
     {"experts", experts_json(plan, r.loads)},
@@ -259,6 +257,20 @@ json run_json(const run_account& run, const options& o,
 }
 
 } // namespace
+
+std::string verified_json(const options& o, const std::vector<verified_run>& runs) {
+  auto proved = json::array();
+  for (const auto& [text, schedule, found] : runs) {
+    json run{{"run", text}, {"schedule", schedule}, {"ending", name_of(found.outcome)}};
+    run.update(verification_json(found));
+    proved.push_back(std::move(run));
+  }
+  const json result{{"command", o.output.command},
+                    {"troupe", version()},
+                    {"seed", o.data.seed},
+                    {"runs", std::move(proved)}};
+  return json_text(result, 2) + "\n";
+}
 
 std::string results_json(const options& o, const setup& shared,
                          const std::vector<run_account>& runs) {

@@ -66,12 +66,6 @@ std::string name_of(const run_request& request) {
          + (plan.machine.processor_of(0).is_gpu() ? ", on a GPU" : "");
 }
 
-void print(const std::string& run_name, const proof& p) {
-  auto& to = p.fails() ? std::cerr : std::cout;
-  to << "  " << (p.fails() ? "FAILS" : name_of(p.outcome)) << "  " << run_name << ": "
-     << p.name << ": " << p.detail << std::endl;
-}
-
 /// The smallest number of batches, at least `at_least`, that whole updates cover.
 int first_whole(const run_plan& plan, int at_least) {
   auto part = plan.dims;
@@ -83,22 +77,6 @@ int first_whole(const run_plan& plan, int at_least) {
 }
 
 } // namespace
-
-program_info verify_program() {
-  return {
-    .name = "verify",
-    .description = "Proves runs of a schedule. Plain loop: a flush schedule computes "
-                   "the bits of a loop without actors. Replay: recorded actions of a "
-                   "run, repeated one by one, give the run's bits. Formula: the record "
-                   "follows the formulas of the schedule's paper.",
-    .has_all = true,
-    .keeps = false,
-    .distributes = true,
-    .defaults = {.model = {.width = 32, .length = 16},
-                 .schedules = {.steps = 5},
-                 .evaluation = {.samples = 0}},
-  };
-}
 
 verification verify(const run_request& request, node_runs* performs) {
   auto plan = request.plan;
@@ -153,7 +131,8 @@ verification verify_first(const run_request& request, int steps) {
   }
 }
 
-std::optional<verified_runs> verify(const options& o) {
+std::string verify(const options& o, const program_listener& listener,
+                   std::vector<verified_run>& to) {
   auto shared = set_up_part(o, ranks_here(o));
   auto performs = node_runs::from(o);
   auto error = !shared ? shared.error() : !performs ? performs.error() : "";
@@ -164,25 +143,24 @@ std::optional<verified_runs> verify(const options& o) {
       prove_on_local_gpu(shared->runs[i].plan);
     error = proof_error(shared->runs[i].plan);
   }
-  if (!error.empty()) {
-    std::cerr << "verify: " << error << '\n';
-    return {};
-  }
-  verified_runs count;
+  if (!error.empty())
+    return error;
   for (const auto& request : shared->runs) {
-    ++count.runs;
-    const auto run_name = name_of(request);
-    const auto verified = verify(request, &*performs);
-    count.failures += !verified.holds();
+    const auto& [text, schedule, verified] = to.emplace_back(
+      verified_run{name_of(request), request.text, verify(request, &*performs)});
     if (verified.outcome == ending::failed)
-      std::cerr << "verify: " << run_name << ": " << verified.failure << '\n';
+      listener.error(text + ": " + verified.failure);
     for (const auto& p : verified.proofs)
-      if (!o.output.quiet || p.fails())
-        print(run_name, p);
+      if (p.fails())
+        listener.error("FAILS  " + text + ": " + p.name + ": " + p.detail);
+      else if (!o.output.quiet)
+        (o.output.results_on_stdout() ? std::cerr : std::cout)
+          << "  " << name_of(p.outcome) << "  " << text << ": " << p.name << ": "
+          << p.detail << std::endl;
     if (interruption())
       break;
   }
-  return count;
+  return {};
 }
 
 } // namespace troupe

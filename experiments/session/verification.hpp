@@ -4,18 +4,14 @@
 #include "experiments/options/options.hpp"
 #include "experiments/options/setup.hpp"
 #include "experiments/report/results.hpp"
+#include "experiments/session/performed_programs.hpp"
 
-#include <optional>
 #include <string>
 #include <vector>
 
 namespace troupe {
 
 class node_runs;
-
-/// The name, options and defaults of the program verify, also for tests that run the
-/// program in the test's own process.
-program_info verify_program();
 
 /// Performs a request and proves the run, also by the published rule of the schedule
 /// and its parameters, if there is one. A run that sums in another order than any plain
@@ -35,17 +31,12 @@ verification verify(const run_request& request, node_runs* performs = nullptr);
 /// \pre proof_error(request.plan).empty(), and the run starts at the first step
 verification verify_first(const run_request& request, int steps);
 
-/// The counts of runs that verify has performed.
-struct verified_runs {
-  int runs = 0; ///< Number of all runs that have started.
-  /// Number of runs that failed, were interrupted, or have a failed proof.
-  int failures = 0;
-};
-
-/// Verifies the runs that options name, until the user ends the program. Prints each
-/// proof, or only failed proofs if output is quiet. Absent, after a printed sentence,
-/// if the options are wrong, nodes cannot host the ranks, or a run cannot be proved.
-/// \throws the exceptions of node_runs::perform
-std::optional<verified_runs> verify(const options& o);
+/// Verifies the runs that options name, until the user ends the program, and adds each
+/// to `to`. Prints proofs that hold, unless output is quiet. The listener receives
+/// failures. Returns one sentence if the options are wrong, nodes cannot host the
+/// ranks, or a run cannot be proved, else an empty text. \throws the exceptions of
+/// node_runs::perform
+std::string verify(const options& o, const program_listener& listener,
+                   std::vector<verified_run>& to);
 
 } // namespace troupe

@@ -31,9 +31,15 @@ constexpr std::uint64_t usual_number = 100;
 #endif
 
 outcome verified(const std::vector<std::string>& words) {
-  return performed(verify_program(), words, [](const options& o) {
-    const auto count = verify(o);
-    return !count ? 2 : count->failures > 0 ? 1 : 0;
+  const auto program = verify_program();
+  return performed(program.info, words, [&](const options& o) {
+    const auto say = [](const std::string& sentence) {
+      std::cerr << "verify: " << sentence << std::endl;
+    };
+    const auto end = program.perform(o, {.error = say, .note = say});
+    if (!end)
+      say(end.error());
+    return end ? end->exit_code : 2;
   });
 }
 
