@@ -11,6 +11,7 @@
 #include "experiments/report/page.hpp"
 #include "experiments/report/seconds.hpp"
 #include "experiments/session/measured_options.hpp"
+#include "experiments/session/performed_programs.hpp"
 #include "experiments/session/programs.hpp"
 #include "experiments/session/session.hpp"
 #include "models/check_layer.hpp"
@@ -96,11 +97,15 @@ struct kept_run {
   const run_account* account;
 };
 
+using session_result = tl::expected<ended_session, std::string>;
+
 /// Performs a session in a thread, while the caller's thread runs Python's handlers of
 /// signals. The session's thread takes Python's lock for the progress alone.
 class watched_session {
 public:
-  watched_session(const options& o, kept_session& to, const py::object& advance)
+  /// \param perform performs the session
+  watched_session(const std::function<session_result(const session_listener&)>& perform,
+                  kept_session& to, const py::object& advance)
     : advance_(advance) {
     const session_listener listener{
       .error = [&](const std::string& s) { to.errors.push_back(s); },
@@ -114,7 +119,7 @@ public:
     interrupt(false);
     std::thread worker{[&] {
       try {
-        end(perform_session(o, to.shared, listener, true));
+        end(perform(listener));
       } catch (...) {
         failure_ = std::current_exception();
         end(tl::unexpected{std::string{}});
@@ -126,7 +131,7 @@ public:
 
   /// Returns the runs. Throws what ended the session before its end: an exception of
   /// the progress function or of a signal's handler, or an exception of the session.
-  tl::expected<ended_session, std::string> take() {
+  session_result take() {
     if (of_python_)
       throw std::move(*of_python_);
     if (failure_)
@@ -135,7 +140,7 @@ public:
   }
 
 private:
-  void end(tl::expected<ended_session, std::string> result) {
+  void end(session_result result) {
     const std::lock_guard lock{mutex_};
     result_ = std::move(result);
     has_ended_.notify_one();
@@ -178,10 +183,16 @@ private:
   const py::object& advance_;
   std::mutex mutex_;
   std::condition_variable has_ended_;
-  std::optional<tl::expected<ended_session, std::string>> result_;
+  std::optional<session_result> result_;
   std::exception_ptr failure_;
   std::optional<py::error_already_set> of_python_;
 };
+
+/// \pre there is a program of the name
+program_info program_of(const std::string& name) {
+  const auto* const performed = performed_program_named(name);
+  return performed ? performed->info : session_program(name);
+}
 
 /// \throws py::value_error with one sentence about options that cannot be fulfilled
 /// \throws std::runtime_error if another session is under way
@@ -190,7 +201,8 @@ session_pointer run_program_of(const std::string& name,
                                std::map<std::string, std::string> schedules,
                                own_parts own, const py::object& advance) {
   const only_session guard;
-  auto program = session_program(name);
+  const auto* const performed = performed_program_named(name);
+  auto program = program_of(name);
   // No report is written unless report= names a folder.
   program.defaults.output.new_report.clear();
   program.defaults.schedules.texts = std::move(schedules);
@@ -203,14 +215,29 @@ session_pointer run_program_of(const std::string& name,
     py::gil_scoped_release free;
     if (const auto error = measure_options(*o); !error.empty())
       throw py::value_error{error};
-    auto shared = set_up(*o);
-    if (!shared)
-      throw py::value_error{shared.error()};
-    to->shared = std::move(*shared);
+    if (!performed) {
+      auto shared = set_up(*o);
+      if (!shared)
+        throw py::value_error{shared.error()};
+      to->shared = std::move(*shared);
+    }
   }
   if (!to->shared.completed.empty())
     throw py::value_error{to->shared.completed};
-  watched_session session{*o, *to, advance};
+  watched_session session{
+    [&](const session_listener& listener) -> session_result {
+      if (!performed)
+        return perform_session(*o, to->shared, listener, true);
+      auto end = performed->perform(*o, {listener.error, listener.note});
+      if (!end)
+        return tl::unexpected{end.error()};
+      ended_session result;
+      result.exit_code = end->exit_code;
+      result.results = std::move(end->results);
+      result.table = std::move(end->table);
+      return result;
+    },
+    *to, advance};
   auto ended = session.take();
   if (!ended)
     throw py::value_error{ended.error()};
@@ -261,7 +288,7 @@ py::dict parameters_of(const py::object& run) {
 
 py::list options_of_program(const std::string& name) {
   py::list result;
-  for (const auto& row : rows_of(session_program(name)))
+  for (const auto& row : rows_of(program_of(name)))
     result.append(py::dict(py::arg("names") = row.names, py::arg("help") = row.help,
                            py::arg("heading") = row.heading));
   return result;
@@ -407,4 +434,5 @@ PYBIND11_MODULE(_troupe, m) {
       std::_Exit(1);
   });
   m.def("forget_session", &only_session::forget);
+  m.attr("installed_programs") = TROUPE_INSTALLED_PROGRAMS; // as seen from the package
 }

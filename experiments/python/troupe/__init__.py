@@ -26,8 +26,8 @@ import numpy as _numpy
 
 from . import _troupe
 
-__all__ = ["Data", "Interrupted", "Layer", "Network", "Result", "RunError", "Schedule", "check_layer", "compare", "linear",
-           "options", "simulate", "torch_network", "train"]
+__all__ = ["Data", "Interrupted", "Layer", "Network", "Result", "Run", "RunError", "Schedule", "Study", "check_layer", "compare", "evaluate", "linear",
+           "memory", "options", "simulate", "study", "torch_network", "train", "verify"]
 
 _most_values = 2**40  # of an array
 _largest_seed = 2**64 - 1
@@ -351,8 +351,18 @@ class Run:
         return f"<troupe.Run {self.schedule}: {self.ending}" + (f", loss {losses[-1]:.4f}>" if len(losses) else ">")
 
 
+def _table(rows, names):
+    """A structured array of rows of texts and numbers."""
+    columns = [_numpy.array(column) if column else _numpy.array([], float) for column in (zip(*rows) if rows else [()] * len(names))]
+    table = _numpy.empty(len(rows), [(name, column.dtype) for name, column in zip(names, columns)])
+    for name, column in zip(names, columns):
+        table[name] = column
+    return table
+
+
 class Result:
-    """The runs of a call, in order. A result of one run has the run's attributes too."""
+    """The runs of a call, in order. A result of one run has the run's attributes too. A
+    result without runs, as of evaluate, has those of `results`."""
 
     def __init__(self, session):
         self._session = session
@@ -382,8 +392,27 @@ class Result:
             return found[0]
         return self.runs[key]
 
+    @property
+    def proofs(self):
+        """A row for each proof of verify: run, schedule, proof, verdict, detail."""
+        rows = [(run["run"], run["schedule"], proof["proof"], proof["verdict"], proof["detail"])
+                for run in self.results.get("runs", []) for proof in run.get("proofs", [])]
+        return _table(rows, ("run", "schedule", "proof", "verdict", "detail"))
+
+    @property
+    def ranks(self):
+        """A row for each exchange and rank of memory: peak bytes of each use."""
+        uses = ("parameters", "gradients", "optimizer", "activations", "passing", "checkpoint")
+        rows = [(run["exchange"], number, *(int(rank[use]) for use in uses))
+                for run in self.results.get("runs", []) for number, rank in enumerate(run.get("ranks", []))]
+        return _table(rows, ("exchange", "rank", *uses))
+
     def __getattr__(self, name):
-        if name.startswith("_") or name == "runs" or not hasattr(Run, name):
+        if name.startswith("_") or name in ("runs", "results"):
+            raise AttributeError(f"a result has no attribute '{name}'")
+        if not self.runs and name in self.results:  # of evaluate and others
+            return self.results[name]
+        if not self.runs or not hasattr(Run, name):
             raise AttributeError(f"a result has no attribute '{name}'")
         if len(self.runs) != 1:
             raise AttributeError(f"'{name}' belongs to a run, and the result has {len(self.runs)}: take result[0] or result['SCHEDULE']")
@@ -391,11 +420,15 @@ class Result:
 
     def report(self, path):
         """Writes the page that a program's report has, as one HTML file."""
+        if not self.runs:
+            raise ValueError("there is no page: no run of train, compare or simulate began")
         with open(path, "w", encoding="utf-8") as page:
             page.write(self._session.page)
 
     def _repr_html_(self):
         from html import escape
+        if not self.runs:
+            return f"<pre>{escape(repr(self))}</pre>"
         return (f'<iframe srcdoc="{escape(self._session.page)}" style="width: 100%; height: 32em; border: 0"></iframe>')
 
     def __repr__(self):
@@ -436,10 +469,12 @@ def _text(name, value):
     return str(value)
 
 
-def _own_parts(options):
+def _own_parts(program, options):
     """Takes the network and the data of one's own out of the options."""
     network = options.pop("model") if isinstance(options.get("model"), Network) else None
     data = options.pop("data") if isinstance(options.get("data"), Data) else None
+    if (network or data) and program not in ("train", "compare", "verify", "memory"):
+        raise ValueError(f"{program} takes no {'Network' if network else 'Data'}: a run of train or compare has the numbers of its evaluation")
     for name in ("layers", "d_model", "heads", "seq", "vocab", "tied", "experts") if network else ():
         if options.get(name) is not None:
             raise ValueError(f"{name} is of built-in models: leave it out with a Network")
@@ -452,7 +487,7 @@ def _perform(program, progress, options):
         if options.get(shown):
             raise ValueError(f"{shown} is for the command line: see troupe.options('{program}')")
     options.setdefault("quiet", True)
-    own = _own_parts(options)
+    own = _own_parts(program, options)
     session = _troupe.perform(program, *_words(options), own, progress)
     for note in session.notes:
         _warnings.warn(f"{program}: {note}", stacklevel=3)
@@ -482,8 +517,36 @@ def simulate(**options):
     return _perform("simulate", None, options)
 
 
+def verify(**options):
+    """Proves runs of schedules: `./troupe verify`. A result's `proofs` has a row for each
+    proof. Raises RunError with the first difference if a proof fails."""
+    return _perform("verify", None, options)
+
+
+def evaluate(**options):
+    """Loss, perplexity and accuracy of saved weights on held-out data: `./troupe
+    evaluate`. `evaluate(weights="w.safetensors").loss` is a number."""
+    return _perform("evaluate", None, options)
+
+
+def memory(**options):
+    """Memory of each rank under each level of ZeRO: `./troupe memory`. A result's `ranks`
+    has bytes, a row for each exchange and rank."""
+    return _perform("memory", None, options)
+
+
+def study(program="compare", *, vary=None, **options):
+    """Runs `compare` or `simulate` for every combination of options and seeds:
+    `./troupe study`. Each run is a program of its own.
+
+    vary={"microbatches": [4, 8]} names the options that change, with their values.
+    Returns a Study. Raises ValueError for a wrong option, RunError if runs
+    failed, and Interrupted after Ctrl-C; continue_=FOLDER goes on."""
+    return _studies.perform(program, vary or {}, options)
+
+
 def options(program):
-    """The options of "train", "compare" or "simulate": {keyword: help}."""
+    """The options of a program, for example "train": {keyword: help}."""
     return {_keywords(row)[0]: row["help"] for row in _troupe.options(program)}
 
 
@@ -503,5 +566,9 @@ def _describe(function):
     function.__doc__ += "\n\n    Keywords:\n\n" + "\n".join(lines) + "\n"
 
 
-for _function in (train, compare, simulate):
+from . import studies as _studies  # noqa: E402: it takes names from above
+
+Study = _studies.Study
+
+for _function in (train, compare, simulate, verify, evaluate, memory):
     _describe(_function)

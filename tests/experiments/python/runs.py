@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs from Python beside the programs. Usage: runs.py PROGRAMS DOCS, with the module on PYTHONPATH."""
 
+import ast
 import contextlib
 import gc
 import importlib.util
@@ -16,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 import warnings
 
@@ -339,7 +341,7 @@ class Runs(unittest.TestCase):
             _ = with_list["zb-v"]
 
     def test_help_and_completion_know_the_options(self):
-        for function in (troupe.train, troupe.compare, troupe.simulate):
+        for function in (troupe.train, troupe.compare, troupe.simulate, troupe.verify, troupe.evaluate, troupe.memory):
             text, keywords = inspect.getdoc(function), inspect.signature(function).parameters
             for name, told in troupe.options(function.__name__).items():
                 self.assertIn(name, keywords)
@@ -734,6 +736,132 @@ class Runs(unittest.TestCase):
         for _ in range(3):
             ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60)
             self.assertEqual(ran.returncode, 0, ran.stderr)
+
+    def test_programs_without_runs_give_their_results(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = f"{folder}/weights.safetensors"
+            run = troupe.train(**SMALL, stages=2, save=path)
+            score, printed = troupe.evaluate(weights=path), program("evaluate", {"weights": path})
+        self.assertEqual((score.loss, score.samples), (printed["loss"], printed["samples"]))
+        self.assertEqual(score.loss, run.numbers["evaluation"]["loss"])
+        self.assertIn("perplexity", score.table)
+        options = {"schedules": "gpipe,pipedream", "stages": 2, "steps": 2}
+        proved, printed = troupe.verify(**options), program("verify", options)
+        self.assertEqual(proved.results["runs"], printed["runs"])
+        self.assertEqual(set(proved.proofs["verdict"]), {"holds"})
+        self.assertIn("plain loop", proved.proofs["proof"])
+        options = {"mesh": "data=2", "d_model": 16, "heads": 2, "seq": 8}
+        ranks, printed = troupe.memory(**options).ranks, program("memory", options)
+        self.assertEqual(ranks["optimizer"].tolist(), [rank["optimizer"] for one in printed["runs"] for rank in one["ranks"]])
+        self.assertEqual(ranks["exchange"].tolist()[::2], ["ring", "zero1", "zero2", "zero3"])
+        for name in ("losses", "nothing"):
+            with self.assertRaisesRegex(AttributeError, f"no attribute '{name}'"):
+                getattr(score, name)
+        with self.assertRaisesRegex(ValueError, "there is no page"):
+            score.report("page.html")
+        self.assertIn("<pre>", score._repr_html_())
+
+    def test_a_layer_of_ones_own_is_proved_by_verify(self):
+        own = {"model": troupe.Network([Dense("one", 6, 8), Relu(8), Dense("two", 8, 3)]), "data": troupe.Data(*clusters()), "stages": 2, **OWN}
+        proofs = troupe.verify(schedules=["1f1b", "pipedream"], **own).proofs
+        self.assertEqual(set(proofs["verdict"]), {"holds"})
+
+        class Forgets(Dense):  # a pass that depends on the passes before it
+            calls = 0
+
+            def forward(self, p):
+                super().forward(p)
+                Forgets.calls += 1
+                p.y[:] += 1e-3 * Forgets.calls
+        own["model"] = troupe.Network([Forgets("one", 6, 8), Dense("two", 8, 3)])
+        with self.assertRaisesRegex(troupe.RunError, "FAILS .*plain loop") as failed:
+            troupe.verify(schedule="1f1b", **own)
+        self.assertIn("fails", failed.exception.result.proofs["verdict"])
+        for name in ("evaluate", "simulate"):
+            with self.assertRaisesRegex(ValueError, "takes no Network"):
+                getattr(troupe, name)(model=own["model"])
+
+    def test_a_study_has_a_row_for_each_run(self):
+        with tempfile.TemporaryDirectory() as folder:
+            options = {"schedules": ["gpipe", "1f1b"], "stages": 4, "cost": "F=1,B=2", "report": f"{folder}/one"}
+            study = troupe.study("simulate", vary={"microbatches": [4, 8], "mesh": ["pipe=2", "data=2,pipe=2"]}, **{**options, "stages": None})
+            self.assertEqual(len(study.runs), 8)
+            for row in study.runs:
+                microbatches = row["microbatches"] / (2 if row["mesh"].startswith("data=2") else 1)
+                self.assertAlmostEqual(row["bubble"], 1 / (microbatches + 1))
+            self.assertEqual(set(study.summary["schedule"]), {"gpipe", "1f1b"})
+            study.report(f"{folder}/page.html")
+            self.assertGreater(os.path.getsize(f"{folder}/page.html"), 10_000)
+            self.assertIn("srcdoc", study._repr_html_())
+            with open(f"{folder}/one/runs.csv", encoding="utf-8") as file:
+                self.assertEqual(file.readline().split(",")[:3], list(study.runs.dtype.names[:3]))
+            for options, error, sentence in (({"schedules": "no"}, ValueError, "no schedule 'no'"), ({"report": f"{folder}/one"}, ValueError, "has a study"),
+                                             ({"vary": {"stages": []}}, ValueError, "stages has no values"),
+                                             ({"schedule": troupe.Schedule("a", "0F0,0B0")}, ValueError, "file:PATH"),
+                                             ({"nothing": 1}, ValueError, "no option '--nothing")):
+                with self.subTest(options), self.assertRaisesRegex(error, sentence):
+                    troupe.study("simulate", **{"report": f"{folder}/more", **options})
+            with self.assertRaisesRegex(ValueError, "say compare or simulate"):
+                troupe.study("train")
+            with self.assertRaisesRegex(ValueError, "no Data of Python"):
+                troupe.study(data=troupe.Data(*clusters()))
+
+    def test_ctrl_c_cuts_a_study_short_and_it_goes_on(self):
+        with tempfile.TemporaryDirectory() as folder:
+            def press():
+                while not os.path.exists(f"{folder}/one"):
+                    time.sleep(0.02)
+                time.sleep(0.3)
+                os.kill(os.getpid(), signal.SIGINT)
+            pressing = threading.Thread(target=press)
+            pressing.start()
+            with self.assertRaises(troupe.Interrupted) as ended:
+                troupe.study("compare", schedules="gpipe", seeds=3, report=f"{folder}/one", **{**SMALL, "steps": 3000}, stages=1)
+            pressing.join()
+            self.assertIn("not run", ended.exception.result.runs["ending"])
+            self.assertEqual(len(ended.exception.result.runs), 3)
+
+    def test_stubs_know_each_name_and_keyword(self):
+        with open(os.path.join(os.path.dirname(troupe.__file__), "__init__.pyi"), encoding="utf-8") as file:
+            tree = ast.parse(file.read())
+        stubs = {node.name: node for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+        for name in troupe.__all__:
+            self.assertIn(name, stubs)
+            thing, stub = getattr(troupe, name), stubs[name]
+            if isinstance(stub, ast.FunctionDef):
+                keywords = {one.arg for one in stub.args.args + stub.args.kwonlyargs} | ({stub.args.kwarg.arg} if stub.args.kwarg else set())
+                self.assertEqual(keywords, set(inspect.signature(thing).parameters), name)
+            else:
+                typed = {getattr(one, "name", None) or one.target.id for one in stub.body if not isinstance(one, ast.Expr)}
+                public = {key for key in vars(thing) if not key.startswith("_")}
+                self.assertEqual(public - typed, set(), name)
+
+    def test_the_notebook_runs(self):
+        with open(f"{DOCS}/troupe.ipynb", encoding="utf-8") as file:
+            cells = json.load(file)["cells"]
+        self.assertEqual(len(cells), 12)
+        before, names, run = os.getcwd(), {}, 0
+        os.environ.setdefault("MPLBACKEND", "Agg")
+        missing = [name for name in ("torch", "matplotlib") if importlib.util.find_spec(name) is None]
+        with tempfile.TemporaryDirectory() as folder:
+            os.chdir(folder)
+            try:
+                with contextlib.redirect_stdout(io.StringIO()):
+                    for cell in cells:
+                        text = "".join(cell["source"])
+                        if cell["cell_type"] != "code" or any(f"import {name}" in text for name in missing):
+                            continue
+                        if "trained" in text and "trained" not in names and "trained =" not in text:
+                            continue
+                        exec(compile(text, "docs/troupe.ipynb", "exec"), names)
+                        run += 1
+            finally:
+                os.chdir(before)
+        self.assertGreaterEqual(run, 6)
+        self.assertEqual(len(names["proved"].proofs), 4)
+        self.assertEqual([one.schedule for one in names["result"]], ["gpipe", "1f1b", "zb-v", "2bw"])
+        if "trained" in names:
+            self.assertEqual(names["trained"]["pipedream"].versions.tolist(), [4, 3, 2, 1])
 
     def test_the_documents_programs_run(self):
         with open(f"{DOCS}/python.md", encoding="utf-8") as page:
