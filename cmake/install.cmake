@@ -134,4 +134,11 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 # What programs of one's own compile with.
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS
   "g++ | clang, cmake, libcaf-dev, libexpected-dev, libcapnp-dev, libssl-dev, libxxhash-dev, pkg-config, zlib1g-dev")
+# The Python module is a package of its own; a tar file has all.
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_DEBIAN_UNSPECIFIED_PACKAGE_NAME troupe)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_NAME python3-troupe)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_SECTION python)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS "troupe (= ${PROJECT_VERSION}), python3, python3-numpy")
+set(CPACK_DEBIAN_PYTHON_PACKAGE_RECOMMENDS python3-torch)
 include(CPack)
