@@ -29,20 +29,24 @@ public:
 
   std::string take_answer() { return std::move(answer_); }
 
-  bool is_readable() const override { return position_ < request_.size(); }
-  bool is_writable() const override { return true; }
-  ssize_t read(char* to, std::size_t size) override {
+  // Versions of cpp-httplib have different functions: none is marked as an override.
+  bool is_readable() const { return position_ < request_.size(); }
+  bool is_writable() const { return true; }
+  bool wait_readable() const { return true; }
+  bool wait_writable() const { return true; }
+  time_t duration() const { return 0; }
+  ssize_t read(char* to, std::size_t size) {
     const auto count = request_.copy(to, size, position_);
     position_ += count;
     return static_cast<ssize_t>(count);
   }
-  ssize_t write(const char* from, std::size_t size) override {
+  ssize_t write(const char* from, std::size_t size) {
     answer_.append(from, size);
     return static_cast<ssize_t>(size);
   }
-  void get_remote_ip_and_port(std::string&, int&) const override {}
-  void get_local_ip_and_port(std::string&, int&) const override {}
-  socket_t socket() const override { return INVALID_SOCKET; }
+  void get_remote_ip_and_port(std::string&, int&) const {}
+  void get_local_ip_and_port(std::string&, int&) const {}
+  socket_t socket() const { return INVALID_SOCKET; }
 
 private:
   std::string request_, answer_;

@@ -440,7 +440,7 @@ def _words(options):
     words, schedules = [], {}
     for name, value in options.items():
         option = "--" + name.replace("_", "-")
-        if type(value).__name__ == "bool_":  # NumPy's
+        if isinstance(value, _numpy.bool_):
             value = bool(value)
         if value is None or value is False:
             continue
@@ -462,7 +462,7 @@ def _text(name, value):
     """A value as text of a command line."""
     if isinstance(value, _os.PathLike):
         return _os.fsdecode(value)
-    if not isinstance(value, (str, _numbers.Number, Schedule)) or isinstance(value, (bool, complex)):
+    if not isinstance(value, (str, _numbers.Number, Schedule)) or isinstance(value, (bool, _numpy.bool_, complex)):
         kind = {"Network": "is for model=", "Data": "is for data=", "bool": "stands alone, and not in a list"}.get(
             type(value).__name__, "is no value of an option")
         raise TypeError(f"{name}: a {type(value).__name__} {kind}; a text, a number, a path, a Schedule or a list of them is allowed")
