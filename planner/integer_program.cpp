@@ -40,7 +40,7 @@ void tell_end(search_end end, answer& to) {
   to.out_of_time = end == search_end::out_of_time;
   if (end == search_end::failed)
     to.remark =
-      "the solver of integer programmes ended in an error: the plan may not be "
+      "the solver of integer programmes did not run to an end: the plan may not be "
       "the best";
 }
 

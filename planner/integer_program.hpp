@@ -19,7 +19,7 @@ inline constexpr double infinite = std::numeric_limits<double>::infinity();
 enum class search_end {
   proved,      ///< The values are the best, or no values satisfy all rows.
   out_of_time, ///< There may be better values.
-  failed       ///< The solver ended in an error, each time that it was asked.
+  failed       ///< The solver ended in an error twice, or could not run.
 };
 
 /// The end of a search.

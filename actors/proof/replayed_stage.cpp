@@ -9,11 +9,13 @@ namespace troupe {
 replayed_stage::replayed_stage(const run_plan& plan, position stage_position,
                                const record& ran)
   : where(stage_position),
-    slices(plan.work->whole, plan.batches(), [&](const network<float>& whole) {
-      const auto s = static_cast<std::size_t>(stage_position.stage);
-      return slice<float>{whole, plan.work->first_layers[s],
-                          plan.work->first_layers[s + 1], 1};
-    }) {
+    slices(plan.work->whole, plan.batches(),
+           [&](const network<float>& whole) {
+             const auto s = static_cast<std::size_t>(stage_position.stage);
+             return slice<float>{whole, plan.work->first_layers[s],
+                                 plan.work->first_layers[s + 1], 1};
+           }),
+    keeps_versions_(plan.sch.weights.reads) {
   for (const auto& s : ran[static_cast<std::size_t>(plan.rank_of(where))])
     if (hosted_stage{s.action.direction, s.action.stage} == where.hosted() && !s.part)
       todo.push_back(s);
@@ -28,14 +30,22 @@ replayed_stage::replayed_stage(const run_plan& plan, position stage_position,
   }
 }
 
-const bucket_values& replayed_stage::parameters() const {
+const bucket_values& replayed_stage::parameters() {
   const auto entry = versions.find(now().version);
   if (entry == versions.end())
     throw std::logic_error(to_string(now().action, true) + " read version "
                            + std::to_string(now().version)
                            + ", which does not exist; the newest is "
                            + std::to_string(versions.rbegin()->first));
-  return entry->second;
+  if (keeps_versions_)
+    return entry->second;
+  if (newest_.empty())
+    newest_ = entry->second;
+  else if (in_array_ != now().version)
+    for (std::size_t b = 0; b < newest_.size(); ++b)
+      std::ranges::copy(entry->second[b], newest_[b].begin());
+  in_array_ = now().version;
+  return newest_;
 }
 
 void replayed_stage::advance() {

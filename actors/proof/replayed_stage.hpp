@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,10 +49,12 @@ struct replayed_stage {
   /// \pre !finished()
   const measured_action& now() const { return todo[next]; }
 
-  /// The parameters that the current action reads; valid until advance().
+  /// The parameters that the current action reads. The array of a version stays while
+  /// actions that read the version remain. Where a backward reads the newest version,
+  /// as with weights::latest, all versions have one array in turn, as in a run.
   /// \pre !finished(), and the current action is not an update
   /// \throws std::logic_error if that version does not exist
-  const bucket_values& parameters() const;
+  const bucket_values& parameters();
 
   /// Moves to the next action, and drops the versions that no remaining action reads;
   /// the newest version stays.
@@ -66,6 +69,11 @@ struct replayed_stage {
   /// continue. Reasons: a missing input, an update that another stage never reaches,
   /// gradients without an update. Empty if the replay is complete.
   std::string error() const;
+
+private:
+  bool keeps_versions_;
+  bucket_values newest_;        // of one array for all versions
+  std::optional<int> in_array_; // version of `newest_`
 };
 
 } // namespace troupe

@@ -47,13 +47,15 @@ struct kept_session {
 
 using session_pointer = std::shared_ptr<kept_session>;
 
-/// The session that a process performs. Ctrl-C ends all runs of a process, so that
-/// there is one at a time. Destruction needs no Python lock.
+/// The session, or the check of a layer, that a process performs. Ctrl-C ends all runs
+/// of a process, so that there is one at a time. Destruction needs no Python lock.
 class only_session {
 public:
-  /// \throws std::runtime_error if the process performs another
+  /// \throws std::runtime_error if the process performs another, or if Python ends
   only_session() {
     const std::lock_guard lock{mutex};
+    if (python_ends)
+      throw std::runtime_error{"the interpreter ends: no run begins"};
     if (is_under_way)
       throw std::runtime_error{"another run of this process is under way: wait for its "
                                "end, or start another process"};
@@ -69,10 +71,12 @@ public:
   only_session(const only_session&) = delete;
   only_session& operator=(const only_session&) = delete;
 
-  /// Ends the session of another thread as by Ctrl-C, and waits for its end.
+  /// Ends the session of another thread as by Ctrl-C, and waits for its end. No session
+  /// begins then.
   static void end() {
     constexpr auto interval = std::chrono::milliseconds{50};
     std::unique_lock lock{mutex};
+    python_ends = true;
     while (is_under_way) {
       interrupt(true); // again: a session that begins clears the flag
       has_ended.wait_for(lock, interval);
@@ -82,13 +86,14 @@ public:
   /// Forgets the session of the parent, whose threads a forked process does not have.
   static void forget() {
     new (&mutex) std::mutex; // a thread of the parent may hold it
-    is_under_way = false;
+    new (&has_ended) std::condition_variable;
+    is_under_way = python_ends = false;
   }
 
 private:
   inline static std::mutex mutex;
   inline static std::condition_variable has_ended;
-  inline static bool is_under_way = false;
+  inline static bool is_under_way = false, python_ends = false;
 };
 
 /// One run of a session.
@@ -136,6 +141,8 @@ public:
       throw std::move(*of_python_);
     if (failure_)
       std::rethrow_exception(failure_);
+    if (is_interrupted_ && *result_ && (*result_)->exit_code == 0)
+      (*result_)->exit_code = ended_by_user; // Ctrl-C came when all was done
     return std::move(*result_);
   }
 
@@ -153,8 +160,15 @@ private:
       lock.unlock();
       {
         py::gil_scoped_acquire locked;
-        if (PyErr_CheckSignals() != 0)
-          end_by(py::error_already_set{});
+        if (PyErr_CheckSignals() != 0) {
+          const py::error_already_set error;
+          if (error.type().is(py::handle{PyExc_KeyboardInterrupt})) {
+            is_interrupted_ = true; // the result is told with the exception
+            interrupt(true);
+          } else {
+            end_by(error);
+          }
+        }
       }
       lock.lock();
     }
@@ -172,10 +186,10 @@ private:
     }
   }
 
-  /// Ends the session by an exception of Python. That of Ctrl-C is told by the
-  /// session's exit code. \pre the caller has Python's lock
+  /// Ends the session by an exception of Python.
+  /// \pre the caller has Python's lock
   void end_by(const py::error_already_set& error) {
-    if (!of_python_ && !error.matches(PyExc_KeyboardInterrupt))
+    if (!of_python_)
       of_python_.emplace(error);
     interrupt(true);
   }
@@ -186,6 +200,7 @@ private:
   std::optional<session_result> result_;
   std::exception_ptr failure_;
   std::optional<py::error_already_set> of_python_;
+  bool is_interrupted_ = false;
 };
 
 /// \pre there is a program of the name
@@ -419,6 +434,7 @@ PYBIND11_MODULE(_troupe, m) {
   m.def("check_layer", [](const py::object& object, std::int64_t samples,
                           std::int32_t words, double tolerance, std::uint64_t seed) {
     const auto layer = layer_of(object);
+    const only_session guard;
     py::gil_scoped_release free;
     return check_layer(
       *layer,

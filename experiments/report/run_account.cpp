@@ -17,6 +17,8 @@ bool verification::holds() const {
 std::string verification::sentence() const {
   const auto span =
     " over " + std::to_string(steps) + (steps == 1 ? " step" : " steps");
+  if (outcome == ending::interrupted)
+    return "not proved" + span + ": interrupted";
   if (outcome != ending::finished)
     return "not proved" + span + ": " + failure.substr(0, failure.find('\n'));
   std::string held, failed, unknown;

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include <array>
+#include <cstdarg>
 #include <cstdio>
 #include <iostream>
 #include <optional>
@@ -55,10 +56,12 @@ double moved(const run_result& result, traffic kind) {
 }
 
 /// Appends text in the form of printf().
-template <class... Values>
-void add(std::string& to, const char* form, const Values&... values) {
-  std::array<char, 2048> text; // NOLINT: filled by snprintf
-  std::snprintf(text.data(), text.size(), form, values...);
+[[gnu::format(printf, 2, 3)]] void add(std::string& to, const char* form, ...) {
+  std::array<char, 2048> text; // NOLINT: filled by vsnprintf; no text is as long
+  std::va_list values;
+  va_start(values, form);
+  std::vsnprintf(text.data(), text.size(), form, values);
+  va_end(values);
   to += text.data();
 }
 
@@ -201,8 +204,9 @@ std::string table_of(const options& o, const std::vector<account_of_run>& runs) 
       "under %s; megabytes (10^6)\n\n"
       "exchange rank  parameters gradients optimizer       sum    by formula"
       "    activations passing  checkpoint\n",
-      o.model.model.c_str(), static_cast<long long>(plan.work->whole.values()),
-      plan.mesh[axis::data], plan.dims.stages, plan.mesh[axis::tensor],
+      o.own.network ? "network" : o.model.model.c_str(),
+      static_cast<long long>(plan.work->whole.values()), plan.mesh[axis::data],
+      plan.dims.stages, plan.mesh[axis::tensor],
       plan.sequence_parallel ? " with --sequence-parallel" : "", plan.sch.name.c_str());
   for (const auto& run : runs)
     add_rows(result, run);

@@ -30,8 +30,9 @@ perform_proofs(const options& o, const program_listener& listener) {
     if (interruption())
       break;
   }
-  const auto failures = std::ranges::count_if(
-    runs, [](const verified_run& run) { return !run.proved.holds(); });
+  const auto failures = std::ranges::count_if(runs, [](const verified_run& run) {
+    return run.proved.outcome != ending::interrupted && !run.proved.holds();
+  });
   program_end end{.exit_code = interruption() ? ended_by_user
                                : failures > 0 ? 1
                                               : 0,

@@ -280,8 +280,8 @@ outcome tarnawski_ip(const tarnawski_problem& problem, const search_options& opt
                           + " s: give more seconds=, or take a smaller case"};
   if (!best && end == search_end::failed)
     return tl::unexpected{
-      std::string{"planner tarnawski_ip found no plan, as its solver ended in an "
-                  "error: take a baseline as mincut"}};
+      std::string{"planner tarnawski_ip found no plan, as its solver did not run to "
+                  "its end: take a baseline as mincut"}};
   if (!best)
     return answer{};
   auto result = judged(problem, *best);

@@ -12,7 +12,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
-#include <iostream>
 #include <stdexcept>
 #include <string>
 

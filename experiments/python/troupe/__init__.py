@@ -206,6 +206,9 @@ class Network:
         self.predictions = _whole(predictions, "predictions", 1, _most_values)
         self.reads_tokens = bool(reads_tokens)
 
+    def _end_run(self):
+        """Drops what layers have kept of a run."""
+
 
 def torch_network(module, loss=None, *, example):
     """A network of PyTorch's modules, as a value of `model`: see troupe.torch_modules."""
@@ -487,8 +490,13 @@ def _perform(program, progress, options):
         if options.get(shown):
             raise ValueError(f"{shown} is for the command line: see troupe.options('{program}')")
     options.setdefault("quiet", True)
+    network = options.get("model")
     own = _own_parts(program, options)
-    session = _troupe.perform(program, *_words(options), own, progress)
+    try:
+        session = _troupe.perform(program, *_words(options), own, progress)
+    finally:
+        if isinstance(network, Network):
+            network._end_run()
     for note in session.notes:
         _warnings.warn(f"{program}: {note}", stacklevel=3)
     result = Result(session)

@@ -62,25 +62,32 @@ class Study:
 
 def perform(program, vary, options):
     """See troupe.study."""
+    options.pop("quiet", None)  # nothing is printed
     for name, value in options.items():
+        if name in ("help", "help_all", "version") and value:
+            raise ValueError(f"{name} is for the command line: see help(troupe.study)")
         if isinstance(value, (Network, Data)):
             raise ValueError(f"a study runs programs, which have no {type(value).__name__} of Python: leave {name} out, or call compare")
         if any(isinstance(one, Schedule) for one in (value if isinstance(value, (list, tuple)) else [value])):
             raise ValueError(f"a study runs programs, which read schedules from files: write the schedule's text, and give {name}='file:PATH'")
     words, _ = _words({name.rstrip("_"): value for name, value in options.items()})
     for name, values in vary.items():
-        texts = [_text(name, value) for value in (values if isinstance(values, (list, tuple)) else [values])]
+        texts = [str(value).lower() if isinstance(value, (bool, numpy.bool_)) else _text(name, value)
+                 for value in (values if isinstance(values, (list, tuple)) else [values])]
         if not texts or any(text == "" or ";" in text for text in texts):
             raise ValueError(f"vary: {name} has no values, an empty one, or one with a semicolon, which separates values")
         words.append(f"--vary={name.replace('_', '-')}=" + "".join(text + ";" for text in texts))
-    # A session of its own: Ctrl-C of the terminal reaches the program once.
-    started = subprocess.Popen([_program(), program, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    # A session of its own: Ctrl-C of the terminal reaches the program once. The program ends with this thread.
+    started = subprocess.Popen(["setpriv", "--pdeathsig", "INT", _program(), program, *words], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True, errors="surrogateescape", start_new_session=True)
     ended_by = None
     while True:
         try:
             out, err = started.communicate()
             break
         except BaseException as error:  # of a signal's handler, as KeyboardInterrupt
+            if started.poll() is not None:
+                raise
             ended_by = ended_by or error
             started.send_signal(signal.SIGINT)
     told = [line.removeprefix("study: ") for line in err.splitlines() if line.startswith("study: ")]
@@ -89,7 +96,7 @@ def perform(program, vary, options):
     study = Study(folder[1], out) if folder and os.path.exists(os.path.join(folder[1], "runs.csv")) else None
     if ended_by is not None and not isinstance(ended_by, KeyboardInterrupt):
         raise ended_by
-    if started.returncode == 130:
+    if started.returncode == 130 or ended_by is not None:
         raise Interrupted(study)
     if started.returncode == 2:  # a wrong option of the study, or of all its runs
         raise ValueError(study.runs["error"][0] if study else sentence.partition("; see study --help")[0])

@@ -179,8 +179,14 @@ class TorchNetwork(Network):
         if values.dim() not in (2, 3):
             raise ValueError(f"the last module gives logits of shape {tuple(values.shape)}: "
                              "(samples, classes) or (samples, predictions, classes) is allowed")
+        self._modules = layers
         super().__init__(layers, predictions=values.shape[1] if values.dim() == 3 else 1, reads_tokens=reads_tokens,
                          values={name: value.detach().numpy() for name, value in module.named_parameters()})
+
+    def _end_run(self):
+        for layer in self._modules:  # an evaluation has no backward
+            layer.graphs.clear()
+            layer.gradients.clear()
 
     def load_into(self, module, run):
         """Copies the parameters of a run into a module of the same structure. Raises

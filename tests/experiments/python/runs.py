@@ -76,6 +76,16 @@ class Dense(troupe.Layer):
                 p.gradients[name][...] = gradient
 
 
+class Presses(Dense):
+    """Presses Ctrl-C once, in the first pass."""
+
+    def forward(self, p):
+        super().forward(p)
+        if not hasattr(self, "pressed"):
+            self.pressed = True
+            os.kill(os.getpid(), signal.SIGINT)
+
+
 class Relu(troupe.Layer):
     def __init__(self, size):
         self.inputs = self.outputs = self.saved = size
@@ -204,6 +214,19 @@ class TorchModules(unittest.TestCase):
                 numpy.testing.assert_allclose(run.losses, plain.losses, rtol=2e-6)
                 for name, values in plain.parameters.items():
                     numpy.testing.assert_allclose(run.parameters[name], values, rtol=1e-4, atol=2e-6)
+
+    def test_backwards_on_newer_weights_are_proved(self):
+        for name in ("mlp", "gpt"):
+            data, _, inputs = self.in_order(name, 8, 8)
+            network = troupe.torch_network(getattr(self, name)(), example=inputs[:2])
+            proofs = troupe.verify(model=network, data=data, schedule="ampnet", stages=4, batch=8, microbatches=4, steps=12).proofs
+            self.assertEqual(set(proofs[proofs["proof"] == "replay"]["verdict"]), {"holds"})
+
+    def test_a_run_leaves_no_graph(self):
+        data, _, inputs = self.in_order("mlp", 8, 8)
+        network = troupe.torch_network(self.mlp(), example=inputs[:2])
+        troupe.train(model=network, data=troupe.Data(*clusters(), held_out=16), batch=8, microbatches=4, steps=4, stages=2)
+        self.assertEqual([len(layer.graphs) + len(layer.gradients) for layer in network._modules], [0] * 5)
 
     def test_a_run_is_loaded_into_modules_of_its_shapes_alone(self):
         nn = self.torch.nn
@@ -372,6 +395,14 @@ class Runs(unittest.TestCase):
         self.assertTrue(len(ended.exception.result.losses) > 0)
         self.assertEqual(signal.getsignal(signal.SIGINT), before)
         self.assertEqual(troupe.train(**SMALL, stages=2).ending, "finished")
+
+    def test_ctrl_c_ends_a_proof_that_then_has_not_failed(self):
+        own = {"model": troupe.Network([Presses("one", 6, 3)]), "data": troupe.Data(*clusters()), "stages": 1}
+        with self.assertRaises(troupe.Interrupted) as ended:
+            troupe.verify(**own, **{**OWN, "steps": 1_000_000})
+        result = ended.exception.result
+        self.assertEqual(result.table, "1 runs, 0 that fail\n")
+        self.assertTrue(result.results["runs"][0]["sentence"].endswith("interrupted"))
 
     def test_progress_is_told_and_its_exception_ends_the_run(self):
         told = []
@@ -733,8 +764,20 @@ class Runs(unittest.TestCase):
                 stages=2, steps=1_000_000, progress=lambda *_: told.set())).start()
             told.wait()
             """
-        for _ in range(3):
-            ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60)
+        again = script.replace("threading.Thread(target=troupe.train,", """
+            def runs_without_end(**options):
+                while True:
+                    try:
+                        troupe.train(**options)
+                    except BaseException:
+                        pass
+                    try:
+                        troupe.check_layer(runs.Dense("one", 6, 8))
+                    except BaseException:
+                        pass
+            threading.Thread(target=runs_without_end,""")
+        for one in (script, again) * 2:
+            ran = subprocess.run([sys.executable, "-c", one], capture_output=True, text=True, check=False, timeout=60)
             self.assertEqual(ran.returncode, 0, ran.stderr)
 
     def test_programs_without_runs_give_their_results(self):
@@ -790,6 +833,11 @@ class Runs(unittest.TestCase):
                 microbatches = row["microbatches"] / (2 if row["mesh"].startswith("data=2") else 1)
                 self.assertAlmostEqual(row["bubble"], 1 / (microbatches + 1))
             self.assertEqual(set(study.summary["schedule"]), {"gpipe", "1f1b"})
+            silent = troupe.study(vary={"tied": [True, False]}, schedules="gpipe", **{**SMALL, "steps": 1}, stages=2, quiet=True,
+                                  report=f"{folder}/two\udcff")
+            self.assertEqual(silent.runs["tied"].tolist(), ["true", "false"])
+            with self.assertRaisesRegex(ValueError, "command line"):
+                troupe.study("simulate", help=True)
             study.report(f"{folder}/page.html")
             self.assertGreater(os.path.getsize(f"{folder}/page.html"), 10_000)
             self.assertIn("srcdoc", study._repr_html_())
@@ -809,17 +857,34 @@ class Runs(unittest.TestCase):
     def test_ctrl_c_cuts_a_study_short_and_it_goes_on(self):
         with tempfile.TemporaryDirectory() as folder:
             def press():
-                while not os.path.exists(f"{folder}/one"):
-                    time.sleep(0.02)
-                time.sleep(0.3)
+                while not os.path.exists(f"{folder}/one/runs/00001.json"):  # of the first run
+                    time.sleep(0.01)
                 os.kill(os.getpid(), signal.SIGINT)
             pressing = threading.Thread(target=press)
             pressing.start()
             with self.assertRaises(troupe.Interrupted) as ended:
-                troupe.study("compare", schedules="gpipe", seeds=3, report=f"{folder}/one", **{**SMALL, "steps": 3000}, stages=1)
+                troupe.study("compare", schedules="gpipe", seeds=4, report=f"{folder}/one", **{**SMALL, "steps": 400}, stages=1)
             pressing.join()
-            self.assertIn("not run", ended.exception.result.runs["ending"])
-            self.assertEqual(len(ended.exception.result.runs), 3)
+            endings = ended.exception.result.runs["ending"].tolist()
+            self.assertEqual((endings[0], endings[-1], len(endings)), ("finished", "not run", 4))
+            study = troupe.study(continue_=f"{folder}/one")
+            self.assertEqual(study.runs["ending"].tolist(), ["finished"] * 4)
+            self.assertIn("kept", study.table)
+
+    def test_a_study_ends_with_its_process(self):
+        with tempfile.TemporaryDirectory() as folder:
+            script = f"""import troupe
+troupe.study("compare", schedules="gpipe", seeds=3, report={folder!r} + "/one", stages=1, steps=1_000_000)
+"""
+            started = subprocess.Popen([sys.executable, "-c", script])
+            while not os.path.exists(f"{folder}/one/study.json"):
+                time.sleep(0.01)
+            started.kill()
+            started.wait()
+            latest = time.monotonic() + 60
+            while not os.path.exists(f"{folder}/one/study.html"):  # which the study writes at its end
+                self.assertLess(time.monotonic(), latest, "the study goes on")
+                time.sleep(0.01)
 
     def test_stubs_know_each_name_and_keyword(self):
         with open(os.path.join(os.path.dirname(troupe.__file__), "__init__.pyi"), encoding="utf-8") as file:
@@ -832,7 +897,8 @@ class Runs(unittest.TestCase):
                 keywords = {one.arg for one in stub.args.args + stub.args.kwonlyargs} | ({stub.args.kwarg.arg} if stub.args.kwarg else set())
                 self.assertEqual(keywords, set(inspect.signature(thing).parameters), name)
             else:
-                typed = {getattr(one, "name", None) or one.target.id for one in stub.body if not isinstance(one, ast.Expr)}
+                bodies = [stub.body, *(stubs[base.id].body for base in stub.bases if getattr(base, "id", None) in stubs)]
+                typed = {getattr(one, "name", None) or one.target.id for body in bodies for one in body if not isinstance(one, ast.Expr)}
                 public = {key for key in vars(thing) if not key.startswith("_")}
                 self.assertEqual(public - typed, set(), name)
 
