@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/python/layers_and_data.hpp"
 
+#include "experiments/python/only_session.hpp"
 #include "models/data/shuffle.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <stdexcept>
 #include <type_traits>
@@ -29,14 +31,18 @@ std::shared_ptr<Object> kept(Object object) {
 /// has the lines of the user's program.
 template <class Function>
 void call_python(const std::string& name, const Function& function) {
+  if (only_session::python_ends())
+    throw std::runtime_error{"the interpreter ends"};
   py::gil_scoped_acquire locked;
   std::string text;
   try {
     function();
     return;
   } catch (const py::error_already_set& error) {
+    if (error.matches(PyExc_KeyboardInterrupt))
+      note_pressed();
     text = error.what();
-  } catch (const py::cast_error& error) {
+  } catch (const py::builtin_exception& error) {
     text = error.what();
   }
   throw std::runtime_error{name + ": " + text};
@@ -80,23 +86,33 @@ std::vector<layer_tensor> tensors_of(const py::object& object) {
     }
     if (parts.size() > 3)
       added.scale = parts[3].cast<double>();
+    if (!(added.scale >= 0 && std::isfinite(added.scale)))
+      throw py::value_error{"parameter " + added.name
+                            + " has a scale that is no number of 0 or more"};
   }
   return result;
+}
+
+/// A member that is a whole number. \throws pybind11::value_error
+std::int64_t whole(const py::object& layer, const char* member) {
+  const auto value = py::getattr(layer, member, py::none());
+  if (py::isinstance<py::bool_>(value) || PyIndex_Check(value.ptr()) == 0)
+    throw py::value_error{"member " + std::string{member} + " of a layer is "
+                          + py::repr(value).cast<std::string>()
+                          + ": a whole number is needed"};
+  return value.cast<std::int64_t>();
 }
 
 class python_layer : public user_layer {
 public:
   explicit python_layer(const py::object& object)
-    : user_layer(tensors_of(object), object.attr("inputs").cast<std::int64_t>(),
-                 object.attr("outputs").cast<std::int64_t>()),
+    : user_layer(tensors_of(object), whole(object, "inputs"), whole(object, "outputs")),
       name_(py::str(py::type::of(object).attr("__name__"))),
       operations_(object.attr("operations").cast<double>()),
       may_write_(object.attr("_may_write").cast<bool>()),
       object_(kept(object)) {
-    const auto values = [&](const char* member) {
-      return object.attr(member).cast<std::int64_t>();
-    };
-    for_a_sample_ = {values("saved"), values("kept"), values("scratch")};
+    for_a_sample_ = {whole(object, "saved"), whole(object, "kept"),
+                     whole(object, "scratch")};
   }
 
   buffer_sizes buffers_for(std::int64_t samples) const override {
@@ -231,10 +247,15 @@ void write(const py::object& from, std::int64_t count, const std::string& noun,
     throw py::value_error{"a sample has " + std::to_string(given.size()) + " " + noun
                           + ", and " + std::to_string(count) + " are needed"};
   if constexpr (is_whole) {
-    const auto values = converted<std::int64_t>(given);
-    for (std::int64_t i = 0; i < count; ++i)
-      if (!std::in_range<Value>(values.data()[i]))
-        throw py::value_error{"a sample has " + noun + " that int32 does not hold"};
+    const auto check = [&](const auto& values) {
+      for (std::int64_t i = 0; i < count; ++i)
+        if (!std::in_range<Value>(values.data()[i]))
+          throw py::value_error{"a sample has " + noun + " that int32 does not hold"};
+    };
+    if (given.dtype().kind() == 'u')
+      check(converted<std::uint64_t>(given));
+    else
+      check(converted<std::int64_t>(given));
   }
   std::copy_n(converted<Value>(given).data(), count, to);
 }

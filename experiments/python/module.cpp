@@ -2,11 +2,11 @@
 // The compiled part of the Python module `troupe`: options, sessions and their results.
 // troupe/__init__.py is what users call.
 
-#include "actors/run/local_run.hpp"
 #include "experiments/options/command_line.hpp"
 #include "experiments/options/option_catalog.hpp"
 #include "experiments/options/option_row.hpp"
 #include "experiments/python/layers_and_data.hpp"
+#include "experiments/python/only_session.hpp"
 #include "experiments/python/run_arrays.hpp"
 #include "experiments/report/page.hpp"
 #include "experiments/report/seconds.hpp"
@@ -14,7 +14,9 @@
 #include "experiments/session/performed_programs.hpp"
 #include "experiments/session/programs.hpp"
 #include "experiments/session/session.hpp"
+#include "experiments/study/study_plan.hpp"
 #include "models/check_layer.hpp"
+#include "models/utf8.hpp"
 
 #include <pybind11/functional.h>
 #include <pybind11/numpy.h>
@@ -23,11 +25,9 @@
 
 #include <chrono>
 #include <condition_variable>
-#include <cstdlib>
 #include <exception>
 #include <memory>
 #include <mutex>
-#include <new>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -47,60 +47,21 @@ struct kept_session {
 
 using session_pointer = std::shared_ptr<kept_session>;
 
-/// The session, or the check of a layer, that a process performs. Ctrl-C ends all runs
-/// of a process, so that there is one at a time. Destruction needs no Python lock.
-class only_session {
-public:
-  /// \throws std::runtime_error if the process performs another, or if Python ends
-  only_session() {
-    const std::lock_guard lock{mutex};
-    if (python_ends)
-      throw std::runtime_error{"the interpreter ends: no run begins"};
-    if (is_under_way)
-      throw std::runtime_error{"another run of this process is under way: wait for its "
-                               "end, or start another process"};
-    is_under_way = true;
-  }
-
-  ~only_session() {
-    const std::lock_guard lock{mutex};
-    is_under_way = false;
-    has_ended.notify_all();
-  }
-
-  only_session(const only_session&) = delete;
-  only_session& operator=(const only_session&) = delete;
-
-  /// Ends the session of another thread as by Ctrl-C, and waits for its end. No session
-  /// begins then.
-  static void end() {
-    constexpr auto interval = std::chrono::milliseconds{50};
-    std::unique_lock lock{mutex};
-    python_ends = true;
-    while (is_under_way) {
-      interrupt(true); // again: a session that begins clears the flag
-      has_ended.wait_for(lock, interval);
-    }
-  }
-
-  /// Forgets the session of the parent, whose threads a forked process does not have.
-  static void forget() {
-    new (&mutex) std::mutex; // a thread of the parent may hold it
-    new (&has_ended) std::condition_variable;
-    is_under_way = python_ends = false;
-  }
-
-private:
-  inline static std::mutex mutex;
-  inline static std::condition_variable has_ended;
-  inline static bool is_under_way = false, python_ends = false;
-};
-
 /// One run of a session.
 struct kept_run {
   session_pointer session;
   const run_account* account;
 };
+
+[[noreturn]] void throw_interrupt() {
+  PyErr_SetString(PyExc_KeyboardInterrupt, "interrupted");
+  throw py::error_already_set{};
+}
+
+/// \param sentence may have bytes that are no UTF-8
+[[noreturn]] void throw_value_error(const std::string& sentence) {
+  throw py::value_error{utf8(sentence)};
+}
 
 using session_result = tl::expected<ended_session, std::string>;
 
@@ -139,10 +100,13 @@ public:
   session_result take() {
     if (of_python_)
       throw std::move(*of_python_);
+    const bool is_interrupted = is_interrupted_ || was_pressed();
+    if (failure_ && is_interrupted)
+      throw_interrupt();
     if (failure_)
       std::rethrow_exception(failure_);
-    if (is_interrupted_ && *result_ && (*result_)->exit_code == 0)
-      (*result_)->exit_code = ended_by_user; // Ctrl-C came when all was done
+    if (is_interrupted && *result_) // also if the run was done, or a pass stalled
+      (*result_)->exit_code = ended_by_user;
     return std::move(*result_);
   }
 
@@ -180,7 +144,8 @@ private:
       return;
     try {
       for (const auto& loss : p.losses)
-        advance_(loss.samples, loss.loss);
+        if (!interruption()) // a slow function would receive losses of long ago
+          advance_(loss.samples, loss.loss);
     } catch (py::error_already_set& error) {
       end_by(error);
     }
@@ -203,10 +168,18 @@ private:
   bool is_interrupted_ = false;
 };
 
-/// \pre there is a program of the name
+/// \throws py::value_error if there is no program of the name
 program_info program_of(const std::string& name) {
-  const auto* const performed = performed_program_named(name);
-  return performed ? performed->info : session_program(name);
+  if (const auto* const performed = performed_program_named(name))
+    return performed->info;
+  if (name == "study")
+    return study_of(session_program("compare"));
+  for (const auto& program : session_programs())
+    if (program.name == name)
+      return program;
+  throw py::value_error{"there is no program '" + name
+                        + "': train, compare, simulate, verify, evaluate, memory and "
+                          "study are allowed"};
 }
 
 /// \throws py::value_error with one sentence about options that cannot be fulfilled
@@ -223,22 +196,28 @@ session_pointer run_program_of(const std::string& name,
   program.defaults.schedules.texts = std::move(schedules);
   auto o = options_of(program, words);
   if (!o)
-    throw py::value_error{o.error().sentence};
+    throw_value_error(o.error().sentence);
   o->own = std::move(own);
   auto to = std::make_shared<kept_session>();
-  {
+  std::string error;
+  try {
     py::gil_scoped_release free;
-    if (const auto error = measure_options(*o); !error.empty())
-      throw py::value_error{error};
-    if (!performed) {
+    error = measure_options(*o);
+    if (error.empty() && !performed) {
       auto shared = set_up(*o);
-      if (!shared)
-        throw py::value_error{shared.error()};
-      to->shared = std::move(*shared);
+      if (shared)
+        to->shared = std::move(*shared);
+      error = shared ? to->shared.completed : shared.error();
     }
+  } catch (...) {
+    if (was_pressed())
+      throw_interrupt();
+    throw;
   }
-  if (!to->shared.completed.empty())
-    throw py::value_error{to->shared.completed};
+  if (was_pressed())
+    throw_interrupt();
+  if (!error.empty())
+    throw_value_error(error);
   watched_session session{
     [&](const session_listener& listener) -> session_result {
       if (!performed)
@@ -255,7 +234,7 @@ session_pointer run_program_of(const std::string& name,
     *to, advance};
   auto ended = session.take();
   if (!ended)
-    throw py::value_error{ended.error()};
+    throw_value_error(ended.error());
   to->ended = std::move(*ended);
   return to;
 }
@@ -299,6 +278,12 @@ py::dict parameters_of(const py::object& run) {
         view(account.result.parameters[l].data() + p.offset,
              std::vector<py::ssize_t>(p.dims.begin(), p.dims.end()), run);
   return result;
+}
+
+std::vector<std::string> readable(std::vector<std::string> texts) {
+  for (auto& text : texts)
+    text = utf8(text);
+  return texts;
 }
 
 py::list options_of_program(const std::string& name) {
@@ -367,8 +352,10 @@ PYBIND11_MODULE(_troupe, m) {
   py::class_<kept_session, std::shared_ptr<kept_session>>(m, "Session")
     .def_property_readonly("exit_code",
                            [](const kept_session& s) { return s.ended.exit_code; })
-    .def_property_readonly("errors", [](const kept_session& s) { return s.errors; })
-    .def_property_readonly("notes", [](const kept_session& s) { return s.notes; })
+    .def_property_readonly("errors",
+                           [](const kept_session& s) { return readable(s.errors); })
+    .def_property_readonly("notes",
+                           [](const kept_session& s) { return readable(s.notes); })
     .def_property_readonly("json",
                            [](const kept_session& s) { return s.ended.results; })
     .def_property_readonly("table", [](const kept_session& s) { return s.ended.table; })
@@ -384,7 +371,14 @@ PYBIND11_MODULE(_troupe, m) {
       return result;
     });
 
-  py::class_<network_layer, std::shared_ptr<network_layer>>(m, "Layer");
+  py::class_<network_layer, std::shared_ptr<network_layer>>(m, "Layer")
+    .def_property_readonly("shapes", [](const std::shared_ptr<network_layer>& one) {
+      py::dict result;
+      const auto made = one->as_layer(one);
+      for (const auto& p : made->parameters())
+        result[py::str(p.name)] = py::tuple(py::cast(p.dims));
+      return result;
+    });
   py::class_<data_set, std::shared_ptr<data_set>>(m, "Data");
   py::class_<own_parts>(m, "OwnParts");
   m.def("layer", [](const py::object& object) {
@@ -435,20 +429,22 @@ PYBIND11_MODULE(_troupe, m) {
                           std::int32_t words, double tolerance, std::uint64_t seed) {
     const auto layer = layer_of(object);
     const only_session guard;
-    py::gil_scoped_release free;
-    return check_layer(
-      *layer,
-      {.samples = samples, .words = words, .tolerance = tolerance, .seed = seed});
+    std::string wrong;
+    {
+      py::gil_scoped_release free;
+      wrong = check_layer(
+        *layer,
+        {.samples = samples, .words = words, .tolerance = tolerance, .seed = seed});
+    }
+    if (was_pressed())
+      throw_interrupt();
+    return utf8(wrong);
   });
   m.def("perform", &run_program_of, py::arg("program"), py::arg("words"),
         py::arg("schedules"), py::arg("own"), py::arg("advance"));
   m.def("options", &options_of_program, py::arg("program"));
-  m.def("end_last_session", [] {
-    py::gil_scoped_release free;
-    only_session::end();
-    if (is_at_work())
-      std::_Exit(1);
-  });
+  m.def("end_last_session", &only_session::end,
+        py::call_guard<py::gil_scoped_release>());
   m.def("forget_session", &only_session::forget);
   m.attr("installed_programs") = TROUPE_INSTALLED_PROGRAMS; // as seen from the package
 }

@@ -14,7 +14,9 @@ program's sentence.
 """
 
 import atexit as _atexit
+import gc as _gc
 import inspect as _inspect
+import io as _io
 import json as _json
 import numbers as _numbers
 import operator as _operator
@@ -32,7 +34,15 @@ __all__ = ["Data", "Interrupted", "Layer", "Network", "Result", "Run", "RunError
 _most_values = 2**40  # of an array
 _largest_seed = 2**64 - 1
 
-_atexit.register(_troupe.end_last_session)  # passes of a daemon thread's run need the interpreter
+def _end_last_session():
+    """Ends the run of a daemon thread, whose passes need the interpreter."""
+    if _troupe.end_last_session():  # a pass never ends, and its frame keeps the files of its module open
+        for one in _gc.get_objects():
+            if isinstance(one, _io.IOBase) and not one.closed and one.writable():
+                one.flush()
+
+
+_atexit.register(_end_last_session)
 _os.register_at_fork(after_in_child=_troupe.forget_session)
 
 
@@ -69,8 +79,8 @@ class Schedule:
     file that `./troupe ... --schedule file:` reads."""
 
     def __init__(self, name, actions, *, stages=None, microbatches=None, weights=None, update_every=None, most_held=None):
-        if not name or any(c in name for c in ",:\n"):
-            raise ValueError(f"'{name}' is no name of a schedule: a name has no comma, colon or line break")
+        if not isinstance(name, str) or not name or any(c in name for c in ",:\n\0"):
+            raise ValueError(f"{name!r} is no name of a schedule: a name is a text without comma, colon, line break and NUL")
         self.name = name
         if callable(actions):
             if stages is None:
@@ -179,18 +189,34 @@ class Layer:
 
 def linear(name, inputs, outputs, rectified=False):
     """PyTorch's nn.Linear, followed by a ReLU if `rectified`, computed by troupe."""
+    if not isinstance(name, str):
+        raise TypeError(f"name is {name!r}: a text is needed")
     return _troupe.linear(name, _whole(inputs, "inputs", 1, _most_values), _whole(outputs, "outputs", 1, _most_values), bool(rectified))
 
 
 def check_layer(layer, *, samples=3, words=0, tolerance=0.01, seed=1):
     """Checks the passes of a Layer by finite differences and by their rules. Raises
     ValueError with the first difference. words > 0: the layer reads tokens below it."""
+    if not isinstance(layer, Layer):
+        raise TypeError(f"layer is a {type(layer).__name__}: an object of a subclass of Layer is needed")
     if not tolerance > 0:
         raise ValueError(f"tolerance is {tolerance}: a number above 0 is allowed")
     wrong = _troupe.check_layer(layer, _whole(samples, "samples", 1, 2**20), _whole(words, "words", 0, 2**31 - 1), tolerance,
                                 _whole(seed, "seed", 0, _largest_seed))
     if wrong:
         raise ValueError(wrong)
+
+
+def _initial_values(name, value, shapes):
+    """A copy of values as float32. Raises ValueError if they do not fit the parameter."""
+    if name not in shapes:
+        raise ValueError(f"values: there is no parameter {name!r}; there are {', '.join(shapes) or 'none'}")
+    array = _numpy.asarray(value)
+    if array.dtype.kind not in "fiub" or isinstance(value, _numpy.ma.MaskedArray):
+        raise TypeError(f"values: {name} has {array.dtype}: an array of numbers without a mask is needed")
+    if array.shape != shapes[name] and not (array.shape == () and shapes[name] == (1,)):
+        raise ValueError(f"values: {name} has the shape {array.shape}, and {shapes[name]} is needed")
+    return _numpy.array(array, dtype=_numpy.float32)
 
 
 class Network:
@@ -200,11 +226,21 @@ class Network:
     values of parameters by name, in place of those of the seed."""
 
     def __init__(self, layers, *, predictions=1, reads_tokens=False, values=None):
-        #: Initial values of parameters by name, in place of those of the seed.
-        self.values = dict(values or {})
+        for one in (layers := list(layers)):
+            if not isinstance(one, (Layer, _troupe.Layer)):
+                raise TypeError(f"a network has a {type(one).__name__}: Layer objects and linear() are allowed")
         self.layers = [one if isinstance(one, _troupe.Layer) else _troupe.layer(one) for one in layers]
+        shapes = {name: shape for one in self.layers for name, shape in one.shapes.items()}
+        #: Initial values of parameters by name, in place of those of the seed: copies.
+        self.values = {name: _initial_values(name, value, shapes) for name, value in (values or {}).items()}
         self.predictions = _whole(predictions, "predictions", 1, _most_values)
         self.reads_tokens = bool(reads_tokens)
+
+    def _has_all_values(self):
+        return set(self.values) == {name for one in self.layers for name in one.shapes}
+
+    def _begin_run(self):
+        """Raises ValueError if the network has changed since it was made."""
 
     def _end_run(self):
         """Drops what layers have kept of a run."""
@@ -214,6 +250,12 @@ def torch_network(module, loss=None, *, example):
     """A network of PyTorch's modules, as a value of `model`: see troupe.torch_modules."""
     from .torch_modules import TorchNetwork
     return TorchNetwork(module, loss, example)
+
+
+def _native(values):
+    """An array in the machine's order of bytes."""
+    array = _numpy.asarray(values)
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
 class Data:
@@ -231,11 +273,13 @@ class Data:
         for values, name in ((inputs, "inputs"), (labels, "labels")):
             if isinstance(values, _numpy.ma.MaskedArray):
                 raise TypeError(f"{name} is a masked array, and a run reads all values: take .filled()")
-        self._data = _troupe.data_of_arrays(_numpy.asarray(inputs), _numpy.asarray(labels), _whole(held_out, "held_out", 0, _most_values),
+        self._data = _troupe.data_of_arrays(_native(inputs), _native(labels), _whole(held_out, "held_out", 0, _most_values),
                                             _whole(seed, "seed", 0, _largest_seed))
 
     @classmethod
     def of_function(cls, sample, *, inputs, labels=1, tokens=False, held_out=0):
+        if not callable(sample):
+            raise TypeError(f"sample is a {type(sample).__name__}: a function of an index is needed")
         result = cls.__new__(cls)
         result._data = _troupe.data_of_function(sample, _whole(inputs, "inputs", 1, _most_values), _whole(labels, "labels", 1, _most_values),
                                                 bool(tokens), _whole(held_out, "held_out", 0, _most_values))
@@ -249,6 +293,9 @@ class RunError(RuntimeError):
         super().__init__(message)
         self.result = result
 
+    def __reduce__(self):  # results stay in their process
+        return RunError, (str(self), None)
+
 
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C ended the runs. `result` has what was done until then."""
@@ -256,6 +303,9 @@ class Interrupted(KeyboardInterrupt):
     def __init__(self, result):
         super().__init__("interrupted")
         self.result = result
+
+    def __reduce__(self):  # results stay in their process
+        return Interrupted, (None,)
 
 
 class Run:
@@ -450,7 +500,7 @@ def _words(options):
         if value is True:
             words.append(option)
             continue
-        values = value if isinstance(value, (list, tuple)) else [value]
+        values = _values(value)
         for one in values:
             if isinstance(one, Schedule) and schedules.setdefault(one.name, one.text) != one.text:
                 raise ValueError(f"two schedules have the name {one.name}: give each a name of its own")
@@ -461,14 +511,21 @@ def _words(options):
     return words, schedules
 
 
+def _values(value):
+    """The values of an option, which may be one or a list."""
+    return list(value) if isinstance(value, (list, tuple, range, _numpy.ndarray)) else [value]
+
+
 def _text(name, value):
     """A value as text of a command line."""
     if isinstance(value, _os.PathLike):
-        return _os.fsdecode(value)
+        value = _os.fsdecode(value)
     if not isinstance(value, (str, _numbers.Number, Schedule)) or isinstance(value, (bool, _numpy.bool_, complex)):
         kind = {"Network": "is for model=", "Data": "is for data=", "bool": "stands alone, and not in a list"}.get(
             type(value).__name__, "is no value of an option")
         raise TypeError(f"{name}: a {type(value).__name__} {kind}; a text, a number, a path, a Schedule or a list of them is allowed")
+    if "\0" in str(value):
+        raise ValueError(f"{name} has a NUL character, where system calls would end the text")
     return str(value)
 
 
@@ -481,6 +538,11 @@ def _own_parts(program, options):
     for name in ("layers", "d_model", "heads", "seq", "vocab", "tied", "experts") if network else ():
         if options.get(name) is not None:
             raise ValueError(f"{name} is of built-in models: leave it out with a Network")
+    for name in ("evaluate_data", "data_seed") if data else ():
+        if options.get(name) is not None:
+            raise ValueError(f"{name} has no effect, as Data has samples and an order of its own: leave it out")
+    if network and network.values and options.get("init_seed") is not None and network._has_all_values():
+        raise ValueError("init_seed has no effect, as the network has initial values: leave it out")
     return _troupe.own_parts(network and network.layers, network.predictions if network else 1,
                              network.reads_tokens if network else False, data and data._data, network.values if network else {})
 
@@ -493,7 +555,11 @@ def _perform(program, progress, options):
     network = options.get("model")
     own = _own_parts(program, options)
     try:
-        session = _troupe.perform(program, *_words(options), own, progress)
+        if isinstance(network, Network):
+            network._begin_run()
+        words, schedules = _words(options)
+        session = _troupe.perform(program, [_os.fsencode(word) for word in words],
+                                  {_os.fsencode(name): _os.fsencode(text) for name, text in schedules.items()}, own, progress)
     finally:
         if isinstance(network, Network):
             network._end_run()

@@ -7,10 +7,11 @@ import re
 import shutil
 import signal
 import subprocess
+from collections.abc import Mapping
 
 import numpy
 
-from . import Data, Interrupted, Network, RunError, Schedule, _table, _text, _troupe, _words
+from . import Data, Interrupted, Network, RunError, Schedule, _table, _text, _troupe, _values, _words
 
 _package = os.path.dirname(os.path.abspath(__file__))
 
@@ -62,18 +63,20 @@ class Study:
 
 def perform(program, vary, options):
     """See troupe.study."""
+    if not isinstance(vary, Mapping) or not all(isinstance(name, str) for name in vary):
+        raise TypeError('vary takes names with their values, as {"microbatches": [4, 8]}')
     options.pop("quiet", None)  # nothing is printed
     for name, value in options.items():
         if name in ("help", "help_all", "version") and value:
             raise ValueError(f"{name} is for the command line: see help(troupe.study)")
         if isinstance(value, (Network, Data)):
             raise ValueError(f"a study runs programs, which have no {type(value).__name__} of Python: leave {name} out, or call compare")
-        if any(isinstance(one, Schedule) for one in (value if isinstance(value, (list, tuple)) else [value])):
+        if any(isinstance(one, Schedule) for one in _values(value)):
             raise ValueError(f"a study runs programs, which read schedules from files: write the schedule's text, and give {name}='file:PATH'")
     words, _ = _words({name.rstrip("_"): value for name, value in options.items()})
     for name, values in vary.items():
         texts = [str(value).lower() if isinstance(value, (bool, numpy.bool_)) else _text(name, value)
-                 for value in (values if isinstance(values, (list, tuple)) else [values])]
+                 for value in _values(values)]
         if not texts or any(text == "" or ";" in text for text in texts):
             raise ValueError(f"vary: {name} has no values, an empty one, or one with a semicolon, which separates values")
         words.append(f"--vary={name.replace('_', '-')}=" + "".join(text + ";" for text in texts))

@@ -102,17 +102,57 @@ def _refuse_parts(module, name):
             if owners.setdefault(id(value), (part, key)) != (part, key):
                 raise ValueError(f"module {name} uses parameter {key} in two places: each place needs its own")
     for key, value in module.named_parameters():
+        whose = f"parameter {name}.{key}"
+        if isinstance(value, torch.nn.parameter.UninitializedParameter):
+            raise ValueError(f"{whose} has no shape yet: call the module once")
         if value.dtype != torch.float32:
-            raise ValueError(f"parameter {name}.{key} is {value.dtype}: float32 is allowed")
+            raise ValueError(f"{whose} is {value.dtype}: float32 is allowed")
         if value.device.type != "cpu":
-            raise ValueError(f"parameter {name}.{key} is on {value.device}: move the module to the CPU, as passes run there")
+            raise ValueError(f"{whose} is on {value.device}: move the module to the CPU, as passes run there")
+        if value.is_inference():
+            raise ValueError(f"{whose} was made in inference mode, where nothing trains: make the module outside")
         if not value.requires_grad:
-            raise ValueError(f"parameter {name}.{key} is frozen, and a run trains all parameters: "
-                             "make it a buffer (register_buffer), or set requires_grad")
+            raise ValueError(f"{whose} is frozen, and a run trains all parameters: make it a buffer (register_buffer), or set requires_grad")
+        if value._backward_hooks:
+            raise ValueError(f"{whose} has a hook, which a run does not call: change the gradient in the module's forward")
 
 
 def _state(module):
     return {key: value.clone() for key, value in [*module.named_parameters(), *module.named_buffers()]}
+
+
+def _same(one, other):
+    """Whether two tensors have equal values, where NaN is equal to NaN."""
+    return one.shape == other.shape and bool(((one == other) | ((one != one) & (other != other))).all())
+
+
+def _outputs_and_gradients(module, named, x, calls_module):
+    """The output at given parameters, and the gradients of the input, if it needs one, and of the parameters."""
+    wanted = ([x] if x.requires_grad else []) + list(named.values())
+    y = module(x.reshape(x.shape)) if calls_module else _functional_call(module, named, (x.reshape(x.shape),))
+    if not isinstance(y, torch.Tensor) or not y.requires_grad:
+        return y, [None] * len(wanted)
+    weights = torch.linspace(-1, 2, y.numel()).reshape(y.shape)
+    return y, torch.autograd.grad(y, wanted, weights.to(y.dtype), allow_unused=True)
+
+
+def _refuse_other_gradients(module, name, x):
+    """Raises ValueError if the module computes other values with parameters that are handed to it than with its own."""
+    own = dict(module.named_parameters())
+    kept = {key: value.detach().clone() for key, value in own.items()}
+    other = {key: (value * 1.125 + 0.015625).requires_grad_() for key, value in kept.items()}
+    y, gradients = _outputs_and_gradients(module, other, x, False)
+    try:
+        for key, value in own.items():
+            value.data.copy_(other[key].detach())
+        expected, expected_gradients = _outputs_and_gradients(module, own, x, True)
+    finally:
+        for key, value in own.items():
+            value.data.copy_(kept[key])
+    for got, wanted in zip((y, *gradients), (expected, *expected_gradients)):
+        if (got is None) != (wanted is None) or got is not None and not torch.allclose(got, wanted, rtol=1e-3, atol=1e-5, equal_nan=True):
+            raise ValueError(f"module {name} computes other values with parameters that a run hands to it than with its own: it reads a "
+                             "parameter by a second path, as a list or a saved tensor, or outside its forward, as torch.utils.checkpoint does")
 
 
 def _example_output(module, name, example, is_first):
@@ -121,28 +161,51 @@ def _example_output(module, name, example, is_first):
     read = {key: value.detach().clone().requires_grad_() for key, value in module.named_parameters()}
     x.requires_grad_(not is_first)
     try:
-        with torch.enable_grad():
-            y, again = (_functional_call(module, read, (x.reshape(x.shape),)) for _ in range(2))
+        y, gradients = _outputs_and_gradients(module, read, x, False)
+        again, _ = _outputs_and_gradients(module, read, x, False)
     except Exception as error:
-        raise ValueError(f"module {name} cannot compute the example: {error}") from error
+        raise ValueError(f"module {name} cannot compute the example or its gradient: {error}") from error
     if not isinstance(y, torch.Tensor) or y.dtype != torch.float32 or y.dim() < 2 or y.shape[0] != x.shape[0] or y.numel() == 0:
         what = f"{y.dtype} of shape {tuple(y.shape)}" if isinstance(y, torch.Tensor) else type(y).__name__
         raise ValueError(f"module {name} gives {what}: a float32 tensor with a row for each of {x.shape[0]} samples is allowed")
-    if not torch.equal(torch.get_rng_state(), random) or not torch.equal(y, again):
-        raise ValueError(f"module {name} draws random numbers, and passes of a run repeat their bits")
+    if not torch.equal(torch.get_rng_state(), random) or not _same(y, again):
+        raise ValueError(f"module {name} gives other values when it is called again, and passes of a run repeat their bits: "
+                         "it draws random numbers, or keeps state")
     after = _state(module)
-    changed = [key for key, value in before.items() if not torch.equal(after[key], value)]
+    changed = [key for key, value in before.items()
+               if not _same(after[key], value) or key in read and not _same(read[key], value)]
     if changed:
         raise ValueError(f"module {name} writes {changed[0]} in its forward, and passes of a run change no state")
     if not torch.equal(x, example):
         raise ValueError(f"module {name} writes its input, which other modules read: take the form that is not in place")
-    wanted = {**({} if is_first else {"its input": x}), **{f"parameter {name}.{key}": value for key, value in read.items()}}
-    if wanted:
-        gradients = torch.autograd.grad(y.sum(), list(wanted.values()), allow_unused=True) if y.requires_grad else [None] * len(wanted)
-        unused = [key for key, gradient in zip(wanted, gradients) if gradient is None]
-        if unused:
-            raise ValueError(f"module {name} does not use {unused[0]}, which then has no gradient")
+    for key, gradient in zip([*([] if is_first else ["its input"]), *(f"parameter {name}.{key}" for key in read)], gradients):
+        if gradient is None:
+            raise ValueError(f"module {name} does not use {key}, which then has no gradient")
+        if gradient.layout != torch.strided:
+            raise ValueError(f"module {name} gives {key} a sparse gradient: set sparse=False")
+    _refuse_other_gradients(module, name, x)
     return y.detach()
+
+
+def _tensor(example):
+    """The example as a tensor of float32 or int64."""
+    if not isinstance(example, (numpy.ndarray, torch.Tensor)):
+        raise TypeError(f"example is a {type(example).__name__}: an array or a tensor of samples is allowed")
+    kind, shape = str(example.dtype).replace("torch.", ""), tuple(example.shape)
+    if kind not in ("float32", ">f4", "int32", ">i4", "int64", ">i8") or len(shape) < 2 or 0 in shape:
+        raise ValueError(f"example is {kind} of shape {shape}: float32 values or int32 tokens of one sample or more are allowed, a row each")
+    if isinstance(example, numpy.ndarray):
+        example = torch.from_numpy(numpy.array(example, dtype=example.dtype.newbyteorder("=")))
+    if not torch.isfinite(example).all():
+        raise ValueError("example has values that are not finite")
+    return example.detach().clone() if example.is_floating_point() else example.detach().long()
+
+
+def _refuse_own_forward(module):
+    """Raises ValueError if the Sequential does more than call its children one after another."""
+    hooks = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+    if type(module).forward is not torch.nn.Sequential.forward or any(getattr(module, name, None) for name in hooks):
+        raise ValueError("the Sequential has a forward or hooks of its own, which a run does not call: put them into a child")
 
 
 class TorchNetwork(Network):
@@ -155,33 +218,39 @@ class TorchNetwork(Network):
     def __init__(self, module, loss, example):
         if not isinstance(module, torch.nn.Sequential) or len(module) == 0:
             raise ValueError("torch_network takes an nn.Sequential, of which each child is a layer")
-        if loss is not None and not (isinstance(loss, torch.nn.CrossEntropyLoss) and loss.reduction == "mean" and loss.weight is None
-                                     and loss.label_smoothing == 0 and loss.ignore_index == torch.nn.CrossEntropyLoss().ignore_index):
+        _refuse_own_forward(module)
+        if loss is not None and not (type(loss) is torch.nn.CrossEntropyLoss and loss.reduction == "mean" and loss.weight is None
+                                     and loss.label_smoothing == 0 and loss.ignore_index == torch.nn.CrossEntropyLoss().ignore_index
+                                     and not loss._forward_hooks and not loss._forward_pre_hooks):
             raise ValueError("the loss of a network is nn.CrossEntropyLoss() with its defaults")
-        if not isinstance(example, (numpy.ndarray, torch.Tensor)):
-            raise TypeError(f"example is a {type(example).__name__}: an array or a tensor of samples is allowed")
-        values = torch.from_numpy(example) if isinstance(example, numpy.ndarray) else example.detach()
-        if values.dtype not in (torch.float32, torch.int32, torch.int64) or values.dim() < 2 or values.numel() == 0:
-            raise ValueError(f"example is {values.dtype} of shape {tuple(values.shape)}: "
-                             "float32 values or int32 tokens of one sample or more are allowed, a row each")
-        values = values if values.is_floating_point() else values.long()
-        reads_tokens, layers, seen = not values.is_floating_point(), [], {}
-        for name, child in module.named_children():
-            _refuse_parts(child, name)
-            for value in child.parameters():
-                if seen.setdefault(id(value), name) != name:
-                    raise ValueError(f"module {name} shares a parameter with module {seen[id(value)]}: each needs its own")
-            output = _example_output(child, name, values, not layers)
-            layers.append(_ModuleLayer(name, child, values, output, not layers))
-            values = output
+        layers, seen = [], {}
+        with torch.inference_mode(False), torch.enable_grad():
+            values = _tensor(example)
+            reads_tokens = not values.is_floating_point()
+            for name, child in module.named_children():
+                _refuse_parts(child, name)
+                for value in child.parameters():
+                    if seen.setdefault(id(value), name) != name:
+                        raise ValueError(f"module {name} shares a parameter with module {seen[id(value)]}: each needs its own")
+                output = _example_output(child, name, values, not layers)
+                layers.append(_ModuleLayer(name, child, values, output, not layers))
+                values = output
         if len(layers) < len(module):
             raise ValueError("the Sequential shares a module: each child is a layer of its own")
         if values.dim() not in (2, 3):
             raise ValueError(f"the last module gives logits of shape {tuple(values.shape)}: "
                              "(samples, classes) or (samples, predictions, classes) is allowed")
-        self._modules = layers
+        self._module, self._modules, self._training = module, layers, self._flags(module)
         super().__init__(layers, predictions=values.shape[1] if values.dim() == 3 else 1, reads_tokens=reads_tokens,
                          values={name: value.detach().numpy() for name, value in module.named_parameters()})
+
+    @staticmethod
+    def _flags(module):
+        return [(type(part), part.training) for part in module.modules()], [value.requires_grad for value in module.parameters()]
+
+    def _begin_run(self):
+        if self._flags(self._module) != self._training:
+            raise ValueError("the module has other children, train() or requires_grad than when torch_network was called: call it again")
 
     def _end_run(self):
         for layer in self._modules:  # an evaluation has no backward

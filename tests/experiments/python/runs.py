@@ -10,6 +10,7 @@ import io
 import json
 import os
 import pathlib
+import pickle
 import re
 import signal
 import struct
@@ -237,6 +238,98 @@ class TorchModules(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, "names and shapes"):
                 network.load_into(other, run)
 
+    def test_modules_that_compute_other_values_in_a_run_are_refused(self):
+        nn, torch = self.torch.nn, self.torch
+        inputs = self.samples("mlp")[0][:2]
+
+        class Again(nn.Linear):
+            def forward(self, x):
+                return torch.utils.checkpoint.checkpoint(lambda x: super(Again, self).forward(x).tanh().square(), x, use_reentrant=False)
+
+        class Listed(nn.Linear):
+            def __init__(self):
+                super().__init__(6, 6)
+                self.all = [self.weight]
+
+            def forward(self, x):
+                return super().forward(x) + x @ self.all[0]
+
+        class Saved(nn.Linear):
+            def __init__(self):
+                super().__init__(6, 6)
+                self.transposed = self.weight.detach().t()
+
+            def forward(self, x):
+                return super().forward(x) + x @ self.transposed
+
+        class Clamps(nn.Linear):
+            def forward(self, x):
+                self.weight.data.clamp_(-0.01, 0.01)
+                return super().forward(x)
+
+        class Residual(nn.Sequential):
+            def forward(self, x):
+                return x + super().forward(x)
+
+        class Scaled(nn.CrossEntropyLoss):
+            def forward(self, x, labels):
+                return 7 * super().forward(x, labels)
+        import torch.utils.checkpoint  # noqa: F401
+        hooked, top = nn.Linear(6, 6), nn.Sequential(nn.Linear(6, 6))
+        hooked.weight.register_hook(lambda gradient: gradient * 0.1)
+        top.register_forward_hook(lambda module, x, y: y * 5)
+        for module, sentence in ((nn.Sequential(nn.Linear(6, 6), Again(6, 6)), "torch.utils.checkpoint"), (nn.Sequential(Listed()), "second path"),
+                                 (nn.Sequential(Saved()), "second path"), (nn.Sequential(Clamps(6, 6)), "writes weight"),
+                                 (Residual(nn.Linear(6, 6)), "forward or hooks of its own"), (top, "forward or hooks of its own"),
+                                 (nn.Sequential(hooked), "has a hook"), (nn.Sequential(nn.LazyLinear(6)), "no shape yet")):
+            before = [value.detach().clone() for value in module.parameters() if sentence != "no shape yet"]
+            with self.subTest(sentence), warnings.catch_warnings(), self.assertRaisesRegex(ValueError, sentence):
+                warnings.simplefilter("ignore")
+                troupe.torch_network(module, example=inputs)
+            for kept, value in zip(before, module.parameters()):  # but for what the module itself writes
+                self.assertTrue(sentence == "writes weight" or torch.equal(kept, value))
+        tokens = numpy.array([[1, 2], [3, 4]], numpy.int32)
+        with self.assertRaisesRegex(ValueError, "sparse"):
+            troupe.torch_network(nn.Sequential(nn.Embedding(5, 3, sparse=True), nn.Flatten(), nn.Linear(6, 2)), example=tokens)
+        with self.assertRaisesRegex(ValueError, "with its defaults"):
+            troupe.torch_network(nn.Sequential(nn.Linear(6, 3)), Scaled(), example=inputs)
+        with torch.no_grad():
+            network = troupe.torch_network(nn.Sequential(nn.Linear(6, 3)), example=inputs)
+            self.assertEqual(len(network.layers), 1)
+        with torch.inference_mode(), self.assertRaisesRegex(ValueError, "inference mode"):
+            troupe.torch_network(nn.Sequential(nn.Linear(6, 3)), example=inputs)
+
+    def test_a_network_keeps_its_values_and_notes_a_changed_module(self):
+        nn = self.torch.nn
+        data, _, inputs = self.in_order("mlp", 8, 8)
+        module = self.mlp()
+        network = troupe.torch_network(module, example=inputs[:2])
+        options = {"model": network, "data": data, "batch": 8, "microbatches": 4, "steps": 3, "stages": 1}
+        run = troupe.train(**options)
+        network.load_into(module, run)
+        self.assertEqual(troupe.train(**options).losses.tolist(), run.losses.tolist())
+        with self.assertRaisesRegex(ValueError, "init_seed has no effect"):
+            troupe.train(init_seed=3, **options)
+        module[1] = nn.ReLU()
+        with self.assertRaisesRegex(ValueError, "other children"):
+            troupe.train(**options)
+        module[1] = nn.Tanh()
+        module.eval()
+        with self.assertRaisesRegex(ValueError, "train"):
+            troupe.train(**options)
+
+    def test_checkpoints_of_modules_resume_with_the_same_bits(self):
+        data, _, inputs = self.in_order("mlp", 8, 8)
+        network = troupe.torch_network(self.mlp(), example=inputs[:2])
+        for schedule in ("1f1b", "pipedream", "2bw"):
+            options = {"model": network, "data": data, "batch": 8, "microbatches": 4, "stages": 2, "schedule": schedule, "steps": 8}
+            with self.subTest(schedule), tempfile.TemporaryDirectory() as folder:
+                whole = troupe.train(checkpoint=folder, checkpoint_every=4, **options)
+                resumed = troupe.train(resume=f"{folder}/batch-4", **options)
+                self.assertEqual(resumed.losses.tolist(), whole.losses.tolist()[-len(resumed.losses):])
+                for name, values in whole.parameters.items():
+                    self.assertEqual(values.tobytes(), resumed.parameters[name].tobytes())
+
     def test_modules_that_cannot_be_stages_are_refused(self):
         nn = self.torch.nn
         inputs = self.samples("mlp")[0][:2]
@@ -268,6 +361,11 @@ class TorchModules(unittest.TestCase):
                                  (nn.Sequential(of(lambda m, x: (m.one(x), m.two(x)))), "gives tuple"), (nn.Sequential(tied), "two places")):
             with self.subTest(sentence), self.assertRaisesRegex(ValueError, sentence):
                 troupe.torch_network(module, example=inputs)
+        for example, sentence in ((numpy.full((2, 6), numpy.nan, numpy.float32), "not finite"), (numpy.zeros((2, 6), numpy.uint16), "example is uint16")):
+            with self.assertRaisesRegex(ValueError, sentence):
+                troupe.torch_network(nn.Sequential(nn.Linear(6, 3)), example=example)
+        for example in (inputs.astype(">f4"), inputs[::-1], inputs[:, ::1].T.copy().T):
+            self.assertEqual(len(troupe.torch_network(nn.Sequential(nn.Linear(6, 3)), example=example).layers), 1)
         twice = nn.Sequential(of(lambda m, x: m.two(m.one(m.one(x)))))
         self.assertEqual(len(troupe.torch_network(twice, example=inputs).layers), 1)
         for example, error in (([1.0], TypeError), (inputs.astype(float), ValueError), (inputs[:0], ValueError)):
@@ -395,6 +493,52 @@ class Runs(unittest.TestCase):
         self.assertTrue(len(ended.exception.result.losses) > 0)
         self.assertEqual(signal.getsignal(signal.SIGINT), before)
         self.assertEqual(troupe.train(**SMALL, stages=2).ending, "finished")
+
+    def test_ctrl_c_during_a_slow_call_of_python(self):
+        told = []
+
+        def slow(samples, loss):
+            told.append(samples)
+            if len(told) == 1:
+                os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.02)
+        with self.assertRaises(troupe.Interrupted):
+            troupe.train(progress=slow, **{**SMALL, "steps": 1_000_000}, stages=1)
+        self.assertLess(len(told), 100)  # and not the losses that waited
+        with self.assertRaises(KeyboardInterrupt):
+            troupe.check_layer(Presses("one", 5, 3), samples=2)
+
+        class Stalls(Dense):
+            def forward(self, p):
+                os.kill(os.getpid(), signal.SIGINT)
+                time.sleep(3)
+        with self.assertRaises(KeyboardInterrupt):
+            troupe.train(model=troupe.Network([Stalls("one", 6, 3)]), data=troupe.Data(*clusters()), stages=1, stall_timeout=1, **OWN)
+        time.sleep(3)
+
+    def test_a_stalled_pass_loses_no_file_at_the_interpreters_end(self):
+        with tempfile.TemporaryDirectory() as folder:
+            script = f"""if True:
+                import atexit
+                atexit.register(lambda: print("handler"))
+                import sys, time, numpy, troupe
+                file = open({folder!r} + "/notes", "w")
+                class Stalls(troupe.Layer):
+                    inputs, outputs, operations = 2, 2, 1.0
+                    def forward(self, p):
+                        time.sleep(60)
+                file.write("before ")
+                try:
+                    troupe.train(model=troupe.Network([Stalls()]), data=troupe.Data(numpy.zeros((4, 2), "f4"), numpy.zeros(4, "i4")), batch=4,
+                                 microbatches=1, steps=1, stages=1, stall_timeout=1)
+                except troupe.RunError as error:
+                    file.write(str("stalled" in str(error)))
+                sys.exit(5)
+                """
+            ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60)
+            self.assertEqual((ran.returncode, ran.stdout), (5, "handler\n"), ran.stderr)
+            with open(f"{folder}/notes", encoding="utf-8") as file:
+                self.assertEqual(file.read(), "before True")
 
     def test_ctrl_c_ends_a_proof_that_then_has_not_failed(self):
         own = {"model": troupe.Network([Presses("one", 6, 3)]), "data": troupe.Data(*clusters()), "stages": 1}
@@ -557,9 +701,31 @@ class Runs(unittest.TestCase):
                                       (lambda: troupe.Schedule("mine", lambda rank: [], stages=0), ValueError, "stages is 0")):
             with self.subTest(sentence), self.assertRaisesRegex(error, sentence):
                 call()
+        for call, error, sentence in ((lambda: troupe.linear(5, 1, 1), TypeError, "name is 5"), (lambda: troupe.Network([5]), TypeError, "has a int"),
+                                      (lambda: troupe.check_layer(troupe.linear("a", 2, 2)), TypeError, "subclass of Layer"),
+                                      (lambda: troupe.Data.of_function(5, inputs=4), TypeError, "a function of an index"),
+                                      (lambda: troupe.Schedule(5, "0F0"), ValueError, "no name"), (lambda: troupe.options("bogus"), ValueError, "no program"),
+                                      (lambda: troupe.simulate(schedules="gpipe\0x"), ValueError, "NUL"),
+                                      (lambda: troupe.Network([troupe.linear("h", 4, 2)], values={"h.weight": numpy.zeros((4, 2))}), ValueError, "shape"),
+                                      (lambda: troupe.Network([troupe.linear("h", 4, 2)], values={"h.weight": numpy.zeros((2, 4), complex)}), TypeError, "complex"),
+                                      (lambda: troupe.Network([troupe.linear("h", 4, 2)], values={"no": 1}), ValueError, "no parameter 'no'"),
+                                      (lambda: troupe.train(model=network, data=troupe.Data(inputs, labels), data_seed=7), ValueError, "data_seed has no effect"),
+                                      (lambda: troupe.train(data=troupe.Data(inputs, labels), evaluate_data="synthetic"), ValueError, "evaluate_data has no")):
+            with self.subTest(sentence), self.assertRaisesRegex(error, sentence):
+                call()
+
+        class Real(Dense):
+            def __init__(self):
+                super().__init__("one", 4, 2)
+                self.inputs = 4.0
+        with self.assertRaisesRegex(ValueError, "member inputs of a layer is 4.0"):
+            troupe.Network([Real()])
+        self.assertIn("vary", troupe.options("study"))
+        self.assertEqual(str(pickle.loads(pickle.dumps(troupe.RunError("why", None)))), "why")
         for sample, sentence in (((inputs[0], 1.5), "labels of float64"), ((inputs[0], "no"), "whole numbers"),
                                  ((inputs[0].astype(complex), 1), "inputs of complex128"), ((inputs[0][1:], 1), "5 inputs, and 6"),
-                                 ((inputs[0], 2**40), "int32 does not hold"), ((inputs[0],), "pair"), ((inputs[0], None), "labels of object")):
+                                 ((inputs[0], 2**40), "int32 does not hold"),
+                                 ((inputs[0], numpy.uint64(2**64 - 1)), "int32 does not hold"), (None, "sample 0: .*sequence"), ((inputs[0],), "pair"), ((inputs[0], None), "labels of object")):
             with self.subTest(sentence), self.assertRaisesRegex((ValueError, troupe.RunError), sentence):
                 troupe.train(model=network, data=troupe.Data.of_function(lambda i: sample, inputs=6), stages=1, **OWN)
         run = troupe.train(model=network, data=troupe.Data.of_function(lambda i: (inputs[i % 64].tolist(), bool(labels[i % 64])), inputs=6), stages=1, **OWN)
