@@ -2,6 +2,7 @@
 #include "experiments/python/layers_and_data.hpp"
 
 #include "experiments/python/only_session.hpp"
+#include "experiments/python/python_pass.hpp"
 #include "models/data/shuffle.hpp"
 
 #include <algorithm>
@@ -46,18 +47,6 @@ void call_python(const std::string& name, const Function& function) {
     text = error.what();
   }
   throw std::runtime_error{name + ": " + text};
-}
-
-/// An array of the run's memory, which is valid until the pass returns.
-template <class Value>
-py::object view(const Value* values, std::vector<py::ssize_t> dims, bool writable) {
-  if (values == nullptr)
-    return py::none();
-  const py::capsule owner{values, [](void*) {}};
-  py::array_t<Value> result(std::move(dims), values, owner);
-  if (!writable)
-    result.attr("setflags")(py::arg("write") = false);
-  return result;
 }
 
 std::vector<layer_tensor> tensors_of(const py::object& object) {
@@ -132,39 +121,17 @@ public:
 
 private:
   void call(const char* method, const user_pass& pass) const {
-    call_python(name_ + "." + method, [&] { object_->attr(method)(members_of(pass)); });
-  }
-
-  py::object members_of(const user_pass& pass) const {
-    const py::ssize_t samples = pass.samples, in = inputs(), out = outputs();
-    const auto space = [&](float* values, std::int64_t count) {
-      return view(count > 0 ? values : nullptr,
-                  {samples, static_cast<py::ssize_t>(count)}, true);
-    };
-    py::dict members;
-    members["samples"] = pass.samples;
-    members["threads"] = pass.threads;
-    members["x"] = pass.x != nullptr ? view(pass.x, {samples, in}, may_write_)
-                                     : view(pass.tokens, {samples, in}, may_write_);
-    members["y"] = view(pass.y, {samples, out}, true);
-    members["dy"] = view(pass.dy, {samples, out}, may_write_);
-    members["dx"] = view(pass.dx, {samples, in}, true);
-    members["saved"] = space(pass.saved, for_a_sample_.saved);
-    members["kept"] = space(pass.kept, for_a_sample_.kept);
-    members["scratch"] = space(pass.scratch, for_a_sample_.scratch);
-    py::dict read, written;
-    for (std::size_t t = 0; t < parameters().size(); ++t) {
-      const auto& tensor = parameters()[t];
-      const std::vector<py::ssize_t> dims(tensor.dims.begin(), tensor.dims.end());
-      if (t < pass.parameters.size())
-        read[py::str(tensor.name)] = view(pass.parameters[t], dims, may_write_);
-      if (t < pass.gradients.size())
-        written[py::str(tensor.name)] = view(pass.gradients[t], dims, true);
-    }
-    members["parameters"] = read;
-    members["gradients"] = written;
-    members["adds"] = pass.adds;
-    return py::module_::import("troupe").attr("_Pass")(**members);
+    call_python(name_ + "." + method, [&] {
+      const auto received =
+        std::make_shared<python_pass>(pass, *this, for_a_sample_, may_write_);
+      try {
+        object_->attr(method)(received);
+      } catch (...) {
+        received->end();
+        throw;
+      }
+      received->end();
+    });
   }
 
   std::string name_;

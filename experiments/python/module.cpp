@@ -7,6 +7,7 @@
 #include "experiments/options/option_row.hpp"
 #include "experiments/python/layers_and_data.hpp"
 #include "experiments/python/only_session.hpp"
+#include "experiments/python/python_pass.hpp"
 #include "experiments/python/run_arrays.hpp"
 #include "experiments/report/page.hpp"
 #include "experiments/report/seconds.hpp"
@@ -379,6 +380,7 @@ PYBIND11_MODULE(_troupe, m) {
         result[py::str(p.name)] = py::tuple(py::cast(p.dims));
       return result;
     });
+  python_pass::declare(m);
   py::class_<data_set, std::shared_ptr<data_set>>(m, "Data");
   py::class_<own_parts>(m, "OwnParts");
   m.def("layer", [](const py::object& object) {

@@ -138,17 +138,6 @@ class _Arrays(_Mapping):
             raise TypeError(f"an assignment to ['{name}'] replaces an array of the run: write its values, as in p.gradients['{name}'][:] = ..")
 
 
-class _Pass:
-    """What a pass of a Layer receives. Values of arrays are written; arrays are not replaced."""
-
-    def __init__(self, parameters, gradients, **members):
-        self.__dict__.update(members, parameters=_Arrays(parameters), gradients=_Arrays(gradients))
-
-    def __setattr__(self, name, value):
-        if value is not self.__dict__.get(name, self):  # += assigns the same array
-            raise TypeError(f"an assignment to p.{name} replaces what the run gave: write values, as in p.{name}[:] = ..")
-
-
 class Layer:
     """A layer of one's own: a subclass with three passes.
 

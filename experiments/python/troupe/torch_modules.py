@@ -26,6 +26,11 @@ def _set_threads(count):
         _threads.count = count
 
 
+def _call(module, named, x):
+    """The module's output with parameters that are handed to it."""
+    return _functional_call(module, named, (x,)) if named else module(x)
+
+
 class _ModuleLayer(Layer):
     _may_write = True
 
@@ -54,7 +59,7 @@ class _ModuleLayer(Layer):
         read = {key: torch.from_numpy(p.parameters[name]).reshape(value.shape).requires_grad_()
                 for (name, key), value in zip(self.named.items(), self.module.parameters())}
         with torch.enable_grad(), self.lock:
-            y = _functional_call(self.module, read, (x.reshape(p.samples, *self.shape),))
+            y = _call(self.module, read, x.reshape(p.samples, *self.shape))
         torch.from_numpy(p.y).copy_(y.detach().reshape(p.y.shape))
         self.graphs[self._key(p)] = x, list(read.values()), y
 
@@ -129,7 +134,7 @@ def _same(one, other):
 def _outputs_and_gradients(module, named, x, calls_module):
     """The output at given parameters, and the gradients of the input, if it needs one, and of the parameters."""
     wanted = ([x] if x.requires_grad else []) + list(named.values())
-    y = module(x.reshape(x.shape)) if calls_module else _functional_call(module, named, (x.reshape(x.shape),))
+    y = module(x.reshape(x.shape)) if calls_module else _call(module, named, x.reshape(x.shape))
     if not isinstance(y, torch.Tensor) or not y.requires_grad:
         return y, [None] * len(wanted)
     weights = torch.linspace(-1, 2, y.numel()).reshape(y.shape)

@@ -805,6 +805,15 @@ class Runs(unittest.TestCase):
             def weight_gradient(self, p):
                 p.gradients[self.weight] = p.dy.T @ p.saved
 
+        class Keeps(Dense):
+            def weight_gradient(self, p):
+                super().weight_gradient(p)
+                self.passed = p
+        kept = Keeps("one", 5, 3)
+        troupe.check_layer(kept)
+        with self.assertRaisesRegex(RuntimeError, "the pass has returned"):
+            print(kept.passed.x)
+
         class Adds(Dense):  # in place, which assigns the same array
             def input_gradient(self, p):
                 super().input_gradient(p)
