@@ -19,25 +19,18 @@ public:
       {{.name = name + ".gain", .dims = {width}, .begins = troupe::beginning::ones}},
       width, width) {}
 
-  // Memory for the input, which the backward needs. The framework keeps dy.
-  buffer_sizes buffers_for(std::int64_t samples) const override {
-    return {.saved = samples * inputs()};
-  }
-
   double operations() const override { return 6.0 * static_cast<double>(inputs()); }
 
   void forward(const troupe::user_pass& p) const override {
-    for (std::int64_t i = 0; i < p.samples * inputs(); ++i) {
-      p.saved[i] = p.x[i];
+    for (std::int64_t i = 0; i < p.samples * inputs(); ++i)
       p.y[i] = p.parameters[0][i % inputs()] * value(p.x[i]);
-    }
   }
 
   void input_gradient(const troupe::user_pass& p) const override {
     if (p.dx == nullptr) // the first layer of a network
       return;
     for (std::int64_t i = 0; i < p.samples * inputs(); ++i)
-      p.dx[i] = p.dy[i] * p.parameters[0][i % inputs()] * slope(p.saved[i]);
+      p.dx[i] = p.dy[i] * p.parameters[0][i % inputs()] * slope(p.x[i]);
   }
 
   void weight_gradient(const troupe::user_pass& p) const override {
@@ -45,7 +38,7 @@ public:
       float sum = p.adds ? p.gradients[0][column] : 0;
       for (std::int64_t row = 0; row < p.samples; ++row) {
         const auto i = row * inputs() + column;
-        sum += p.dy[i] * value(p.saved[i]);
+        sum += p.dy[i] * value(p.x[i]);
       }
       p.gradients[0][column] = sum;
     }

@@ -127,7 +127,7 @@ public:
     dx_.fill(poison);
     kept_.fill(poison);
     run(name, [&](user_pass pass) {
-      forget_forward(pass);
+      forget_output(pass);
       pass.dx = writes ? dx_.data() : nullptr;
       layer_.input_gradient(pass);
     });
@@ -140,7 +140,7 @@ public:
   void weight_gradient(bool adds, std::vector<guarded>& to) {
     const std::string name = "weight gradient";
     run(name, [&](user_pass pass) {
-      forget_forward(pass);
+      forget_output(pass);
       for (auto& gradient : to)
         pass.gradients.push_back(gradient.data());
       pass.adds = adds;
@@ -163,15 +163,10 @@ public:
   }
 
 private:
-  /// Replaces the arrays of the forward, which a run uses again before the backward.
-  void forget_forward(user_pass& pass) {
-    forgotten_ = {std::vector(x_.size(), poison), std::vector(dy_.size(), poison),
-                  std::vector(tokens_.size(), std::int32_t{0})};
-    if (pass.x != nullptr)
-      pass.x = forgotten_.x.data();
-    else
-      pass.tokens = forgotten_.tokens.data();
-    pass.y = forgotten_.y.data();
+  /// Replaces the output of the forward, which a run uses again before the backward.
+  void forget_output(user_pass& pass) {
+    forgotten_y_.assign(dy_.size(), poison);
+    pass.y = forgotten_y_.data();
   }
 
   /// Runs a pass whose scratch is poisoned. \throws difference if the pass throws, or
@@ -222,10 +217,7 @@ private:
   user_layer::buffer_sizes sizes_;
   std::vector<float> x_, dy_;
   std::vector<std::int32_t> tokens_;
-  struct {
-    std::vector<float> x, y;
-    std::vector<std::int32_t> tokens;
-  } forgotten_; // in place of the arrays of the forward
+  std::vector<float> forgotten_y_; // in place of the forward's
   guarded y_, dx_, saved_, kept_;
   std::vector<guarded> gradients_;
 };

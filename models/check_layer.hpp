@@ -26,7 +26,7 @@ struct layer_check {
 
 /// Checks the passes of a user's layer at random inputs and parameters. Passes write
 /// all of their outputs, nothing outside, and no input. Gradients read no array of the
-/// forward but `saved`. Two forwards of one input have equal bits. The values of dx and
+/// forward but x and `saved`. Two forwards of one input have equal bits. The values of dx and
 /// the gradients of parameters are those of finite differences of the forward. A weight
 /// gradient with user_pass::adds adds. An input gradient without dx leaves the weight
 /// gradient the same. Two microbatches are interleaved: both forwards, both input

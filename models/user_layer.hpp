@@ -45,9 +45,11 @@ struct user_pass {
   std::int64_t samples; ///< Samples: rows of the arrays.
   int threads;          ///< Threads of the layer's rank; one thread calls the pass.
 
-  const float* x; ///< (samples, inputs); null in a first layer that reads tokens.
-  /// (samples, inputs); only in a first layer that reads tokens. Other layers must not
-  /// read `tokens`.
+  /// (samples, inputs): the same array and values in all passes of a microbatch; null
+  /// in a first layer that reads tokens.
+  const float* x;
+  /// (samples, inputs): as x; only in a first layer that reads tokens. Other layers
+  /// must not read `tokens`.
   const std::int32_t* tokens;
   float* y;        ///< (samples, outputs); in a forward.
   const float* dy; ///< (samples, outputs): d loss / d y; in both gradients.

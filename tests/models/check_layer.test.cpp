@@ -35,7 +35,7 @@ enum class mistake : std::uint8_t {
   negative_size,   // a buffer has a negative size
   throws,
   random,  // two forwards differ
-  reads_x, // the weight gradient reads x, not what the forward saved
+  reads_y, // the input gradient reads y, not what the forward saved
 };
 
 /// y = tanh(x w^T + b), w (out, in).
@@ -82,7 +82,7 @@ public:
   void input_gradient(const user_pass& p) const override {
     if (has_ == mistake::returns_early && p.dx == nullptr)
       return;
-    const auto* const y = p.saved + p.samples * in;
+    const auto* const y = has_ == mistake::reads_y ? p.y : p.saved + p.samples * in;
     for (std::int64_t i = 0; i < p.samples * out; ++i) {
       p.kept[i] = p.dy[i] * (1 - y[i] * y[i]);
       if (has_ == mistake::kept_in_scratch)
@@ -113,7 +113,7 @@ public:
         for (std::int64_t s = 0; s < p.samples; ++s)
           sum += kept[s * out + o]
                  * (has_ == mistake::state_in_object ? last_[s * in + i]
-                    : has_ == mistake::reads_x       ? p.x[s * in + i]
+                    : p.samples > 1                  ? p.x[s * in + i]
                                                      : p.saved[s * in + i]);
         auto& to =
           p.gradients[0][has_ == mistake::transposed ? i * out + o : o * in + i];
@@ -217,7 +217,7 @@ TEST_CASE("the check of a layer names the first difference", "[check_layer]") {
     {mistake::negative_size, "buffers_for returns a negative"},
     {mistake::throws, "the forward throws: no memory left"},
     {mistake::random, "two forwards of the same input"},
-    {mistake::reads_x, "the weight gradient leaves value "}};
+    {mistake::reads_y, "the input gradient leaves value "}};
   for (const auto& [has, sentence] : expected) {
     const auto found = check_layer(tanh_layer{has});
     INFO(static_cast<int>(has));

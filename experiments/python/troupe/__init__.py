@@ -155,8 +155,8 @@ class Layer:
       x (int32 in a first layer that reads tokens), y, dy, dx, saved, kept, scratch,
       parameters and gradients (by name), adds, samples, threads
     forward writes y. input_gradient writes dx from dy, if dx is not None.
-    weight_gradient writes `gradients`, or adds to them where `adds` is true. Arrays are
-    valid until the pass returns. Passes write values, p.y[:] = .., and replace no array.
+    weight_gradient writes `gradients`, or adds to them where `adds` is true. x and dy are
+    there in both gradients, y is not. Arrays are valid until the pass returns. Passes write values, p.y[:] = .., and replace no array.
     One object serves all threads of a run, so a pass does not change it. The same input
     gives the same bits. An exception fails the run."""
 

@@ -5,7 +5,8 @@ Each child of an nn.Sequential is a layer. Parameters live in the run's versione
 a pass hands the module tensors that share the memory of the version that the schedule
 says (functional_call). The forward keeps the module's graph; the input gradient and the
 weight gradient are autograd's. A child without children computes them apart, where the
-schedule has them; another child computes both in the input gradient."""
+schedule has them; another child computes both in the input gradient. nn.Linear has no
+graph."""
 
 import math
 import threading
@@ -32,11 +33,12 @@ def _call(module, named, x):
 
 
 class _ModuleLayer(Layer):
+    """A module by autograd. Its graph reads the run's input array, which stays until the backward has ended."""
     _may_write = True
 
     def __init__(self, name, module, example, output, is_first):
         self.module, self.name, self.is_first = module, name, is_first
-        self.named = {f"{name}.{key}": key for key, _ in module.named_parameters()}
+        self.named = {f"{name}.{key}": (key, value.shape) for key, value in module.named_parameters()}
         self.parameters = [(f"{name}.{key}", tuple(value.shape) or (1,)) for key, value in module.named_parameters()]
         self.shape, output_shape = tuple(example.shape[1:]), tuple(output.shape[1:])
         self.inputs, self.outputs = math.prod(self.shape), math.prod(output_shape)
@@ -44,51 +46,93 @@ class _ModuleLayer(Layer):
         rows = self.outputs // output_shape[-1]
         self.operations = 2.0 * rows * sum(value.numel() for value in module.parameters()) + self.outputs
         self.reads_tokens = not example.is_floating_point()
-        self.saved = self.inputs
         self.splits = not list(module.children())
-        self.graphs, self.gradients = {}, {}
+        self.graphs, self.gradients = {}, {}  # by the address of the input
         self.lock = threading.Lock()  # functional_call changes the module, which all ranks call
 
     def forward(self, p):
         _set_threads(p.threads)
-        if self.reads_tokens:
-            x = torch.from_numpy(p.x).long()
-        else:
-            p.saved[:] = p.x
-            x = torch.from_numpy(p.saved).requires_grad_(not self.is_first)
-        read = {key: torch.from_numpy(p.parameters[name]).reshape(value.shape).requires_grad_()
-                for (name, key), value in zip(self.named.items(), self.module.parameters())}
+        x = torch.from_numpy(p.x)
+        key = x.data_ptr()
+        x = x.long() if self.reads_tokens else x.requires_grad_(not self.is_first)
+        arrays = p.parameters
+        read = {key: torch.from_numpy(arrays[name]).reshape(shape).requires_grad_() for name, (key, shape) in self.named.items()}
         with torch.enable_grad(), self.lock:
             y = _call(self.module, read, x.reshape(p.samples, *self.shape))
-        torch.from_numpy(p.y).copy_(y.detach().reshape(p.y.shape))
-        self.graphs[self._key(p)] = x, list(read.values()), y
+        torch.from_numpy(p.y).copy_(y.detach().reshape(p.samples, -1))
+        self.graphs[key] = x, list(read.values()), y
 
     def input_gradient(self, p):
         if p.dx is None:
             return
         _set_threads(p.threads)
-        x, read, y = self.graphs[self._key(p)]
+        key = torch.from_numpy(p.x).data_ptr()
+        x, read, y = self.graphs[key]
         dy = torch.from_numpy(p.dy).reshape(y.shape)
         if self.splits or not read:
             dx = torch.autograd.grad(y, x, dy, retain_graph=bool(read))[0]
         else:
-            dx, *self.gradients[self._key(p)] = torch.autograd.grad(y, [x, *read], dy)
+            dx, *self.gradients[key] = torch.autograd.grad(y, [x, *read], dy)
         torch.from_numpy(p.dx).copy_(dx)
 
     def weight_gradient(self, p):
-        _set_threads(p.threads)
-        _, read, y = self.graphs.pop(self._key(p))
-        gradients = self.gradients.pop(self._key(p), None)
+        key = torch.from_numpy(p.x).data_ptr()
+        _, read, y = self.graphs.pop(key)
+        gradients = self.gradients.pop(key, None)
         if not read:
             return
+        _set_threads(p.threads)
         if gradients is None:
             gradients = torch.autograd.grad(y, read, torch.from_numpy(p.dy).reshape(y.shape))
+        arrays, adds = p.gradients, p.adds
         for name, gradient in zip(self.named, gradients):
-            to = torch.from_numpy(p.gradients[name])
-            (to.add_ if p.adds else to.copy_)(gradient.reshape(to.shape))
+            to = torch.from_numpy(arrays[name])
+            (to.add_ if adds else to.copy_)(gradient.reshape(to.shape))
 
-    def _key(self, p):
-        return p.saved.__array_interface__["data"][0]
+
+class _LinearLayer(_ModuleLayer):
+    """nn.Linear by PyTorch's products, which write into the run's arrays: y = x w^T + b, dx = dy w, dw = dy^T x."""
+
+    def _rows(self, array, columns):
+        return torch.from_numpy(array).view(-1, columns)
+
+    def _parameters(self, arrays):
+        return [torch.from_numpy(arrays[name]) for name in self.named]
+
+    def forward(self, p):
+        _set_threads(p.threads)
+        w, *b = self._parameters(p.parameters)
+        x, y = self._rows(p.x, w.shape[1]), self._rows(p.y, w.shape[0])
+        if b:
+            torch.addmm(b[0], x, w.t(), out=y)
+        else:
+            torch.mm(x, w.t(), out=y)
+
+    def input_gradient(self, p):
+        if p.dx is None:
+            return
+        _set_threads(p.threads)
+        w = self._parameters(p.parameters)[0]
+        torch.mm(self._rows(p.dy, w.shape[0]), w, out=self._rows(p.dx, w.shape[1]))
+
+    def weight_gradient(self, p):
+        _set_threads(p.threads)
+        dw, *db = self._parameters(p.gradients)
+        dy = self._rows(p.dy, dw.shape[0])
+        x = self._rows(p.x, dw.shape[1])
+        if p.adds:
+            dw.addmm_(dy.t(), x)
+        else:
+            torch.mm(dy.t(), x, out=dw)
+        if db:
+            db[0].add_(dy.sum(0)) if p.adds else torch.sum(dy, 0, out=db[0])
+
+
+def _layer(name, module, example, output, is_first):
+    """The layer of a child. A plain nn.Linear needs no graph."""
+    hooks = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+    is_plain = type(module) is torch.nn.Linear and not any(getattr(module, key, None) for key in hooks) and "forward" not in vars(module)
+    return (_LinearLayer if is_plain else _ModuleLayer)(name, module, example, output, is_first)
 
 
 def _refuse_parts(module, name):
@@ -238,7 +282,7 @@ class TorchNetwork(Network):
                     if seen.setdefault(id(value), name) != name:
                         raise ValueError(f"module {name} shares a parameter with module {seen[id(value)]}: each needs its own")
                 output = _example_output(child, name, values, not layers)
-                layers.append(_ModuleLayer(name, child, values, output, not layers))
+                layers.append(_layer(name, child, values, output, not layers))
                 values = output
         if len(layers) < len(module):
             raise ValueError("the Sequential shares a module: each child is a layer of its own")

@@ -209,7 +209,8 @@ class TorchModules(unittest.TestCase):
         network = troupe.torch_network(module, example=inputs[:2])
         options = {"model": network, "data": data, "batch": 16, "microbatches": 8, "steps": 25, "optimizer": "sgd", "lr": 0.1}
         plain = troupe.train(schedule="gpipe", stages=2, **options)
-        for more in ({"schedule": "chimera", "stages": 2}, {"schedule": "1f1b", "mesh": "data=2,pipe=2"}):
+        for more in ({"schedule": "chimera", "stages": 2}, {"schedule": "1f1b", "mesh": "data=2,pipe=2"}, {"schedule": "1f1b", "stages": 2, "recompute": "stage"},
+                     {"schedule": "zb-h1", "stages": 2, "recompute": "blocks=1"}):
             with self.subTest(more):
                 run = troupe.train(verify=1, **more, **options)
                 numpy.testing.assert_allclose(run.losses, plain.losses, rtol=2e-6)
@@ -643,6 +644,27 @@ class Runs(unittest.TestCase):
         flushes = troupe.compare(schedules=["gpipe", "1f1b", "zb-h1"], model=own, data=data, stages=2, verify=1, **OWN)
         for run in flushes:
             self.assertEqual(run.losses.tolist(), flushes["gpipe"].losses.tolist())
+
+    def test_a_layer_that_saves_nothing_reads_the_same_input_in_all_passes(self):
+        class Lean(Dense):
+            def __init__(self, *sizes):
+                super().__init__(*sizes)
+                self.saved, self.seen = 0, {}
+
+            def forward(self, p):
+                p.y[:] = p.x @ p.parameters[self.weight].T + p.parameters[self.bias]
+
+            def weight_gradient(self, p):
+                for name, gradient in ((self.weight, p.dy.T @ p.x), (self.bias, p.dy.sum(axis=0))):
+                    p.gradients[name][...] = gradient + p.gradients[name] if p.adds else gradient
+        troupe.check_layer(Lean("one", 5, 3))
+        data = troupe.Data(*clusters(), held_out=16)
+        saving, lean = (troupe.Network([of("one", 6, 8), Relu(8), of("two", 8, 7), of("three", 7, 3)]) for of in (Dense, Lean))
+        for more in ({"schedule": "zb-h1", "stages": 2}, {"schedule": "pipedream", "stages": 4}, {"schedule": "1f1b", "stages": 2, "recompute": "stage"},
+                     {"schedule": "zb-h1", "stages": 2, "recompute": "blocks=1"}, {"schedule": "chimera", "stages": 2}, {"schedule": "ampnet", "stages": 1}):
+            with self.subTest(more):
+                runs = [troupe.train(model=network, data=data, verify=1, **more, **OWN) for network in (saving, lean)]
+                self.assertEqual(runs[0].losses.tolist(), runs[1].losses.tolist())
 
     def test_a_numpy_network_is_a_plain_loop(self):
         inputs, labels = clusters(samples=8)
