@@ -26,11 +26,11 @@ struct layer_check {
 
 /// Checks the passes of a user's layer at random inputs and parameters. Passes write
 /// all of their outputs, nothing outside, and no input. Gradients read no array of the
-/// forward but x and `saved`. Two forwards of one input have equal bits. The values of dx and
-/// the gradients of parameters are those of finite differences of the forward. A weight
-/// gradient with user_pass::adds adds. An input gradient without dx leaves the weight
-/// gradient the same. Two microbatches are interleaved: both forwards, both input
-/// gradients, both weight gradients. Their bits are those of one after another.
+/// forward but x and `saved`. Two forwards of one input have equal bits. The values of
+/// dx and the gradients of parameters are those of finite differences of the forward. A
+/// weight gradient with user_pass::adds adds. An input gradient without dx leaves the
+/// weight gradient the same. Two microbatches are interleaved: both forwards, both
+/// input gradients, both weight gradients. Their bits are those of one after another.
 ///
 /// Values at which the forward has a kink, such as that of a ReLU, are left out.
 /// Returns one sentence about the first difference, else an empty text. An exception of
