@@ -76,9 +76,14 @@ double with_large_ones(dice& random) {
 }
 
 TEST_CASE("an integer programme is right where costs and memory have many sizes") {
+#ifdef TROUPE_SANITIZED
+  constexpr int cases = 150; // a process of the solver takes long to begin
+#else
+  constexpr int cases = 1500;
+#endif
   dice random{17};
   int fitting = 0;
-  for (int count = 0; count < 1500; ++count) {
+  for (int count = 0; count < cases; ++count) {
     auto problem = random_strategies(random);
     double (*const numbers[])(dice&) = {nearly_one, of_any_size, with_large_ones};
     const auto number = numbers[count % 3];
@@ -111,7 +116,7 @@ TEST_CASE("an integer programme is right where costs and memory have many sizes"
     CHECK(is_good(problem, found, optimum, 1 + 1e-7));
     ++fitting;
   }
-  CHECK(fitting > 500);
+  CHECK(fitting > cases / 3);
 }
 
 json without_edges(const std::vector<std::vector<double>>& costs,
