@@ -186,13 +186,21 @@ std::string to_text(const options& o) {
               {"machines", o.machines},
               {"evaluation", o.evaluation},
               {"checkpoint", o.checkpoint},
-              {"collectives", o.collectives}}
+              {"collectives", o.collectives},
+              {"own", text_of(o.own)}}
     .dump();
 }
 
-tl::expected<options, std::string> options_from(const std::string& text) {
+tl::expected<options, std::string> options_from(const std::string& text,
+                                                own_parts own) {
   try {
     const auto values = parsed(text);
+    const auto here = text_of(own);
+    if (const auto asked = values.value("own", std::string{}); asked != here)
+      return problem{
+        "the leader's program has " + (asked.empty() ? "no network and data" : asked)
+        + " of its own, and the node's has " + (here.empty() ? "none" : here)
+        + ": start the node with the same network and data"};
     options result{.trains = values.at("trains"),
                    .model = values.at("model"),
                    .data = values.at("data"),
@@ -206,6 +214,7 @@ tl::expected<options, std::string> options_from(const std::string& text) {
                    .checkpoint = values.at("checkpoint"),
                    .collectives = values.at("collectives"),
                    .output = {}};
+    result.own = std::move(own);
     result.schedules = schedules_from(values.at("schedules"),
                                       result.trains ? &result.optimizer : nullptr);
     return result;

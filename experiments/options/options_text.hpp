@@ -14,14 +14,17 @@ namespace troupe {
 
 /// JSON of the options of runs and of collectives, with the contents of schedule files.
 /// The groups for nodes, inference, comparison and output are left out, and `parts`. So
-/// are `stored` of the model, `origin` of the data, `choose` of the run, `change` and
-/// `resumes_if_any` of checkpoints, `measures_units` and `names_pipe` of the mesh.
-/// \throws std::exception if a path, or the content of a schedule's file, is not UTF-8
+/// are the content of own parts, but for text_of(), `stored` of the model, `origin` of
+/// the data, `choose` of the run, `change` and `resumes_if_any` of checkpoints,
+/// `measures_units` and `names_pipe` of the mesh. \throws std::exception if a path, or
+/// the content of a schedule's file, is not UTF-8
 std::string to_text(const options& o);
 
 /// Reads a text that `to_text` wrote. Options that `to_text` leaves out get their
 /// defaults. The text may come from another process, and the ranges of most values are
 /// not checked. The error is one sentence: why no options could be read.
-tl::expected<options, std::string> options_from(const std::string& text);
+/// \param own of this process; must have the facts of the sender's
+tl::expected<options, std::string> options_from(const std::string& text,
+                                                own_parts own = {});
 
 } // namespace troupe

@@ -1,17 +1,64 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/options/own_parts.hpp"
 
+#include "kernels/checksum.hpp"
+#include "models/data_identity.hpp"
+#include "models/short_text.hpp"
+
 #include <algorithm>
+#include <span>
 #include <utility>
 
 namespace troupe {
 
+namespace {
+
+std::string facts_of(const own_parts& own) {
+  std::string result;
+  for (const auto& layer : own.network->layers) {
+    const auto made = layer->as_layer(layer);
+    result += std::to_string(made->input()) + " " + std::to_string(made->output()) + " "
+              + exact_text(made->operations()) + ":";
+    for (const auto& p : made->parameters()) {
+      result += p.name + " " + std::to_string(static_cast<int>(p.begins)) + " "
+                + exact_text(p.scale);
+      for (const auto dim : p.dims)
+        result += " " + std::to_string(dim);
+      result += ",";
+    }
+    result += ";";
+  }
+  return result + std::to_string(own.network->predictions)
+         + (own.network->reads_tokens ? " tokens" : " values");
+}
+
+} // namespace
+
+std::string text_of(const own_parts& own) {
+  std::string result;
+  if (own.network) {
+    running_checksum sum;
+    const auto facts = facts_of(own);
+    sum.add(std::as_bytes(std::span{facts}));
+    for (const auto& [name, values] : own.values) {
+      sum.add(std::as_bytes(std::span{name}));
+      sum.add(std::as_bytes(std::span{values}));
+    }
+    const auto layers = own.network->layers.size();
+    result = "a network of " + std::to_string(layers)
+             + (layers == 1 ? " layer" : " layers") + ", XXH3 "
+             + text_of_sum(sum.value());
+  }
+  if (own.data) {
+    const auto identity = own.data->identity();
+    result += (result.empty() ? "" : ", and ") + own.data->description()
+              + (identity ? ", XXH3 " + text_of_sum(identity->checksum) : "");
+  }
+  return result;
+}
+
 std::string own_error(const own_parts& own, const mesh_options& mesh,
-                      const run_options& run, const node_options& nodes) {
-  if (!own.network && !own.data)
-    return {};
-  if (!nodes.nodes.empty())
-    return "nodes have neither a network nor data of this process: leave --nodes out";
+                      const run_options& run) {
   if (!own.network)
     return {};
   if (mesh.tensor > 1 || mesh.expert > 1)

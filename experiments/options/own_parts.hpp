@@ -26,9 +26,14 @@ struct own_parts {
   std::map<std::string, std::vector<float>> values = {};
 };
 
+/// The facts of own parts that decide a run, with checksums, to be compared between the
+/// leader of a run and its nodes; empty without a network and data. A network's facts
+/// are sizes, operations and first values; its passes cannot be compared.
+std::string text_of(const own_parts& own);
+
 /// One sentence if own parts do not go with the other options, else an empty text.
 std::string own_error(const own_parts& own, const mesh_options& mesh,
-                      const run_options& run, const node_options& nodes);
+                      const run_options& run);
 
 /// One sentence if the initial values do not fit the network, else an empty text.
 std::string values_error(const own_parts& own, const network<float>& whole);

@@ -149,7 +149,7 @@ shards_of(const options& o, const network<float>& whole) {
 tl::expected<training, std::string> training_of(const options& o,
                                                 const std::filesystem::path& within,
                                                 std::vector<std::string>& notes) {
-  if (auto error = own_error(o.own, o.mesh, o.run, o.nodes); !error.empty())
+  if (auto error = own_error(o.own, o.mesh, o.run); !error.empty())
     return problem{error};
   auto whole = network_of(o);
   if (!whole)

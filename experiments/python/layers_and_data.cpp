@@ -4,9 +4,11 @@
 #include "experiments/python/only_session.hpp"
 #include "experiments/python/python_pass.hpp"
 #include "models/data/shuffle.hpp"
+#include "models/data_identity.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <map>
 #include <stdexcept>
 #include <type_traits>
@@ -158,7 +160,13 @@ public:
       held_out_(held_out),
       shuffle_(trained_, seed),
       inputs_(kept(std::move(inputs))),
-      labels_(kept(std::move(labels))) {}
+      labels_(kept(std::move(labels))) {
+    content_sum sum;
+    for (const auto& values : {inputs_, labels_})
+      sum.add({static_cast<const std::byte*>(values->data()),
+               static_cast<std::size_t>(values->nbytes())});
+    identity_ = sum.identity("arrays in the order of seed " + std::to_string(seed));
+  }
 
   std::optional<sample_shape> one_sample() const override { return shape_; }
   void training(std::int64_t index, const sample_view& to) const override {
@@ -169,6 +177,7 @@ public:
     copy(trained_ + index, to);
   }
   std::optional<std::int64_t> epoch() const override { return trained_; }
+  std::optional<data_identity> identity() const override { return identity_; }
   std::string description() const override {
     return std::to_string(trained_) + " samples of arrays, and "
            + std::to_string(held_out_) + " held out";
@@ -185,6 +194,7 @@ private:
   std::int64_t trained_, held_out_;
   epoch_shuffle shuffle_;
   std::shared_ptr<py::array> inputs_, labels_; // contiguous
+  data_identity identity_;
 };
 
 /// The values as a contiguous array of a type.

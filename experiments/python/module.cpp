@@ -14,6 +14,7 @@
 #include "experiments/session/measured_options.hpp"
 #include "experiments/session/performed_programs.hpp"
 #include "experiments/session/programs.hpp"
+#include "experiments/session/served_node.hpp"
 #include "experiments/session/session.hpp"
 #include "experiments/study/study_plan.hpp"
 #include "models/check_layer.hpp"
@@ -383,6 +384,22 @@ PYBIND11_MODULE(_troupe, m) {
   python_pass::declare(m);
   py::class_<data_set, std::shared_ptr<data_set>>(m, "Data");
   py::class_<own_parts>(m, "OwnParts");
+  py::class_<served_node>(m, "Node")
+    .def(py::init([](const own_parts& own, const std::string& listen, int threads,
+                     const std::string& folder, const std::string& tls, bool insecure) {
+      auto node = served_node::start(own, {.listen = listen,
+                                           .threads = threads,
+                                           .folder = folder,
+                                           .tls = tls,
+                                           .insecure = insecure});
+      if (!node)
+        throw_value_error(node.error());
+      // The last reference may end on any thread, and a run's passes need Python's
+      // lock.
+      return std::unique_ptr<served_node>{std::move(*node)};
+    }))
+    .def_property_readonly("address", &served_node::address)
+    .def("end", &served_node::end, py::call_guard<py::gil_scoped_release>());
   m.def("layer", [](const py::object& object) {
     return std::const_pointer_cast<network_layer>(
       std::static_pointer_cast<const network_layer>(layer_of(object)));

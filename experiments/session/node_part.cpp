@@ -110,11 +110,12 @@ std::string products_error(const run_options& leader_options,
 } // namespace
 
 tl::expected<run_plan, std::string> plan_of_part(const mail::prepare& facts,
-                                                 const node_limits& limits) {
+                                                 const node_limits& limits,
+                                                 const own_parts& own) {
   if (is_job_text(facts.options))
     return problem{std::string{"the leader's request is of a training_job: start the "
                                "node by the program that leads"}};
-  auto o = options_from(facts.options);
+  auto o = options_from(facts.options, own);
   if (!o)
     return problem{o.error()};
   forget_files(*o);

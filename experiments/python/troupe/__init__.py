@@ -21,14 +21,16 @@ import json as _json
 import numbers as _numbers
 import operator as _operator
 import os as _os
+import time as _time
 import warnings as _warnings
+import weakref as _weakref
 from collections.abc import Mapping as _Mapping
 
 import numpy as _numpy
 
 from . import _troupe
 
-__all__ = ["Data", "Interrupted", "Layer", "Network", "Result", "Run", "RunError", "Schedule", "Study", "check_layer", "compare", "evaluate", "linear",
+__all__ = ["Data", "Interrupted", "Layer", "Network", "Node", "Result", "Run", "RunError", "Schedule", "Study", "check_layer", "compare", "evaluate", "linear",
            "memory", "options", "simulate", "study", "torch_network", "train", "verify"]
 
 _most_values = 2**40  # of an array
@@ -36,6 +38,8 @@ _largest_seed = 2**64 - 1
 
 def _end_last_session():
     """Ends the run of a daemon thread, whose passes need the interpreter."""
+    for node in list(_nodes):
+        node.close()
     if _troupe.end_last_session():  # a pass never ends, and its frame keeps the files of its module open
         for one in _gc.get_objects():
             if isinstance(one, _io.IOBase) and not one.closed and one.writable():
@@ -273,6 +277,59 @@ class Data:
         result._data = _troupe.data_of_function(sample, _whole(inputs, "inputs", 1, _most_values), _whole(labels, "labels", 1, _most_values),
                                                 bool(tokens), _whole(held_out, "held_out", 0, _most_values))
         return result
+
+
+_nodes = _weakref.WeakSet()
+
+
+class Node:
+    """A node in this process, which performs ranks of runs that other processes lead with
+    `nodes=`. A run with a Network or Data of the leader's needs the same here.
+
+    with troupe.Node("0.0.0.0:4242", model=network, data=data, tls="..") as node:
+        node.wait()
+
+    listen is HOST:PORT; port 0 is any free port. threads: 0 is the number of cores. folder
+    has the data sets that runs may read. tls names certificate, key and authority. Raises
+    ValueError for a wrong setting."""
+
+    def __init__(self, listen="127.0.0.1:0", *, model=None, data=None, threads=0, folder=".", tls="", insecure=False):
+        if not isinstance(model, (Network, type(None))) or not isinstance(data, (Data, type(None))):
+            raise TypeError("a node's model is a Network, its data are Data: runs of built-in models name theirs")
+        own = _own_parts("train", {"model": model, "data": data})
+        self._node = _troupe.Node(own, _os.fsencode(_text("listen", listen)), _whole(threads, "threads", 0, 1024),
+                                  _os.fsencode(_text("folder", folder)), _os.fsencode(_text("tls", tls)), bool(insecure))
+        self._network = model
+        _nodes.add(self)
+
+    @property
+    def address(self):
+        """HOST:PORT, as `nodes=` names it; empty when the node has ended."""
+        return self._node.address
+
+    def wait(self):
+        """Serves until Ctrl-C."""
+        try:
+            while self.address:
+                _time.sleep(0.2)
+        except KeyboardInterrupt:
+            self.close()
+
+    def close(self):
+        """Ends the node, and the run that it performs."""
+        self._node.end()
+        if self._network is not None:
+            self._network._end_run()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def __del__(self):
+        if hasattr(self, "_node"):
+            self._node.end()
 
 
 class RunError(RuntimeError):

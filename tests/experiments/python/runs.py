@@ -100,6 +100,15 @@ class Relu(troupe.Layer):
             numpy.multiply(p.dy, p.saved, out=p.dx)
 
 
+def words_of_processes(text):
+    """The command lines that have a text."""
+    found = []
+    for process in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError), open(f"/proc/{process}/cmdline", encoding="utf-8", errors="replace") as words:
+            found.append(words.read())
+    return [words for words in found if text in words]
+
+
 class TorchModules(unittest.TestCase):
     """PyTorch's modules beside plain PyTorch."""
 
@@ -229,6 +238,17 @@ class TorchModules(unittest.TestCase):
         network = troupe.torch_network(self.mlp(), example=inputs[:2])
         troupe.train(model=network, data=troupe.Data(*clusters(), held_out=16), batch=8, microbatches=4, steps=4, stages=2)
         self.assertEqual([len(layer.graphs) + len(layer.gradients) for layer in network._modules], [0] * 5)
+
+    def test_nodes_train_modules(self):
+        data, _, inputs = self.in_order("mlp", 8, 8)
+        data = troupe.Data(*clusters(), held_out=16)
+        networks = [troupe.torch_network(self.mlp(), example=inputs[:2]) for _ in range(3)]
+        options = {"data": data, "schedule": "pipedream", "stages": 2, "batch": 8, "microbatches": 4, "steps": 8}
+        here = troupe.train(model=networks[0], **options)
+        with troupe.Node(model=networks[1], data=data) as one, troupe.Node(model=networks[2], data=data) as two:
+            there = troupe.train(model=networks[0], nodes=[one.address, two.address], **options)
+        for name, values in here.parameters.items():
+            self.assertEqual(there.parameters[name].tobytes(), values.tobytes())
 
     def test_a_run_is_loaded_into_modules_of_its_shapes_alone(self):
         nn = self.torch.nn
@@ -949,6 +969,57 @@ class Runs(unittest.TestCase):
         ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=120)
         self.assertEqual((ran.stdout, ran.returncode), ("7\n", 0), ran.stderr)
 
+    def test_nodes_train_the_bits_of_one_process(self):
+        script = f"""if True:
+            import sys
+            sys.argv, sys.path[:0] = ["runs.py", {PROGRAMS!r}, {DOCS!r}], [{os.path.dirname(os.path.abspath(__file__))!r}]
+            import runs, troupe
+            network = troupe.Network([runs.Dense("one", 6, 8), runs.Relu(8), runs.Dense("two", 8, 3)], values={{"one.bias": [0.5] * 8}})
+            node = troupe.Node(model=network, data=troupe.Data(*runs.clusters(), held_out=16), threads=1)
+            print(node.address, flush=True)
+            sys.stdin.read()
+            """
+        nodes = [subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+        plain = subprocess.Popen([f"{PROGRAMS}/node", "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True)
+        try:
+            addresses = [node.stdout.readline().strip() for node in nodes]
+            network = troupe.Network([Dense("one", 6, 8), Relu(8), Dense("two", 8, 3)], values={"one.bias": [0.5] * 8})
+            data = troupe.Data(*clusters(), held_out=16)
+            options = {"model": network, "data": data, "stages": 2, **OWN}
+            for more in ({"schedule": "1f1b"}, {"schedule": "pipedream"}, {"schedule": "2bw"}):
+                with self.subTest(more), tempfile.TemporaryDirectory() as folder:
+                    here = troupe.train(**more, **options)
+                    there = troupe.train(nodes=addresses, checkpoint=folder, checkpoint_every=10, **more, **options)
+                    self.assertEqual(there.losses.tolist(), here.losses.tolist())
+                    self.assertEqual(there.numbers["evaluation"], here.numbers["evaluation"])
+                    for name, values in here.parameters.items():
+                        self.assertEqual(there.parameters[name].tobytes(), values.tobytes())
+            proofs = troupe.verify(schedule="pipedream", nodes=addresses, **{**options, "steps": 4}).proofs
+            self.assertEqual((set(proofs["verdict"]), len(proofs)), ({"holds"}, 2))
+            other = troupe.Network([Dense("one", 6, 8), Relu(8), Dense("two", 8, 3)])
+            for wrong, sentence in (({"model": other}, "the leader's program has a network of 3 layers, .*start the node with the same"),
+                                    ({"data": troupe.Data(*clusters(), held_out=8)}, "the node's has a network of 3 layers, .*48 samples"),
+                                    ({"nodes": [plain.stdout.readline().split(" with")[0].split()[-1], addresses[0]]}, "the node's has none")):
+                with self.subTest(sentence), self.assertRaisesRegex(troupe.RunError, sentence):
+                    troupe.train(**{"nodes": addresses, **options, **wrong})
+            with self.assertRaisesRegex(troupe.RunError, "no network and data of its own"):
+                troupe.train(**SMALL, stages=2, nodes=addresses)
+        finally:
+            for node in nodes:
+                node.stdin.close()
+            plain.terminate()
+            for one in (*nodes, plain):
+                one.wait(20)
+                one.stdout.close()
+        self.assertEqual([node.returncode for node in nodes], [0, 0])
+        with troupe.Node(model=network, data=data) as node, self.assertRaisesRegex(ValueError, "in use"):
+            troupe.Node(node.address)
+        self.assertEqual(node.address, "")
+        for call, error, sentence in ((lambda: troupe.Node("nowhere"), ValueError, "nowhere"), (lambda: troupe.Node("0.0.0.0:0"), ValueError, "insecure"),
+                                      (lambda: troupe.Node(model="gpt"), TypeError, "is a Network")):
+            with self.subTest(sentence), self.assertRaisesRegex(error, sentence):
+                call()
+
     def test_the_interpreter_ends_during_a_run(self):
         script = f"""if True:
             import sys, threading, time
@@ -1074,12 +1145,12 @@ class Runs(unittest.TestCase):
 troupe.study("compare", schedules="gpipe", seeds=3, report={folder!r} + "/one", stages=1, steps=1_000_000)
 """
             started = subprocess.Popen([sys.executable, "-c", script])
-            while not os.path.exists(f"{folder}/one/study.json"):
+            while not any("compare" in words and "--json" in words for words in words_of_processes("--steps=1000000")):
                 time.sleep(0.01)
             started.kill()
             started.wait()
             latest = time.monotonic() + 60
-            while not os.path.exists(f"{folder}/one/study.html"):  # which the study writes at its end
+            while words_of_processes(folder):
                 self.assertLess(time.monotonic(), latest, "the study goes on")
                 time.sleep(0.01)
 
