@@ -13,10 +13,11 @@ namespace troupe {
 // output are left out: the sender of the text writes the results.
 
 /// JSON of the options of runs and of collectives, with the contents of schedule files.
-/// The groups for nodes, inference, comparison and output are left out, and `parts`. So
-/// are the content of own parts, but for text_of(), `stored` of the model, `origin` of
+/// The groups for nodes, inference, comparison and output are left out, and `parts`.
+/// Own parts are sent as text_of(). Left out too are `stored` of the model, `origin` of
 /// the data, `choose` of the run, `change` and `resumes_if_any` of checkpoints,
-/// `measures_units` and `names_pipe` of the mesh. \throws std::exception if a path, or
+/// `measures_units` and `names_pipe` of the mesh.
+/// \throws std::exception if a path, or
 /// the content of a schedule's file, is not UTF-8
 std::string to_text(const options& o);
 

@@ -241,6 +241,34 @@ session_pointer run_program_of(const std::string& name,
   return to;
 }
 
+/// Checks a Python layer. Returns one sentence about a difference, else an empty text.
+std::string difference_of(const py::object& object, const layer_check& how) {
+  const auto layer = layer_of(object);
+  const only_session guard;
+  std::string wrong;
+  {
+    py::gil_scoped_release free;
+    wrong = check_layer(*layer, how);
+  }
+  if (was_pressed())
+    throw_interrupt();
+  return utf8(wrong);
+}
+
+/// Calls a function that performs a session. Returns to Python, also by an exception,
+/// unless the interpreter ends (only_session::stay_if_python_ends).
+template <class Function>
+auto unless_python_ends(const Function& function) {
+  try {
+    auto result = function();
+    only_session::stay_if_python_ends();
+    return result;
+  } catch (...) {
+    only_session::stay_if_python_ends();
+    throw;
+  }
+}
+
 /// A read-only array of values that `owner` keeps alive, without a copy.
 template <class Value>
 py::array view(const Value* values, std::vector<py::ssize_t> dims,
@@ -446,21 +474,18 @@ PYBIND11_MODULE(_troupe, m) {
   });
   m.def("check_layer", [](const py::object& object, std::int64_t samples,
                           std::int32_t words, double tolerance, std::uint64_t seed) {
-    const auto layer = layer_of(object);
-    const only_session guard;
-    std::string wrong;
-    {
-      py::gil_scoped_release free;
-      wrong = check_layer(
-        *layer,
+    return unless_python_ends([&] {
+      return difference_of(
+        object,
         {.samples = samples, .words = words, .tolerance = tolerance, .seed = seed});
-    }
-    if (was_pressed())
-      throw_interrupt();
-    return utf8(wrong);
+    });
   });
-  m.def("perform", &run_program_of, py::arg("program"), py::arg("words"),
-        py::arg("schedules"), py::arg("own"), py::arg("advance"));
+  m.def("perform", [](const std::string& name, const std::vector<std::string>& words,
+                      const std::map<std::string, std::string>& schedules,
+                      const own_parts& own, const py::object& advance) {
+    return unless_python_ends(
+      [&] { return run_program_of(name, words, schedules, own, advance); });
+  });
   m.def("options", &options_of_program, py::arg("program"));
   m.def("end_last_session", &only_session::end,
         py::call_guard<py::gil_scoped_release>());

@@ -4,6 +4,8 @@
 #include "actors/run/local_run.hpp"
 #include "experiments/session/interruption.hpp"
 
+#include <pybind11/pybind11.h>
+
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -12,6 +14,7 @@
 #include <mutex>
 #include <new>
 #include <stdexcept>
+#include <thread>
 
 namespace troupe::python {
 
@@ -21,6 +24,7 @@ std::mutex mutex;
 std::condition_variable has_ended;
 bool is_under_way = false;
 std::atomic<bool> ends = false, pressed = false;
+std::thread::id ending_thread; // set before `ends`
 
 } // namespace
 
@@ -45,6 +49,7 @@ bool only_session::end() {
   constexpr auto interval = std::chrono::milliseconds{50};
   const auto latest = std::chrono::steady_clock::now() + std::chrono::seconds{30};
   std::unique_lock lock{mutex};
+  ending_thread = std::this_thread::get_id();
   ends = true;
   while (is_under_way && std::chrono::steady_clock::now() < latest) {
     interrupt(true); // again: a session that begins clears the flag
@@ -59,6 +64,14 @@ bool only_session::end() {
     },
     nullptr);
   return true;
+}
+
+void only_session::stay_if_python_ends() {
+  if (!ends || ending_thread == std::this_thread::get_id())
+    return;
+  const pybind11::gil_scoped_release free;
+  for (;;)
+    std::this_thread::sleep_for(std::chrono::hours{1});
 }
 
 void only_session::forget() {

@@ -18,6 +18,11 @@ public:
   /// never end; an exit of the process then destroys nothing that they use.
   static bool end();
 
+  /// Does not return if another thread has called end(): an exception that a daemon
+  /// thread prints while Python ends would abort the process. Needs Python's lock, and
+  /// no session of this thread.
+  static void stay_if_python_ends();
+
   /// Forgets the session of the parent, whose threads a forked process does not have.
   static void forget();
 

@@ -1046,7 +1046,7 @@ class Runs(unittest.TestCase):
             threading.Thread(target=runs_without_end,""")
         for one in (script, again) * 2:
             ran = subprocess.run([sys.executable, "-c", one], capture_output=True, text=True, check=False, timeout=60)
-            self.assertEqual(ran.returncode, 0, ran.stderr)
+            self.assertEqual((ran.returncode, ran.stderr), (0, ""))
 
     def test_programs_without_runs_give_their_results(self):
         with tempfile.TemporaryDirectory() as folder:
