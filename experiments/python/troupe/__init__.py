@@ -118,6 +118,8 @@ class Schedule:
 def _cell(action):
     if isinstance(action, str):
         return action
+    if not isinstance(action, tuple) or len(action) != 3 or action[1] not in tuple("FBIWU"):
+        raise ValueError(f"{action!r} is no action: a text as '2F5' or a tuple (stage, operation, microbatch) with F, B, I, W or U is allowed")
     stage, operation, microbatch = action
     return f"{stage}{operation}{microbatch}"
 
@@ -478,6 +480,9 @@ class Result:
     def __len__(self):
         return len(self.runs)
 
+    def __bool__(self):  # also without runs, as of verify
+        return True
+
     def __iter__(self):
         return iter(self.runs)
 
@@ -485,7 +490,7 @@ class Result:
         """A run by its index or its schedule."""
         if isinstance(key, (str, Schedule)):
             key = str(key)
-            found = [run for run in self.runs if run.schedule == key]
+            found = [run for run in self.runs if run.schedule in (key, "file:" + key)]
             if len(found) != 1:
                 raise KeyError(f"{key}: the runs are {', '.join(run.schedule for run in self.runs)}")
             return found[0]
@@ -536,7 +541,7 @@ class Result:
 
 def _words(options):
     """The options as words of a command line, and the texts of schedules by name."""
-    words, schedules = [], {}
+    words, flags, schedules = [], [], {}
     for name, value in options.items():
         option = "--" + name.replace("_", "-")
         if isinstance(value, _numpy.bool_):
@@ -544,7 +549,7 @@ def _words(options):
         if value is None or value is False:
             continue
         if value is True:
-            words.append(option)
+            flags.append(option)
             continue
         values = _values(value)
         for one in values:
@@ -554,7 +559,8 @@ def _words(options):
         if not texts or "" in texts:
             raise ValueError(f"{name} has an empty value: give a value, or None to leave {name} out")
         words.append(option + "=" + ",".join(texts))
-    return words, schedules
+    flags.sort(key=lambda flag: flag != "--quiet")  # an option that is no flag comes last, and then needs a value
+    return words + flags, schedules
 
 
 def _values(value):

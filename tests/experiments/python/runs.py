@@ -617,7 +617,7 @@ class Runs(unittest.TestCase):
                troupe.Schedule.by_slots("pairs", slot_of_1f1b, stages=stages, microbatches=microbatches)]
         options = {"stages": stages, "microbatches": microbatches, "steps": 3, "cost": "F=1,B=2"}
         result = troupe.simulate(schedules=[*own, "gpipe", "1f1b"], **options)
-        for mine, theirs in (("file:waves", "gpipe"), (own[1], "1f1b")):
+        for mine, theirs in (("waves", "gpipe"), (own[1], "1f1b")):
             for name in ("rank", "kind", "stage", "microbatch", "start", "end"):
                 self.assertEqual(result[mine].timeline[name].tolist(), result[theirs].timeline[name].tolist())
         trained = troupe.compare(schedules=[*own, "gpipe"], **{**SMALL, "microbatches": 8}, stages=4)
@@ -646,6 +646,11 @@ class Runs(unittest.TestCase):
         for name in ("", "a,b", "a:b"):
             with self.assertRaisesRegex(ValueError, "no name of a schedule"):
                 troupe.Schedule(name, "0F0,0B0")
+        for action in (("F", 0, 0), (0, "f", 0), (0, "F"), 5):
+            with self.subTest(action), self.assertRaisesRegex(ValueError, "is no action"):
+                troupe.Schedule("mine", lambda rank: [action], stages=1)
+        with self.assertRaisesRegex(ValueError, "--verify needs a value$"):
+            troupe.train(verify=True, stages=1)
         with self.assertRaisesRegex(ValueError, "needs stages="):
             troupe.Schedule("mine", lambda rank: [])
 
@@ -1071,6 +1076,7 @@ class Runs(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "there is no page"):
             score.report("page.html")
         self.assertIn("<pre>", score._repr_html_())
+        self.assertTrue(proved)
 
     def test_a_layer_of_ones_own_is_proved_by_verify(self):
         own = {"model": troupe.Network([Dense("one", 6, 8), Relu(8), Dense("two", 8, 3)]), "data": troupe.Data(*clusters()), "stages": 2, **OWN}
