@@ -8,6 +8,7 @@
 #include "experiments/options/parsing.hpp"
 #include "experiments/report/plan_report.hpp"
 #include "experiments/session/counted_problem.hpp"
+#include "models/short_text.hpp"
 #include "models/utf8.hpp"
 #include "models/whole_file.hpp"
 #include "planner/case_file.hpp"
@@ -90,15 +91,11 @@ void tell_unknown(const planner::named_problem& problem,
                   const std::filesystem::path& file) {
   if (problem.unknown.empty())
     return;
-  constexpr std::size_t most_named = 3;
-  const auto count = problem.unknown.size();
-  std::cerr << "plan: " << file.string() << ": ";
-  for (std::size_t i = 0; i < std::min(most_named, count); ++i)
-    std::cerr << (i > 0 ? ", " : "") << printable(problem.unknown[i]);
-  if (count > most_named)
-    std::cerr << " and " << count - most_named << " more";
-  std::cerr << (count > 1 ? " are" : " is") << " ignored: cases of kind "
-            << planner::kind_of(problem.content) << " have no such member\n";
+  std::cerr << "plan: " << file.string() << ": "
+            << printable(first_three(problem.unknown))
+            << (problem.unknown.size() > 1 ? " are" : " is")
+            << " ignored: cases of kind " << planner::kind_of(problem.content)
+            << " have no such member\n";
 }
 
 /// The problem of a file, or of a model on equal devices.

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <charconv>
+#include <cstddef>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -30,6 +31,20 @@ std::string joined(const std::vector<Integer>& numbers) {
   for (const auto number : numbers)
     result += (result.empty() ? "" : ",") + std::to_string(number);
   return result;
+}
+
+/// The first three texts of a list: "a, b, c and 2 more".
+template <class Texts>
+std::string first_three(const Texts& texts) {
+  constexpr std::size_t most_named = 3;
+  std::string result;
+  std::size_t named = 0;
+  for (const auto& text : texts)
+    if (named++ < most_named)
+      result += (result.empty() ? "" : ", ") + text;
+  return named > most_named
+           ? result + " and " + std::to_string(named - most_named) + " more"
+           : result;
 }
 
 } // namespace troupe

@@ -3,7 +3,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include <set>
 #include <stdexcept>
+#include <vector>
 
 namespace troupe {
 
@@ -27,6 +29,23 @@ nlohmann::json shallow_json(const std::string& text, int most_depth) {
       throw std::invalid_argument{"the JSON is nested too deep"};
     return true;
   });
+}
+
+nlohmann::ordered_json json_of_single_members(const std::string& text) {
+  using nlohmann::ordered_json;
+  std::vector<std::set<std::string>> names; // of the objects that are open
+  return ordered_json::parse(
+    text, [&](int, ordered_json::parse_event_t event, const ordered_json& value) {
+      if (event == ordered_json::parse_event_t::object_start)
+        names.emplace_back();
+      else if (event == ordered_json::parse_event_t::object_end)
+        names.pop_back();
+      else if (event == ordered_json::parse_event_t::key
+               && !names.back().insert(value.get<std::string>()).second)
+        throw std::invalid_argument{"an object has the member '"
+                                    + value.get<std::string>() + "' twice"};
+      return true;
+    });
 }
 
 } // namespace troupe

@@ -25,4 +25,9 @@ std::string json_text(const nlohmann::ordered_json& value, int indent = -1);
 /// \throws nlohmann::json::exception if the text is no JSON
 nlohmann::json shallow_json(const std::string& text, int most_depth);
 
+/// Parses JSON whose objects have each member once: a reader would keep one of them.
+/// \throws std::invalid_argument with a sentence about a member that comes twice
+/// \throws nlohmann::json::exception if the text is no JSON
+nlohmann::ordered_json json_of_single_members(const std::string& text);
+
 } // namespace troupe

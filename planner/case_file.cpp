@@ -2,12 +2,12 @@
 #include "planner/case_file.hpp"
 
 #include "models/input_file.hpp"
+#include "models/utf8.hpp"
 #include "planner/kinds/readers.hpp"
 
 #include <algorithm>
 #include <array>
 #include <functional>
-#include <set>
 #include <stdexcept>
 #include <string_view>
 #include <type_traits>
@@ -64,22 +64,13 @@ named_problem read_content(const case_value& from) {
   kind.fail("is '" + kind.text() + "', but a case is one of " + known);
 }
 
-/// The document of a text. A member twice in an object is a case_error, since JSON's
-/// reader keeps one of them.
+/// \throws case_error if an object has a member twice
 ordered_json parse_document(const std::string& text) {
-  std::vector<std::set<std::string>> names; // of the objects that are open
-  const auto check = [&](int, ordered_json::parse_event_t event, ordered_json& value) {
-    if (event == ordered_json::parse_event_t::object_start)
-      names.emplace_back();
-    else if (event == ordered_json::parse_event_t::object_end)
-      names.pop_back();
-    else if (event == ordered_json::parse_event_t::key
-             && !names.back().insert(value.get<std::string>()).second)
-      throw case_error{"an object has the member '" + value.get<std::string>()
-                       + "' twice"};
-    return true;
-  };
-  return ordered_json::parse(text, check);
+  try {
+    return json_of_single_members(text);
+  } catch (const std::invalid_argument& error) {
+    throw case_error{error.what()};
+  }
 }
 
 void add_remark(ordered_json& to, const answer& found) {

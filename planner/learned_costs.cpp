@@ -257,7 +257,7 @@ learned_costs::load(const std::filesystem::path& path) {
   return parse_file(
     path, "the file of learned costs", [](const std::string& text) -> result_type {
       try {
-        const auto document = ordered_json::parse(text);
+        const auto document = json_of_single_members(text);
         const auto read_pair = [](const case_value& from) {
           return line_pair{read_line(from.member("forward")),
                            read_line(from.member("backward"))};
@@ -270,6 +270,8 @@ learned_costs::load(const std::filesystem::path& path) {
         return result;
       } catch (const ordered_json::parse_error& error) {
         return mistake{"byte " + std::to_string(error.byte) + " is no JSON"};
+      } catch (const std::invalid_argument& error) {
+        return mistake{error.what()};
       } catch (const case_error& error) {
         return mistake{error.what()};
       }

@@ -14,6 +14,8 @@
 
 namespace troupe {
 
+class serving_node;
+
 /// Settings of a node.
 struct node_settings {
   /// Address to listen at, "HOST:PORT". Port 0: any free port.
@@ -47,10 +49,9 @@ public:
   std::string address() const;
 
 private:
-  struct state;
-  explicit training_node(std::unique_ptr<state> started);
+  explicit training_node(std::unique_ptr<serving_node> started);
 
-  std::unique_ptr<state> state_;
+  std::unique_ptr<serving_node> node_;
 };
 
 } // namespace troupe

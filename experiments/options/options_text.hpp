@@ -17,8 +17,7 @@ namespace troupe {
 /// Own parts are sent as text_of(). Left out too are `stored` of the model, `origin` of
 /// the data, `choose` of the run, `change` and `resumes_if_any` of checkpoints,
 /// `measures_units` and `names_pipe` of the mesh.
-/// \throws std::exception if a path, or
-/// the content of a schedule's file, is not UTF-8
+/// \throws std::exception if a path, or the content of a schedule's file, is not UTF-8
 std::string to_text(const options& o);
 
 /// Reads a text that `to_text` wrote. Options that `to_text` leaves out get their

@@ -43,7 +43,7 @@ void call_python(const std::string& name, const Function& function) {
     return;
   } catch (const py::error_already_set& error) {
     if (error.matches(PyExc_KeyboardInterrupt))
-      note_pressed();
+      note_interrupt();
     text = error.what();
   } catch (const py::builtin_exception& error) {
     text = error.what();
@@ -160,13 +160,8 @@ public:
       held_out_(held_out),
       shuffle_(trained_, seed),
       inputs_(kept(std::move(inputs))),
-      labels_(kept(std::move(labels))) {
-    content_sum sum;
-    for (const auto& values : {inputs_, labels_})
-      sum.add({static_cast<const std::byte*>(values->data()),
-               static_cast<std::size_t>(values->nbytes())});
-    identity_ = sum.identity("arrays in the order of seed " + std::to_string(seed));
-  }
+      labels_(kept(std::move(labels))),
+      seed_(seed) {}
 
   std::optional<sample_shape> one_sample() const override { return shape_; }
   void training(std::int64_t index, const sample_view& to) const override {
@@ -177,7 +172,14 @@ public:
     copy(trained_ + index, to);
   }
   std::optional<std::int64_t> epoch() const override { return trained_; }
-  std::optional<data_identity> identity() const override { return identity_; }
+  /// Of the arrays as they are now: a user may have changed values.
+  std::optional<data_identity> identity() const override {
+    content_sum sum;
+    for (const auto& values : {inputs_, labels_})
+      sum.add({static_cast<const std::byte*>(values->data()),
+               static_cast<std::size_t>(values->nbytes())});
+    return sum.identity("arrays in the order of seed " + std::to_string(seed_));
+  }
   std::string description() const override {
     return std::to_string(trained_) + " samples of arrays, and "
            + std::to_string(held_out_) + " held out";
@@ -194,7 +196,7 @@ private:
   std::int64_t trained_, held_out_;
   epoch_shuffle shuffle_;
   std::shared_ptr<py::array> inputs_, labels_; // contiguous
-  data_identity identity_;
+  std::uint64_t seed_;
 };
 
 /// The values as a contiguous array of a type.

@@ -2,21 +2,17 @@
 // The compiled part of the Python module `troupe`: options, sessions and their results.
 // troupe/__init__.py is what users call.
 
-#include "experiments/options/command_line.hpp"
 #include "experiments/options/option_catalog.hpp"
 #include "experiments/options/option_row.hpp"
+#include "experiments/python/array_view.hpp"
 #include "experiments/python/layers_and_data.hpp"
 #include "experiments/python/only_session.hpp"
 #include "experiments/python/python_pass.hpp"
+#include "experiments/python/python_session.hpp"
 #include "experiments/python/run_arrays.hpp"
 #include "experiments/report/page.hpp"
 #include "experiments/report/seconds.hpp"
-#include "experiments/session/measured_options.hpp"
-#include "experiments/session/performed_programs.hpp"
-#include "experiments/session/programs.hpp"
 #include "experiments/session/served_node.hpp"
-#include "experiments/session/session.hpp"
-#include "experiments/study/study_plan.hpp"
 #include "models/check_layer.hpp"
 #include "models/utf8.hpp"
 
@@ -25,13 +21,8 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
-#include <chrono>
-#include <condition_variable>
-#include <exception>
 #include <memory>
-#include <mutex>
 #include <stdexcept>
-#include <thread>
 #include <utility>
 
 namespace py = pybind11;
@@ -40,220 +31,11 @@ namespace troupe::python {
 
 namespace {
 
-/// A session and all that its accounts refer to.
-struct kept_session {
-  setup shared;
-  ended_session ended;
-  std::vector<std::string> errors, notes;
-};
-
-using session_pointer = std::shared_ptr<kept_session>;
-
 /// One run of a session.
 struct kept_run {
-  session_pointer session;
+  std::shared_ptr<kept_session> session;
   const run_account* account;
 };
-
-[[noreturn]] void throw_interrupt() {
-  PyErr_SetString(PyExc_KeyboardInterrupt, "interrupted");
-  throw py::error_already_set{};
-}
-
-/// \param sentence may have bytes that are no UTF-8
-[[noreturn]] void throw_value_error(const std::string& sentence) {
-  throw py::value_error{utf8(sentence)};
-}
-
-using session_result = tl::expected<ended_session, std::string>;
-
-/// Performs a session in a thread, while the caller's thread runs Python's handlers of
-/// signals. The session's thread takes Python's lock for the progress alone.
-class watched_session {
-public:
-  /// \param perform performs the session
-  watched_session(const std::function<session_result(const session_listener&)>& perform,
-                  kept_session& to, const py::object& advance)
-    : advance_(advance) {
-    const session_listener listener{
-      .error = [&](const std::string& s) { to.errors.push_back(s); },
-      .note = [&](const std::string& s) { to.notes.push_back(s); },
-      .advance = advance.is_none()
-                   ? nullptr
-                   : std::function<void(const progress&)>{[this](const progress& p) {
-                       report(p);
-                     }}};
-    py::gil_scoped_release free;
-    interrupt(false);
-    std::thread worker{[&] {
-      try {
-        end(perform(listener));
-      } catch (...) {
-        failure_ = std::current_exception();
-        end(tl::unexpected{std::string{}});
-      }
-    }};
-    wait();
-    worker.join();
-  }
-
-  /// Returns the runs. Throws what ended the session before its end: an exception of
-  /// the progress function or of a signal's handler, or an exception of the session.
-  session_result take() {
-    if (of_python_)
-      throw std::move(*of_python_);
-    const bool is_interrupted = is_interrupted_ || was_pressed();
-    if (failure_ && is_interrupted)
-      throw_interrupt();
-    if (failure_)
-      std::rethrow_exception(failure_);
-    if (is_interrupted && *result_) // also if the run was done, or a pass stalled
-      (*result_)->exit_code = ended_by_user;
-    return std::move(*result_);
-  }
-
-private:
-  void end(session_result result) {
-    const std::lock_guard lock{mutex_};
-    result_ = std::move(result);
-    has_ended_.notify_one();
-  }
-
-  void wait() {
-    constexpr auto interval = std::chrono::milliseconds{50};
-    std::unique_lock lock{mutex_};
-    while (!has_ended_.wait_for(lock, interval, [&] { return result_.has_value(); })) {
-      lock.unlock();
-      {
-        py::gil_scoped_acquire locked;
-        if (PyErr_CheckSignals() != 0) {
-          const py::error_already_set error;
-          if (error.type().is(py::handle{PyExc_KeyboardInterrupt})) {
-            is_interrupted_ = true; // the result is told with the exception
-            interrupt(true);
-          } else {
-            end_by(error);
-          }
-        }
-      }
-      lock.lock();
-    }
-  }
-
-  void report(const progress& p) {
-    py::gil_scoped_acquire locked;
-    if (of_python_)
-      return;
-    try {
-      for (const auto& loss : p.losses)
-        if (!interruption()) // a slow function would receive losses of long ago
-          advance_(loss.samples, loss.loss);
-    } catch (py::error_already_set& error) {
-      end_by(error);
-    }
-  }
-
-  /// Ends the session by an exception of Python.
-  /// \pre the caller has Python's lock
-  void end_by(const py::error_already_set& error) {
-    if (!of_python_)
-      of_python_.emplace(error);
-    interrupt(true);
-  }
-
-  const py::object& advance_;
-  std::mutex mutex_;
-  std::condition_variable has_ended_;
-  std::optional<session_result> result_;
-  std::exception_ptr failure_;
-  std::optional<py::error_already_set> of_python_;
-  bool is_interrupted_ = false;
-};
-
-/// \throws py::value_error if there is no program of the name
-program_info program_of(const std::string& name) {
-  if (const auto* const performed = performed_program_named(name))
-    return performed->info;
-  if (name == "study")
-    return study_of(session_program("compare"));
-  for (const auto& program : session_programs())
-    if (program.name == name)
-      return program;
-  throw py::value_error{"there is no program '" + name
-                        + "': train, compare, simulate, verify, evaluate, memory and "
-                          "study are allowed"};
-}
-
-/// \throws py::value_error with one sentence about options that cannot be fulfilled
-/// \throws std::runtime_error if another session is under way
-session_pointer run_program_of(const std::string& name,
-                               const std::vector<std::string>& words,
-                               std::map<std::string, std::string> schedules,
-                               own_parts own, const py::object& advance) {
-  const only_session guard;
-  const auto* const performed = performed_program_named(name);
-  auto program = program_of(name);
-  // No report is written unless report= names a folder.
-  program.defaults.output.new_report.clear();
-  program.defaults.schedules.texts = std::move(schedules);
-  auto o = options_of(program, words);
-  if (!o)
-    throw_value_error(o.error().sentence);
-  o->own = std::move(own);
-  auto to = std::make_shared<kept_session>();
-  std::string error;
-  try {
-    py::gil_scoped_release free;
-    error = measure_options(*o);
-    if (error.empty() && !performed) {
-      auto shared = set_up(*o);
-      if (shared)
-        to->shared = std::move(*shared);
-      error = shared ? to->shared.completed : shared.error();
-    }
-  } catch (...) {
-    if (was_pressed())
-      throw_interrupt();
-    throw;
-  }
-  if (was_pressed())
-    throw_interrupt();
-  if (!error.empty())
-    throw_value_error(error);
-  watched_session session{
-    [&](const session_listener& listener) -> session_result {
-      if (!performed)
-        return perform_session(*o, to->shared, listener, true);
-      auto end = performed->perform(*o, {listener.error, listener.note});
-      if (!end)
-        return tl::unexpected{end.error()};
-      ended_session result;
-      result.exit_code = end->exit_code;
-      result.results = std::move(end->results);
-      result.table = std::move(end->table);
-      return result;
-    },
-    *to, advance};
-  auto ended = session.take();
-  if (!ended)
-    throw_value_error(ended.error());
-  to->ended = std::move(*ended);
-  return to;
-}
-
-/// Checks a Python layer. Returns one sentence about a difference, else an empty text.
-std::string difference_of(const py::object& object, const layer_check& how) {
-  const auto layer = layer_of(object);
-  const only_session guard;
-  std::string wrong;
-  {
-    py::gil_scoped_release free;
-    wrong = check_layer(*layer, how);
-  }
-  if (was_pressed())
-    throw_interrupt();
-  return utf8(wrong);
-}
 
 /// Calls a function that performs a session. Returns to Python, also by an exception,
 /// unless the interpreter ends (only_session::stay_if_python_ends).
@@ -269,18 +51,15 @@ auto unless_python_ends(const Function& function) {
   }
 }
 
+/// A node, until it is ended.
+struct kept_node {
+  std::unique_ptr<serving_node> node;
+};
+
 /// A read-only array of values that `owner` keeps alive, without a copy.
 template <class Value>
-py::array view(const Value* values, std::vector<py::ssize_t> dims,
-               const py::object& owner) {
-  py::array_t<Value> result(std::move(dims), values, owner);
-  result.attr("setflags")(py::arg("write") = false);
-  return result;
-}
-
-template <class Value>
-py::array view(const std::vector<Value>& values, const py::object& owner) {
-  return view(values.data(), {static_cast<py::ssize_t>(values.size())}, owner);
+py::object view_of(const std::vector<Value>& values, const py::object& owner) {
+  return view(values.data(), {static_cast<py::ssize_t>(values.size())}, false, owner);
 }
 
 /// Rows that the array owns.
@@ -306,7 +85,7 @@ py::dict parameters_of(const py::object& run) {
     for (const auto& p : layers[l]->parameters())
       result[py::str(p.name)] =
         view(account.result.parameters[l].data() + p.offset,
-             std::vector<py::ssize_t>(p.dims.begin(), p.dims.end()), run);
+             std::vector<py::ssize_t>(p.dims.begin(), p.dims.end()), false, run);
   return result;
 }
 
@@ -318,7 +97,7 @@ std::vector<std::string> readable(std::vector<std::string> texts) {
 
 py::list options_of_program(const std::string& name) {
   py::list result;
-  for (const auto& row : rows_of(program_of(name)))
+  for (const auto& row : rows_of(program_named(name)))
     result.append(py::dict(py::arg("names") = row.names, py::arg("help") = row.help,
                            py::arg("heading") = row.heading));
   return result;
@@ -347,13 +126,13 @@ PYBIND11_MODULE(_troupe, m) {
                            [](const kept_run& r) { return r.account->result.failure; })
     .def_property_readonly("losses",
                            [](const py::object& r) {
-                             return view(r.cast<const kept_run&>().account->result.loss,
-                                         r);
+                             return view_of(
+                               r.cast<const kept_run&>().account->result.loss, r);
                            })
     .def_property_readonly(
       "loss_samples",
       [](const py::object& r) {
-        return view(r.cast<const kept_run&>().account->result.loss_samples, r);
+        return view_of(r.cast<const kept_run&>().account->result.loss_samples, r);
       })
     .def_property_readonly("loss_times",
                            [](const kept_run& r) {
@@ -362,12 +141,12 @@ PYBIND11_MODULE(_troupe, m) {
     .def_property_readonly(
       "gradient_norms",
       [](const py::object& r) {
-        return view(r.cast<const kept_run&>().account->result.gradient_norms, r);
+        return view_of(r.cast<const kept_run&>().account->result.gradient_norms, r);
       })
     .def_property_readonly(
       "learning_rates",
       [](const py::object& r) {
-        return view(r.cast<const kept_run&>().account->result.learning_rates, r);
+        return view_of(r.cast<const kept_run&>().account->result.learning_rates, r);
       })
     .def_property_readonly(
       "timeline", [](const kept_run& r) { return array_of(timeline_rows(*r.account)); })
@@ -412,22 +191,25 @@ PYBIND11_MODULE(_troupe, m) {
   python_pass::declare(m);
   py::class_<data_set, std::shared_ptr<data_set>>(m, "Data");
   py::class_<own_parts>(m, "OwnParts");
-  py::class_<served_node>(m, "Node")
+  py::class_<kept_node>(m, "Node")
     .def(py::init([](const own_parts& own, const std::string& listen, int threads,
                      const std::string& folder, const std::string& tls, bool insecure) {
-      auto node = served_node::start(own, {.listen = listen,
-                                           .threads = threads,
-                                           .folder = folder,
-                                           .tls = tls,
-                                           .insecure = insecure});
+      auto node = start_node(own, {.listen = listen,
+                                   .threads = threads,
+                                   .folder = folder,
+                                   .tls = tls,
+                                   .insecure = insecure});
       if (!node)
         throw_value_error(node.error());
-      // The last reference may end on any thread, and a run's passes need Python's
-      // lock.
-      return std::unique_ptr<served_node>{std::move(*node)};
+      return kept_node{std::move(*node)};
     }))
-    .def_property_readonly("address", &served_node::address)
-    .def("end", &served_node::end, py::call_guard<py::gil_scoped_release>());
+    .def_property_readonly(
+      "address",
+      [](const kept_node& n) { return n.node ? n.node->address() : std::string{}; })
+    // Passes of a run in progress need Python's lock.
+    .def(
+      "end", [](kept_node& n) { n.node.reset(); },
+      py::call_guard<py::gil_scoped_release>());
   m.def("layer", [](const py::object& object) {
     return std::const_pointer_cast<network_layer>(
       std::static_pointer_cast<const network_layer>(layer_of(object)));
@@ -475,7 +257,7 @@ PYBIND11_MODULE(_troupe, m) {
   m.def("check_layer", [](const py::object& object, std::int64_t samples,
                           std::int32_t words, double tolerance, std::uint64_t seed) {
     return unless_python_ends([&] {
-      return difference_of(
+      return difference_in(
         object,
         {.samples = samples, .words = words, .tolerance = tolerance, .seed = seed});
     });
@@ -484,7 +266,7 @@ PYBIND11_MODULE(_troupe, m) {
                       const std::map<std::string, std::string>& schedules,
                       const own_parts& own, const py::object& advance) {
     return unless_python_ends(
-      [&] { return run_program_of(name, words, schedules, own, advance); });
+      [&] { return perform(name, words, schedules, own, advance); });
   });
   m.def("options", &options_of_program, py::arg("program"));
   m.def("end_last_session", &only_session::end,

@@ -23,7 +23,7 @@ namespace {
 std::mutex mutex;
 std::condition_variable has_ended;
 bool is_under_way = false;
-std::atomic<bool> ends = false, pressed = false;
+std::atomic<bool> ends = false, is_interrupted = false;
 std::thread::id ending_thread; // set before `ends`
 
 } // namespace
@@ -36,7 +36,7 @@ only_session::only_session() {
     throw std::runtime_error{"another run of this process is under way: wait for its "
                              "end, or start another process"};
   is_under_way = true;
-  pressed = false;
+  is_interrupted = false;
 }
 
 only_session::~only_session() {
@@ -84,12 +84,12 @@ bool only_session::python_ends() {
   return ends;
 }
 
-void note_pressed() {
-  pressed = true;
+void note_interrupt() {
+  is_interrupted = true;
 }
 
-bool was_pressed() {
-  return pressed;
+bool was_interrupted() {
+  return is_interrupted;
 }
 
 } // namespace troupe::python

@@ -30,10 +30,10 @@ public:
   static bool python_ends();
 };
 
-/// Records that Ctrl-C ended a call of Python inside a pass or a sample.
-void note_pressed();
+/// Records that Ctrl-C ends the session, or ended a pass or a sample.
+void note_interrupt();
 
-/// Whether note_pressed() was called since the session began.
-bool was_pressed();
+/// Whether note_interrupt() was called since the session began.
+bool was_interrupted();
 
 } // namespace troupe::python

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/python/python_pass.hpp"
 
+#include "experiments/python/array_view.hpp"
+
 #include <pybind11/numpy.h>
 
 #include <stdexcept>
@@ -13,19 +15,6 @@ namespace py = pybind11;
 namespace troupe::python {
 
 namespace {
-
-/// A view of values that the run owns. The array keeps `owner`.
-template <class Value>
-py::object view(const Value* values, std::vector<py::ssize_t> dims, bool writable,
-                const py::object& owner) {
-  if (values == nullptr)
-    return py::none();
-  py::array_t<Value> result(std::move(dims), values, owner);
-  if (!writable)
-    py::detail::array_proxy(result.ptr())->flags &=
-      ~py::detail::npy_api::NPY_ARRAY_WRITEABLE_;
-  return result;
-}
 
 /// Accepts the array itself, which `+=` assigns. \throws py::type_error otherwise
 void refuse_another(const py::object& own, const py::object& assigned,

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Programs whose work is one function from options to results, for their own command
-// lines and for callers in another process, as Python.
+// Programs whose work is one function from options to results, for the program's
+// command line and for callers in other programs, as in Python.
 
+#include "actors/run/progress.hpp"
 #include "experiments/options/options.hpp"
 
 #include <tl/expected.hpp>
@@ -21,6 +22,8 @@ struct program_listener {
   std::function<void(const std::string&)> error;
   /// Receives one sentence about something else that the user should know.
   std::function<void(const std::string&)> note;
+  /// Receives the progress of a training; may be empty.
+  std::function<void(const progress&)> advance = {};
 };
 
 /// The end of a program's work.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include "actors/nodes/serving_node.hpp"
 #include "experiments/options/own_parts.hpp"
 
 #include <tl/expected.hpp>
@@ -19,30 +20,10 @@ struct served_settings {
   bool insecure = false; ///< Allows plaintext beyond this machine.
 };
 
-/// A node on a thread of its own, which serves runs that other processes lead. A run
-/// with a network or data of the leader's program needs the same ones here.
-class served_node {
-public:
-  /// The error is one sentence about a setting.
-  static tl::expected<std::unique_ptr<served_node>, std::string>
-  start(own_parts own, const served_settings& settings);
-
-  /// Ends the node, and the run that it performs.
-  ~served_node();
-  served_node(const served_node&) = delete;
-  served_node& operator=(const served_node&) = delete;
-
-  /// HOST:PORT, for --nodes; empty after end().
-  std::string address() const;
-
-  /// Ends the node as the destructor does.
-  void end();
-
-private:
-  struct state;
-  explicit served_node(std::unique_ptr<state> started);
-
-  std::unique_ptr<state> state_;
-};
+/// Starts a node in this process, which serves runs that programs of other processes
+/// lead. A run with a network or data of the leader's program needs the same ones here.
+/// The error is one sentence about a setting.
+tl::expected<std::unique_ptr<serving_node>, std::string>
+start_node(own_parts own, const served_settings& settings);
 
 } // namespace troupe

@@ -49,7 +49,7 @@ std::size_t losses_apart(const run_plan& plan, const checkpoint_options& o) {
 class session {
 public:
   session(const options& o, const setup& shared, node_runs& performs,
-          const session_listener& listener, bool keeps_everything)
+          const program_listener& listener, bool keeps_everything)
     : options_(o),
       output_(o.output),
       shared_(shared),
@@ -83,13 +83,13 @@ public:
       ended_.exit_code = ended_by_user;
     if (!has_begun_) // results of an earlier command stay as they are
       return std::move(ended_);
-    auto& [code, accounts, restarted, results, table, timelines] = ended_;
-    table = results_table(shared_, accounts, options_.evaluation.target);
+    auto& table = ended_.table;
+    table = results_table(shared_, accounts(), options_.evaluation.target);
     if (!output_.quiet)
       out() << '\n' << table << std::flush;
-    results = results_json(options_, shared_, accounts);
-    complain(files_.end_results(results));
-    const auto page_failed = files_.write_page(results, table);
+    ended_.results = results_json(options_, shared_, accounts());
+    complain(files_.end_results(ended_.results));
+    const auto page_failed = files_.write_page(ended_.results, table);
     complain(page_failed);
     if (!output_.quiet)
       out() << files_.summary() << std::flush;
@@ -442,7 +442,7 @@ private:
   const output_options& output_;
   const setup& shared_;
   node_runs& performs_;
-  const session_listener& listener_;
+  const program_listener& listener_;
   bool keeps_everything_;
   output_files files_;
   std::unique_ptr<live_page> live_; // null: there is no live page
@@ -476,7 +476,7 @@ int end_complete(const options& o, const std::string& completed) {
 } // namespace
 
 tl::expected<ended_session, std::string>
-perform_session(const options& o, const setup& shared, const session_listener& listener,
+perform_session(const options& o, const setup& shared, const program_listener& listener,
                 bool keeps_everything) {
   auto performs = node_runs::from(o);
   std::string error = performs ? "" : performs.error();

@@ -4,6 +4,7 @@
 #include "experiments/options/setup.hpp"
 #include "experiments/report/run_account.hpp"
 #include "experiments/session/interruption.hpp"
+#include "experiments/session/performed_programs.hpp"
 #include "experiments/session/program.hpp"
 
 #include <tl/expected.hpp>
@@ -15,28 +16,14 @@
 
 namespace troupe {
 
-/// Receives what a session tells while runs are under way. The thread that performs the
-/// session calls all functions.
-struct session_listener {
-  /// Receives one sentence about a failure.
-  std::function<void(const std::string&)> error;
-  /// Receives one sentence about something else that the user should know.
-  std::function<void(const std::string&)> note;
-  /// Receives the progress of a training; may be empty.
-  std::function<void(const progress&)> advance;
-};
-
-/// The runs of a session that has ended.
-struct ended_session {
-  int exit_code = 0; ///< As of run_session().
+/// The runs of a session that has ended. Without a run there are no results.
+struct ended_session : program_end {
   /// The first runs of the setup, in the same order. With `keeps_everything` results
   /// have the kept actions and the parameters, else numbers alone.
   std::vector<run_account> accounts;
   /// Requests of runs that started again after the loss of nodes; accounts refer to
   /// these requests and to those of the setup.
   std::list<run_request> restarted;
-  std::string results;                ///< Text of results.json; empty: no run began.
-  std::string table;                  ///< results_table(); empty: no run began.
   std::vector<std::string> timelines; ///< With `keeps_everything`: of report_page().
 };
 
@@ -47,7 +34,7 @@ struct ended_session {
 /// \param keeps_everything keeps the record of each run in memory
 /// \pre there are runs in `shared`
 tl::expected<ended_session, std::string>
-perform_session(const options& o, const setup& shared, const session_listener& listener,
+perform_session(const options& o, const setup& shared, const program_listener& listener,
                 bool keeps_everything);
 
 /// Performs the runs of a program one after another, shows their progress, and writes

@@ -5,6 +5,7 @@
 // Qi, Sparks, Talwalkar, "Paleo: A Performance Model for Deep Neural Networks", ICLR
 // 2017, derive times from the same quantities.
 
+#include "models/short_text.hpp"
 #include "planner/learned_costs.hpp"
 #include "planner/searches/searches.hpp"
 
@@ -18,17 +19,10 @@ namespace troupe::planner {
 namespace {
 
 std::string remark_on(const std::set<std::string>& unknown) {
-  constexpr std::size_t most_named = 3;
-  std::string names;
-  std::size_t named = 0;
-  for (const auto& kind : unknown) {
-    if (named++ == most_named)
-      break;
-    names += (names.empty() ? "'" : ", '") + kind + "'";
-  }
-  if (unknown.size() > most_named)
-    names += " and " + std::to_string(unknown.size() - most_named) + " more";
-  return "no operator of kind " + names
+  std::vector<std::string> names;
+  for (const auto& kind : unknown)
+    names.push_back("'" + kind + "'");
+  return "no operator of kind " + first_three(names)
          + " was measured: the line of all kinds predicts the times";
 }
 

@@ -136,6 +136,9 @@ TEST_CASE("learned costs come back from their file, bit for bit") {
   REQUIRE(!broken);
   CHECK(broken.error()
         == path.string() + ": any_kind.forward has 2 elements, but 3 are needed");
+  std::ofstream{path} << R"({"any_kind": 1, "any_kind": 2})";
+  CHECK(learned_costs::load(path).error().find("'any_kind' twice")
+        != std::string::npos);
 }
 
 TEST_CASE("a broken file of measured operators gets a sentence with its line") {

@@ -193,7 +193,7 @@ def check_layer(layer, *, samples=3, words=0, tolerance=0.01, seed=1):
     """Checks the passes of a Layer by finite differences and by their rules. Raises
     ValueError with the first difference. words > 0: the layer reads tokens below it."""
     if not isinstance(layer, Layer):
-        raise TypeError(f"layer is a {type(layer).__name__}: an object of a subclass of Layer is needed")
+        raise TypeError(f"layer has the type {type(layer).__name__}: a subclass of Layer is needed")
     if not tolerance > 0:
         raise ValueError(f"tolerance is {tolerance}: a number above 0 is allowed")
     wrong = _troupe.check_layer(layer, _whole(samples, "samples", 1, 2**20), _whole(words, "words", 0, 2**31 - 1), tolerance,
@@ -223,7 +223,7 @@ class Network:
     def __init__(self, layers, *, predictions=1, reads_tokens=False, values=None):
         for one in (layers := list(layers)):
             if not isinstance(one, (Layer, _troupe.Layer)):
-                raise TypeError(f"a network has a {type(one).__name__}: Layer objects and linear() are allowed")
+                raise TypeError(f"a network has an object of type {type(one).__name__}: Layer objects and linear() are allowed")
         self.layers = [one if isinstance(one, _troupe.Layer) else _troupe.layer(one) for one in layers]
         shapes = {name: shape for one in self.layers for name, shape in one.shapes.items()}
         #: Initial values of parameters by name, in place of those of the seed: copies.
@@ -274,7 +274,7 @@ class Data:
     @classmethod
     def of_function(cls, sample, *, inputs, labels=1, tokens=False, held_out=0):
         if not callable(sample):
-            raise TypeError(f"sample is a {type(sample).__name__}: a function of an index is needed")
+            raise TypeError(f"sample has the type {type(sample).__name__}: a function of an index is needed")
         result = cls.__new__(cls)
         result._data = _troupe.data_of_function(sample, _whole(inputs, "inputs", 1, _most_values), _whole(labels, "labels", 1, _most_values),
                                                 bool(tokens), _whole(held_out, "held_out", 0, _most_values))
